@@ -9,6 +9,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+from llm_kb.converters import MAX_BYTES, PROGRAM
 from llm_kb.errors import KbError
 from llm_kb.files.atomic import replace_file
 
@@ -21,9 +22,6 @@ SECONDS = 60
 MOST_SECONDS = 60
 """Time after which no further conversion begins: a topic may hold thousands of documents, and
 a model waits for the answer."""
-
-MAX_BYTES = 20_000_000
-"""Size limit for a document, and for its text."""
 
 KEPT_SECONDS, FAILED_SECONDS = 60 * 86_400, 86_400
 """How long an unused text is kept, and after how long a failed conversion is tried again."""
@@ -112,7 +110,7 @@ def _run(kind: str, data: bytes) -> bytes:
     package = Path(__file__).parents[2]
     try:
         done = subprocess.run(  # noqa: S603 - our own program, no shell
-            [sys.executable, "-m", "llm_kb.references.sources.convert", kind],
+            [sys.executable, "-m", PROGRAM, kind],
             input=data,
             capture_output=True,
             timeout=SECONDS,

@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from llm_kb.converters.html import html_to_markdown
+from llm_kb.converters.html_page import MAX_LINKS, page_links
+from llm_kb.converters.html_tree import PageTooComplexError, parse_html
 from llm_kb.references.errors import FetchError, NothingFetchedError
 from llm_kb.references.fetch.create import create_topic, plan_topic
 from llm_kb.references.library import Library
@@ -16,9 +19,6 @@ from llm_kb.references.plan import crawl
 from llm_kb.references.plan.crawl import find_pages
 from llm_kb.references.plan.site import MAX_RULES, Robots
 from llm_kb.references.sources.addresses import Policy
-from llm_kb.references.sources.html.page import MAX_LINKS, page_links
-from llm_kb.references.sources.html.to_markdown import html_to_markdown
-from llm_kb.references.sources.html.tree import PageTooComplexError, parse_html
 from llm_kb.references.sources.http import request as get
 from llm_kb.references.sources.records import CrawlSource, GitSource
 from tests.cost import at_most, peak_of

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from llm_kb.references.sources.html.page import canonical_link, page_links
-from llm_kb.references.sources.html.to_markdown import html_to_markdown
-from llm_kb.references.sources.html.tree import MAX_DEPTH, PageTooComplexError, parse_html
+from llm_kb.converters.html import html_to_markdown
+from llm_kb.converters.html_page import canonical_link, page_links
+from llm_kb.converters.html_tree import MAX_DEPTH, PageTooComplexError, parse_html
 
 URL = "https://e.org/docs/page.html"
 

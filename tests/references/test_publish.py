@@ -16,7 +16,7 @@ from llm_kb.references.fetch.create import create_topic
 from llm_kb.references.fetch.publish import index_topic
 from llm_kb.references.fetch.refresh import Refreshed, refresh_topic
 from llm_kb.references.library import Library
-from llm_kb.references.plan.make import silent
+from llm_kb.references.plan.kind import silent
 from llm_kb.references.plan.plan import Plan
 from llm_kb.references.sources.records import GitSource, WebSource
 from llm_kb.references.topic.provenance import Differences

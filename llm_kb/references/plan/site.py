@@ -11,6 +11,7 @@ from urllib.parse import unquote, urlsplit
 
 from protego import Protego
 
+from llm_kb.converters.addresses import join_url
 from llm_kb.references.errors import (
     FetchError,
     PlanChangedError,
@@ -18,7 +19,7 @@ from llm_kb.references.errors import (
     refuse_hostile,
 )
 from llm_kb.references.sources.addresses import Allowance, Policy
-from llm_kb.references.sources.http import MAX_PAGE_BYTES, PRODUCT, join_url
+from llm_kb.references.sources.http import MAX_PAGE_BYTES, PRODUCT
 from llm_kb.references.sources.records import CrawlSource
 from llm_kb.references.sources.rules import host_and_port
 from llm_kb.references.sources.web import fetch_text

@@ -19,12 +19,12 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import IO
-from urllib.parse import quote, urljoin, urlsplit, urlunsplit
+from urllib.parse import quote, urlsplit, urlunsplit
 
+from llm_kb.converters.addresses import join_url
 from llm_kb.references.errors import FetchError, PlanChangedError, SourceError, TooLargeError
 from llm_kb.references.sources.addresses import Policy, resolve_host
 from llm_kb.references.sources.rules import (
-    ascii_url,
     check_web_url,
     host_and_port,
     require_approved,
@@ -294,11 +294,3 @@ def _read_chunks(file: IO[bytes], most: int) -> bytes:
 def _quote(text: str) -> str:
     """Return a text with characters escaped that a request line may not have."""
     return quote(text, safe="/:?#[]@!$&'()*+,;=%~-._")
-
-
-def join_url(base: str, link: str) -> str | None:
-    """Return the absolute address of a link, with its host in ASCII; None if it is invalid."""
-    try:
-        return ascii_url(urljoin(base, link))
-    except ValueError:
-        return None

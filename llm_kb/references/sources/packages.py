@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from llm_kb.converters.addresses import join_url
 from llm_kb.references.errors import FetchError
 from llm_kb.references.sources.addresses import Policy
-from llm_kb.references.sources.http import join_url, request
+from llm_kb.references.sources.http import request
 from llm_kb.references.sources.installed import (
     Package,
     as_git_url,

@@ -6,13 +6,13 @@ lead outside, hide from the operator who approves it, or hold a secret.
 
 from __future__ import annotations
 
-import ipaddress
 import re
 from collections.abc import Collection, Iterable
 from urllib.parse import SplitResult, urlsplit
 
 import idna
 
+from llm_kb.converters.addresses import ascii_url
 from llm_kb.references.errors import FetchError, SourceError
 from llm_kb.subjects.names import UNUSABLE
 
@@ -24,8 +24,6 @@ OPTIONAL_GIT_PROTOCOLS = frozenset({"file", "git", "ssh"})
 
 USUAL_PORTS = {"http": 80, "https": 443, "ssh": 22, "git": 9418}
 
-_HOST = re.compile(r"(?:[a-z0-9_][a-z0-9_-]*\.)*[a-z0-9_][a-z0-9_-]*\.?")
-_NUMBER = re.compile(r"(?:[0-9]+|0x[0-9a-f]*)\.?")
 # A subset of git's own rule (git-check-ref-format). The first character cannot begin an
 # option, a refspec or a revision expression.
 _REF = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./+=#@-]*")
@@ -61,30 +59,6 @@ def check_web_url(url: str, where: str) -> str:
     if split.scheme not in {"http", "https"}:
         raise SourceError(where, f"url {url!r} must be http or https")
     return _check_host(split, url, where)
-
-
-def ascii_url(url: str) -> str:
-    """Return a URL with its host in ASCII, the form that is checked, shown and connected to.
-
-    It is converted by UTS 46, as browsers do. Programs convert differently, so without one form
-    another host could be checked than is connected to. Raises ValueError.
-    """
-    split = urlsplit(url)
-    host, port = split.hostname, split.port  # which raises for one that is not a number
-    if host is None:
-        return url
-    plain = host if host.isascii() else idna.encode(host, uts46=True).decode("ascii")
-    if ":" in plain and "%" not in plain:
-        ipaddress.IPv6Address(plain)
-    elif not _HOST.fullmatch(plain):
-        raise ValueError(f"{host!r} is not a name of a host")
-    elif _NUMBER.fullmatch(plain.rstrip(".").rpartition(".")[2]):
-        ipaddress.IPv4Address(plain.rstrip("."))  # spelled otherwise, programs read it otherwise
-    if plain == host:
-        return url
-    user, at, _ = split.netloc.rpartition("@")
-    end = "" if port is None else f":{port}"
-    return split._replace(netloc=f"{user}{at}{plain}{end}").geturl()
 
 
 def host_and_port(url: str) -> str:

@@ -12,16 +12,16 @@ from urllib.parse import urlsplit
 
 import webencodings
 
-from llm_kb.files.conversion import ConversionError, Conversions
-from llm_kb.references.errors import FetchError, NoPageError, PlanChangedError, TooLargeError
-from llm_kb.references.sources.addresses import Policy
-from llm_kb.references.sources.html.page import (
+from llm_kb.converters.html import tree_to_markdown
+from llm_kb.converters.html_page import (
     canonical_link,
     page_links,
     refresh_target,
 )
-from llm_kb.references.sources.html.to_markdown import tree_to_markdown
-from llm_kb.references.sources.html.tree import Budget, parse_html
+from llm_kb.converters.html_tree import Budget, parse_html
+from llm_kb.files.conversion import ConversionError, Conversions
+from llm_kb.references.errors import FetchError, NoPageError, PlanChangedError, TooLargeError
+from llm_kb.references.sources.addresses import Policy
 from llm_kb.references.sources.http import (
     MAX_PAGE_BYTES,
     MAX_REDIRECTS,

@@ -9,21 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from llm_kb.references.sources.html.element_kinds import (
-    find_cells,
-    find_language,
-    find_members,
-    find_rows,
-    is_permalink,
-    is_skipped,
-)
-from llm_kb.references.sources.html.page import (
+from llm_kb.converters.html_page import (
     absolute_link,
     find_main,
     page_base,
     page_title,
 )
-from llm_kb.references.sources.html.tree import BLOCKS, Budget, Element, parse_html
+from llm_kb.converters.html_tree import BLOCKS, Budget, Element, parse_html
 
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 _MARKS = {"strong": "**", "b": "**", "em": "*", "i": "*", "del": "~~", "s": "~~"}
@@ -35,6 +27,22 @@ _NO_LANGUAGE = frozenset({"default", "none", "notranslate"})
 _BLANK = re.compile(r"[ \t\r\n\f]+")
 _BREAK = "\x00"
 """Placeholder for a line break while blanks are collapsed."""
+
+_SKIPPED = frozenset(
+    """
+    script style template noscript svg nav form button input select textarea iframe object
+    canvas audio video map head footer dialog menu title link meta label
+    """.split()  # noqa: SIM905 - as strings, one a line, nobody would read them
+)
+_SKIPPED_ROLES = frozenset(
+    {"navigation", "search", "banner", "contentinfo", "dialog", "menu", "tablist"}
+)
+# Classes of links that documentation tools add to headings, and to source code.
+_PERMALINKS = frozenset(
+    {"headerlink", "permalink", "anchor", "anchor-link", "hash-link", "header-anchor", "src"}
+)
+_PERMALINK_TEXTS = frozenset({"¶", "#", "§", "[source]"})
+_LANGUAGE = re.compile(r"(?:language|lang|highlight-source|highlight)-([A-Za-z0-9+#-]{1,40})")
 
 MAX_COLUMNS = 100
 """Most columns to which short rows of a table are filled up."""
@@ -80,7 +88,7 @@ class _Writer:
             if isinstance(child, Element) and (child.tag in BLOCKS or child.holds(BLOCKS)):
                 yield from self._paragraph(inline)
                 inline = []
-                if not is_skipped(child):
+                if not _is_skipped(child):
                     yield from self._block(child)
             else:
                 inline.append(child)
@@ -112,7 +120,7 @@ class _Writer:
             yield "---"
         else:
             outer = self._language
-            self._language = find_language(element) or outer
+            self._language = _find_language(element) or outer
             yield from self.blocks(element.children)
             self._language = outer
 
@@ -125,7 +133,7 @@ class _Writer:
             text = "".join(
                 part if isinstance(part, str) else part.text()
                 for part in element.children
-                if isinstance(part, str) or not is_permalink(part)
+                if isinstance(part, str) or not _is_permalink(part)
             )
         else:
             whole = element.text().strip()
@@ -164,7 +172,7 @@ class _Writer:
         below = min(outer + 1, 6)
         terms: list[str] = []
         is_named = False
-        for child in find_members(element):
+        for child in _find_members(element):
             if isinstance(child, str):
                 yield from self._paragraph([child])
             elif child.tag == "dt":
@@ -191,7 +199,7 @@ class _Writer:
         items: list[str] = []
         for child in element.children:
             inner: Sequence[Element | str] = [child]
-            if isinstance(child, Element) and child.tag == "li" and not is_skipped(child):
+            if isinstance(child, Element) and child.tag == "li" and not _is_skipped(child):
                 inner = child.children
             marker = f"{len(items) + 1}. " if element.tag == "ol" else "- "
             items += self._item(marker, list(self.blocks(inner)))
@@ -211,7 +219,7 @@ class _Writer:
             yield marker + text.replace("\n", indent).replace(f"{indent}\n", "\n\n")
 
     def _table(self, element: Element) -> Iterator[str]:
-        rows = [cells for row in find_rows(element) if (cells := find_cells(row))]
+        rows = [cells for row in _find_rows(element) if (cells := _find_cells(row))]
         if element.holds({"pre", "table"}) or max(map(len, rows), default=0) < 2:
             # A table used for layout, such as code beside line numbers.
             for row in rows:
@@ -240,7 +248,7 @@ class _Writer:
         self._budget.step()
         if isinstance(child, str):
             return _BLANK.sub(" ", child)
-        if is_skipped(child) or is_permalink(child):
+        if _is_skipped(child) or _is_permalink(child):
             return ""
         if child.tag == "br":
             return _BREAK
@@ -287,7 +295,7 @@ def _fence(element: Element, around: str, budget: Budget) -> Iterator[str]:
     if text.strip():
         fence = "`" * max(3, _longest_run(text) + 1)
         code = next(element.find("code"), element)
-        language = find_language(element) or find_language(code) or around
+        language = _find_language(element) or _find_language(code) or around
         budget.add(2 * len(fence) + len(language))
         yield f"{fence}{'' if language in _NO_LANGUAGE else language}\n{text}\n{fence}"
 
@@ -298,9 +306,68 @@ def _verbatim(element: Element) -> Iterator[str]:
             yield child
         elif child.tag == "br":
             yield "\n"
-        elif not is_skipped(child):
+        elif not _is_skipped(child):
             yield from _verbatim(child)
 
 
 def _longest_run(text: str) -> int:
     return max(map(len, re.findall("`+", text)), default=0)
+
+
+def _is_skipped(element: Element) -> bool:
+    """Tell whether an element is invisible, navigation, a form or a script."""
+    attributes = element.attributes
+    role = attributes.get("role")
+    style = attributes.get("style", "").replace(" ", "").lower()
+    is_hidden = "hidden" in attributes or "display:none" in style
+    # Panels of tabs and accordions count as visible, though most are hidden at first.
+    is_panel = role == "tabpanel" or attributes.get("hidden") == "until-found"
+    return (
+        element.tag in _SKIPPED
+        or (is_hidden and not is_panel)
+        or attributes.get("aria-hidden") == "true"
+        or role in _SKIPPED_ROLES
+        or (element.tag == "td" and "linenos" in element.classes())
+        # VitePress's name of the language above a code block.
+        or (element.tag == "span" and element.classes() == ["lang"])
+        # rustdoc's "Expand description".
+        or (element.tag == "summary" and "hideme" in element.classes())
+    )
+
+
+def _is_permalink(element: Element) -> bool:
+    """Tell whether an element is a link of a heading to itself, or to its source code."""
+    return element.tag == "a" and (
+        not _PERMALINKS.isdisjoint(element.classes()) or element.text().strip() in _PERMALINK_TEXTS
+    )
+
+
+def _find_members(definitions: Element) -> Iterator[Element | str]:
+    """Yield the terms and definitions of a list, including those grouped in a `div`."""
+    for child in definitions.children:
+        if isinstance(child, Element) and child.tag == "div" and not _is_skipped(child):
+            yield from _find_members(child)
+        elif isinstance(child, str) or not _is_skipped(child):
+            yield child
+
+
+def _find_rows(table: Element) -> Iterator[Element]:
+    """Yield the rows of a table, without those of nested tables."""
+    for child in table.elements():
+        if child.tag == "tr":
+            yield child
+        elif child.tag in {"thead", "tbody", "tfoot"}:
+            yield from _find_rows(child)
+
+
+def _find_cells(row: Element) -> list[Element]:
+    """Return the visible cells of a row."""
+    return [c for c in row.elements() if c.tag in {"td", "th"} and not _is_skipped(c)]
+
+
+def _find_language(element: Element) -> str:
+    """Return the language that an element states for its code; empty without one."""
+    named = element.attributes.get("data-lang") or element.attributes.get("data-language")
+    found = _LANGUAGE.match(f"language-{named}" if named else "")
+    found = found or next(filter(None, map(_LANGUAGE.match, element.classes())), None)
+    return found[1].lower() if found else ""

@@ -6,8 +6,8 @@ import re
 from itertools import islice
 from urllib.parse import urlsplit
 
-from llm_kb.references.sources.html.tree import Element
-from llm_kb.references.sources.http import join_url
+from llm_kb.converters.addresses import join_url
+from llm_kb.converters.html_tree import Element
 
 MAX_LINK = 2_000
 """Longest link, in characters; longer links and `<base>` addresses are ignored."""

@@ -1,9 +1,9 @@
 """A program that reads a document on standard input and writes it as Markdown.
 
-    python -m llm_kb.references.sources.convert pdf < guide.pdf
+    python -m llm_kb.converters.documents pdf < guide.pdf
 
 Documents come from strangers, and their libraries are not made for hostile ones. So each is
-converted in a separate process with limits on memory and time, started by `files.conversion`.
+converted in a separate process with limits on memory and time, started by `files`.
 Needs the extra `documents` for PDF and DOCX.
 """
 
@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 from xml.etree import ElementTree as ET
 
+from llm_kb.converters import MAX_BYTES
+from llm_kb.converters.html import html_to_markdown
 from llm_kb.errors import KbError
-from llm_kb.files.conversion import MAX_BYTES
-from llm_kb.references.sources.html.to_markdown import html_to_markdown
 
 if TYPE_CHECKING:
     from pypdf import PdfReader

@@ -1,1 +1,0 @@
-"""HTML pages: their tree, their properties and their Markdown."""
