@@ -136,7 +136,7 @@ def test_nothing_acts_on_a_terminal_while_entries_are_reviewed(workspace: Repo) 
     store = {"schema": "chronicle/knowledge-v1", "conventions": entries}
     workspace.write_note(json.dumps(store))
     shown, _ = run_on_terminal(
-        ["kb", "knowledge", "review", "--all"], "m\n\x04", question="[q]uit: "
+        ["kb", "knowledge", "review", "--all"], "m\n\x04", question="Enter: "
     )
     assert "Into which entry?" in shown
     assert sorted(set(UNUSABLE.findall(shown)) - {"\n", "\t"}) == []
