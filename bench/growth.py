@@ -127,10 +127,6 @@ def open_tree(tree: Path) -> Path:
     """Return a workspace for a tree that exists; nothing is written into the tree."""
     root = CACHE / "growth" / tree.name
     root.mkdir(parents=True, exist_ok=True)
-    config = f'[kb]\nallow_links_to = ["{tree.resolve()}"]\n'
-    user = Path(os.environ["LLM_USER_PATH"]) / "kb"
-    user.mkdir(parents=True, exist_ok=True)
-    (user / "kb.toml").write_text(config)
     if not (root / "docs").exists():
         shutil.copytree(tree, root / "docs", symlinks=True)
     (root / "llm-kb.toml").write_text('[kb.topic.docs]\ntitle = "Docs"\nsubjects = "docs"\n')
