@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 from llm_kb.errors import NoMatchError, NoPartError, UnknownTopicError
 from llm_kb.files.documents import find_size
-from llm_kb.knowledge_base.learning import load, load_groups
-from llm_kb.knowledge_base.listing import ask_to_list, list_subjects, make_menu
+from llm_kb.knowledge_base.learning import ask_to_list, list_subjects, load, load_groups, make_menu
 from llm_kb.knowledge_base.reading import MOST_READ, find_missing_parts, read_asked
 from llm_kb.knowledge_base.tool_text import LEARN
 from llm_kb.knowledge_base.topics import (

@@ -72,14 +72,6 @@ class Pattern:
         start, runs = _WILDCARD.split(self.text, maxsplit=1)[0], self.runs
         return lambda slug: slug.startswith(start) and _match_runs(runs, slug.split("/"))
 
-    def may_match_below(self, directory: str) -> bool:
-        """Tell whether any slug below a directory may match; `""` is the topic's root."""
-        levels = directory.split("/") if directory else []
-        first = self.runs[0]
-        if len(self.runs) == 1 and len(levels) >= len(first):
-            return False
-        return all(matches(level) for matches, level in zip(first, levels, strict=False))
-
 
 def _is_literal(level: str) -> bool:
     return not ("*" in level or "?" in level or _CLASS.search(level))

@@ -11,9 +11,9 @@ from pathlib import PurePosixPath
 from llm_kb.characters import JOINERS, REORDERING, TAG_CHARACTERS, ZERO_WIDTH
 from llm_kb.files.directory import NO_SKILL
 from llm_kb.files.layouts import SKILL_FILE
-from llm_kb.rendering.front_matter import read_front_matter
 from llm_kb.rendering.plain_text import count
 from llm_kb.rendering.presentation import NOT_UTF8, Presented
+from llm_kb.rendering.summaries import read_front_matter
 from llm_kb.search.chunking.outline import find_outline
 from llm_kb.subjects.names import FORBIDDEN_ON_WINDOWS, WINDOWS_DEVICE
 from llm_kb.subjects.topics import Skipped, Subject

@@ -8,10 +8,9 @@ from itertools import pairwise
 import pytest
 
 from llm_kb.rendering.excerpt import find_excerpt
-from llm_kb.rendering.front_matter import read_front_matter
 from llm_kb.rendering.parts import find_spans, render_outline
 from llm_kb.rendering.plain_text import defuse, one_line, visible_text
-from llm_kb.rendering.summaries import summarize
+from llm_kb.rendering.summaries import read_front_matter, summarize
 from llm_kb.search.chunking.chunk import chunk_document
 from llm_kb.search.chunking.markdown import mark_fenced
 from llm_kb.search.chunking.outline import find_outline

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from llm_kb.rendering.front_matter import read_front_matter
-from llm_kb.rendering.summaries import describe, summarize
+from llm_kb.rendering.summaries import describe, read_front_matter, summarize
 
 
 def fuzz(data: bytes) -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm_kb.rendering.front_matter import read_front_matter
+from llm_kb.rendering.summaries import read_front_matter
 from tests.cost import at_most
 
 
