@@ -143,7 +143,7 @@ def ask_on_terminal(plan: Plan) -> bool:
     Ctrl-C ends the program: llm would report click's own exception to the model as an
     error of the tool, and go on.
     """
-    from llm_kb.references.plan.plan_text import describe_plan, summarize_plan  # noqa: PLC0415
+    from llm_kb.references.plan.plan import describe_plan, summarize_plan  # noqa: PLC0415
 
     title = visible_line(plan.request.title)
     question = "Approve" if plan.is_measured else "Ask these hosts what they hold"

@@ -31,8 +31,7 @@ from llm_kb.references.library import Library
 from llm_kb.references.plan import crawl
 from llm_kb.references.plan.make import unmeasured_plan
 from llm_kb.references.plan.pending import MAX_WAITING, PendingPlans, open_pending
-from llm_kb.references.plan.plan import Plan, PlannedSource, plan_table
-from llm_kb.references.plan.plan_text import describe_plan, render_plan
+from llm_kb.references.plan.plan import Plan, PlannedSource, describe_plan, plan_table, render_plan
 from llm_kb.references.plan.topic_request import parse_request
 from llm_kb.references.sources.records import (
     CrawlSource,

@@ -11,8 +11,7 @@ from llm_kb.converters.html import html_to_markdown, tree_to_markdown
 from llm_kb.converters.html_page import MAX_LINK, absolute_link
 from llm_kb.converters.html_tree import Budget, Element, PageTooComplexError
 from llm_kb.references.errors import FetchError
-from llm_kb.references.plan.crawl import find_pages
-from llm_kb.references.plan.site import MAX_WILDCARDS, Robots
+from llm_kb.references.plan.crawl import MAX_WILDCARDS, Robots, find_pages
 from llm_kb.references.sources.addresses import Policy
 from llm_kb.references.sources.http import request
 from llm_kb.references.sources.records import CrawlSource

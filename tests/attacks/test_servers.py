@@ -16,8 +16,7 @@ from llm_kb.references.errors import FetchError, NothingFetchedError
 from llm_kb.references.fetch.create import create_topic, plan_topic
 from llm_kb.references.library import Library
 from llm_kb.references.plan import crawl
-from llm_kb.references.plan.crawl import find_pages
-from llm_kb.references.plan.site import MAX_RULES, Robots
+from llm_kb.references.plan.crawl import MAX_RULES, Robots, find_pages
 from llm_kb.references.sources.addresses import Policy
 from llm_kb.references.sources.http import request as get
 from llm_kb.references.sources.records import CrawlSource, GitSource

@@ -8,7 +8,7 @@ import pytest
 
 from llm_kb.references.errors import BlockedAddressError, FetchError, TooLargeError
 from llm_kb.references.sources.addresses import Policy
-from llm_kb.references.sources.git_transport import ask_server, run_offline
+from llm_kb.references.sources.git import ask_server, run_offline
 from llm_kb.references.sources.records import GitSource
 from tests.references.remotes import Remote
 

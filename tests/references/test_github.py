@@ -15,7 +15,7 @@ from llm_kb.references.errors import NothingFetchedError
 from llm_kb.references.fetch.create import create_topic, plan_topic
 from llm_kb.references.fetch.refresh import refresh_topic
 from llm_kb.references.library import Library
-from llm_kb.references.plan.plan_text import summarize_plan
+from llm_kb.references.plan.plan import summarize_plan
 from llm_kb.references.sources.records import GitSource
 from llm_kb.references.topic.topic_file import Description
 from tests.references.remotes import Remote

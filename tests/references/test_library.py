@@ -22,8 +22,7 @@ from llm_kb.references.fetch.create import Created, carry_out, create_topic, pla
 from llm_kb.references.library import Library
 from llm_kb.references.plan.kind import Step
 from llm_kb.references.plan.pending import open_pending
-from llm_kb.references.plan.plan import Plan
-from llm_kb.references.plan.plan_text import describe_plan, summarize_plan
+from llm_kb.references.plan.plan import Plan, describe_plan, summarize_plan
 from llm_kb.references.sources.records import CrawlSource, GitSource, LocalSource, WebSource
 from llm_kb.references.topic.provenance import Differences
 from llm_kb.references.topic.topic_directory import hash_fetched, read_provenance

@@ -17,8 +17,7 @@ from llm_kb.references.errors import FetchError, NothingFetchedError
 from llm_kb.references.fetch.create import create_topic, plan_topic
 from llm_kb.references.fetch.refresh import refresh_topic
 from llm_kb.references.library import Library
-from llm_kb.references.plan.plan import Plan
-from llm_kb.references.plan.plan_text import describe_plan
+from llm_kb.references.plan.plan import Plan, describe_plan
 from llm_kb.references.sources.git import Tree
 from llm_kb.references.sources.local import list_local, read_local
 from llm_kb.references.sources.records import LocalSource

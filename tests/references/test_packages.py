@@ -20,9 +20,9 @@ from llm_kb.references.errors import NothingFetchedError, TopicFileError
 from llm_kb.references.fetch.create import create_topic, plan_topic
 from llm_kb.references.fetch.refresh import refresh_topic
 from llm_kb.references.library import Library
+from llm_kb.references.plan import package as packages
 from llm_kb.references.plan.package import choose_documents
 from llm_kb.references.plan.topic_request import parse_request
-from llm_kb.references.sources import packages
 from llm_kb.references.sources.installed import Package, as_git_url, find_installed
 from llm_kb.references.sources.records import ArchiveSource, GitSource, PackageSource
 from tests.cost import at_most

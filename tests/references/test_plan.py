@@ -13,11 +13,12 @@ from llm_kb.references.errors import TopicFileError
 from llm_kb.references.plan.plan import (
     Plan,
     PlannedSource,
+    describe_plan,
     format_about,
     parse_plan,
     plan_table,
+    summarize_plan,
 )
-from llm_kb.references.plan.plan_text import describe_plan, summarize_plan
 from llm_kb.references.sources.file_names import is_safe_path, page_name, page_path, unused_name
 from llm_kb.references.sources.records import (
     CrawlSource,

@@ -13,7 +13,7 @@ import pytest
 from llm_kb.files.atomic import WriteError
 from llm_kb.references.errors import DeniedError, NothingFetchedError, NotIndexedError
 from llm_kb.references.fetch.create import create_topic
-from llm_kb.references.fetch.publish import index_topic
+from llm_kb.references.fetch.fetcher import index_topic
 from llm_kb.references.fetch.refresh import Refreshed, refresh_topic
 from llm_kb.references.library import Library
 from llm_kb.references.plan.kind import silent

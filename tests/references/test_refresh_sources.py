@@ -15,8 +15,7 @@ from llm_kb.references.errors import DeniedError, NothingFetchedError, TopicFile
 from llm_kb.references.fetch.create import create_topic
 from llm_kb.references.fetch.refresh import Refreshed, refresh_topic
 from llm_kb.references.library import Library
-from llm_kb.references.plan.plan import Plan
-from llm_kb.references.plan.plan_text import render_plan
+from llm_kb.references.plan.plan import Plan, render_plan
 from llm_kb.references.sources.file_names import page_name
 from llm_kb.references.sources.records import CrawlSource, GitSource, LocalSource, WebSource
 from llm_kb.references.topic.provenance import FILE_NAME, Differences

@@ -42,7 +42,7 @@ def approve_plan(library: Library, plan: Plan, *, yes: bool) -> bool:
     """Show a plan and ask; without a terminal store it and say how to approve it."""
     # Imported here: these commands are loaded for a search as well.
     from llm_kb.references.plan.pending import open_pending  # noqa: PLC0415
-    from llm_kb.references.plan.plan_text import render_plan  # noqa: PLC0415
+    from llm_kb.references.plan.plan import render_plan  # noqa: PLC0415
 
     say(render_plan(plan))
     if yes:

@@ -27,8 +27,7 @@ from llm_kb.references.fetch.refresh import refresh_topic
 from llm_kb.references.find_topics import find_id
 from llm_kb.references.library import Library
 from llm_kb.references.plan.pending import open_pending, pending_entry
-from llm_kb.references.plan.plan import Plan
-from llm_kb.references.plan.plan_text import render_plan
+from llm_kb.references.plan.plan import Plan, render_plan
 from llm_kb.references.topic.staleness import is_stale
 from llm_kb.references.topic.topic_file import Status
 from llm_kb.rendering.plain_text import visible_line

@@ -7,13 +7,12 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from llm_kb.references.errors import DeniedError, PlanChangedError, TopicExistsError
-from llm_kb.references.fetch.publish import fetch_topic, index_topic
+from llm_kb.references.fetch.fetcher import fetch_topic, index_topic
 from llm_kb.references.library import Library
 from llm_kb.references.plan.kind import Progress, silent
 from llm_kb.references.plan.make import make_plan, open_remotes, unmeasured_plan
 from llm_kb.references.plan.pending import open_pending
-from llm_kb.references.plan.plan import Plan
-from llm_kb.references.plan.plan_text import summarize_plan
+from llm_kb.references.plan.plan import Plan, summarize_plan
 from llm_kb.references.plan.remotes import Remotes
 from llm_kb.references.topic.old_topic import OldTopic
 from llm_kb.references.topic.provenance import Provenance

@@ -13,12 +13,17 @@ from llm_kb.references.errors import (
     NothingFetchedError,
     TopicFileError,
 )
-from llm_kb.references.fetch.publish import asked_sources, fetch_topic, index_topic
+from llm_kb.references.fetch.fetcher import asked_sources, fetch_topic, index_topic
 from llm_kb.references.library import Library
 from llm_kb.references.plan.kind import Progress, silent
 from llm_kb.references.plan.make import check_limits, open_remotes, plan_sources
-from llm_kb.references.plan.plan import Plan, PlannedSource, format_about
-from llm_kb.references.plan.plan_text import list_hosts, summarize_plan
+from llm_kb.references.plan.plan import (
+    Plan,
+    PlannedSource,
+    format_about,
+    list_hosts,
+    summarize_plan,
+)
 from llm_kb.references.plan.remotes import Remotes
 from llm_kb.references.sources.records import SLACK_BYTES
 from llm_kb.references.topic.old_topic import OldTopic

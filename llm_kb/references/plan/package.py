@@ -1,19 +1,37 @@
-"""Plan the documentation of a package: its repository, the tag of its version, its documents."""
+"""The documentation of a package: what its index says, its repository, the tag of its version."""
 
 from __future__ import annotations
 
+import base64
+import json
+import os
 import re
 from collections.abc import Iterable
+from configparser import ConfigParser
+from configparser import Error as ConfigError
 from contextlib import suppress
 from dataclasses import replace
-from typing import cast
+from pathlib import Path
+from typing import Any, cast
+from urllib.parse import quote
 
+from llm_kb.converters.addresses import join_url
 from llm_kb.files.fields import Fields
 from llm_kb.references.errors import FetchError, SourceError
 from llm_kb.references.plan.remotes import Remotes
-from llm_kb.references.sources.installed import Package, find_installed
+from llm_kb.references.sources.addresses import Policy
+from llm_kb.references.sources.http import request
+from llm_kb.references.sources.installed import (
+    Package,
+    as_git_url,
+    choose_repository,
+    find_installed,
+    get_table,
+    module_repository,
+    node_repository,
+    read_text,
+)
 from llm_kb.references.sources.local import list_local
-from llm_kb.references.sources.packages import ask_index, find_package
 from llm_kb.references.sources.records import (
     ArchiveSource,
     GitSource,
@@ -21,7 +39,12 @@ from llm_kb.references.sources.records import (
     parse_package,
     read_source,
 )
-from llm_kb.references.sources.rules import check_git_url, check_ref, require_approved
+from llm_kb.references.sources.rules import (
+    check_git_url,
+    check_ref,
+    check_web_url,
+    require_approved,
+)
 
 _TAGS = ("v{version}", "{version}", "{name}-{version}", "{name}-v{version}", "{name}@{version}")
 """The usual names of the tag of a version."""
@@ -148,3 +171,167 @@ def choose_documents(paths: Iterable[str]) -> tuple[str, ...]:
     }
     has_directory = any(top.endswith("/") for top in tops)
     return tuple(sorted(tops)) if has_directory else ()
+
+
+CRATES = "https://crates.io/api/v1/crates"
+CRATE_FILES = "https://static.crates.io/crates"
+
+# The version of a Go module that has no tag ends in time and commit.
+_PSEUDO = re.compile(r"^v.*[-.]\d{14}-[0-9a-f]{12}(?:\+incompatible)?$")
+
+
+def find_package(source: PackageSource, workspace: Path | None, policy: Policy) -> Package:
+    """Return the package at the version asked for, else installed, else newest.
+
+    The metadata of an installed package names its repository; for others, the index in the
+    user's configuration is asked. Raises FetchError.
+    """
+    installed = find_installed(source.ecosystem, source.name, workspace)
+    version = source.version or (installed.version if installed else None)
+    if installed is None or installed.version != version:
+        return ask_index(source, version, policy)
+    if installed.repository and not _PSEUDO.search(version):
+        return installed
+    named = replace(source, name=installed.module or source.name)
+    return replace(ask_index(named, version, policy), module=installed.module)
+
+
+def ask_index(source: PackageSource, version: str | None, policy: Policy) -> Package:
+    """Return a package as its index describes it; raise FetchError."""
+    name = quote(source.name, safe="@")
+    if source.ecosystem == "go":
+        return _ask_proxy(source.name, version, policy)
+    if source.ecosystem == "pypi":
+        place = f"{_pypi()}/{name}{f'/{version}' if version else ''}/json"
+        table = _get_json(place, policy)
+        info = get_table(table, "info")
+        labelled = {
+            str(label).strip().lower(): url
+            for label, url in get_table(info, "project_urls").items()
+            if isinstance(url, str)
+        }
+        labelled.setdefault("homepage", str(info.get("home_page") or ""))
+        return Package(
+            version=str(info.get("version", "")),
+            repository=choose_repository(labelled),
+            archive=_source_distribution(table.get("urls"), place),
+        )
+    if source.ecosystem == "npm":
+        table = _get_json(f"{_npm()}/{name.replace('/', '%2F')}/{version or 'latest'}", policy)
+        dist = get_table(table, "dist")
+        return Package(
+            version=str(table.get("version", "")),
+            repository=node_repository(table),
+            archive=_archive(dist.get("tarball"), "sha512", _unpack_integrity(dist)),
+        )
+    found = _get_json(f"{CRATES}/{name}", policy)
+    crate = get_table(found, "crate")
+    newest = str(crate.get("max_stable_version") or crate.get("max_version") or "")
+    repository = crate.get("repository")
+    version = version or newest
+    entries = found.get("versions")
+    checksums = {
+        entry.get("num"): entry.get("checksum")
+        for entry in (entries if isinstance(entries, list) else [])
+        if isinstance(entry, dict)
+    }
+    place = f"{CRATE_FILES}/{name}/{name}-{quote(version)}.crate"
+    return Package(
+        version=version,
+        repository=as_git_url(repository) if isinstance(repository, str) else None,
+        archive=_archive(place, "sha256", checksums.get(version)),
+    )
+
+
+def _ask_proxy(module: str, version: str | None, policy: Policy) -> Package:
+    """Return a Go module as the user's proxy describes it."""
+    escaped = re.sub(r"[A-Z]", lambda found: f"!{found[0].lower()}", module)
+    what = f"@v/{quote(version)}.info" if version else "@latest"
+    table = _get_json(f"{_goproxy()}/{escaped}/{what}", policy)
+    origin = get_table(table, "Origin")
+    url, ref, commit = (origin.get(key) for key in ("URL", "Ref", "Hash"))
+    tag = commit
+    if isinstance(ref, str) and ref.startswith("refs/tags/"):  # a branch moves
+        tag = ref.removeprefix("refs/tags/")
+    return Package(
+        version=str(table.get("Version", "")),
+        repository=as_git_url(url) if isinstance(url, str) else module_repository(module),
+        ref=tag if isinstance(tag, str) else None,
+    )
+
+
+def _source_distribution(files: object, place: str) -> tuple[str, str] | None:
+    """Return address and hash of the source distribution among the files of a release.
+
+    An index of one's own may give the address as a link from the `place` of its answer.
+    """
+    for file in files if isinstance(files, list) else []:
+        if isinstance(file, dict) and file.get("packagetype") == "sdist":
+            url = join_url(place, str(file.get("url")))
+            return _archive(url, "sha256", get_table(file, "digests").get("sha256"))
+    return None
+
+
+def _unpack_integrity(dist: dict[str, Any]) -> str | None:
+    """Return the digits of an npm package's SHA-512."""
+    kind, _, text = str(dist.get("integrity", "")).partition(" ")[0].partition("-")
+    try:
+        return base64.b64decode(text, validate=True).hex() if kind == "sha512" else None
+    except ValueError:
+        return None
+
+
+def _archive(url: object, algorithm: str, digits: object) -> tuple[str, str] | None:
+    is_known = isinstance(url, str) and isinstance(digits, str) and digits
+    return (str(url), f"{algorithm}:{digits}") if is_known else None
+
+
+def _get_json(url: str, policy: Policy) -> dict[str, Any]:
+    # The user's own configuration may hold a password, which would be kept in plain text.
+    check_web_url(url, "index of packages")
+    answer = request(url, policy, headers={"Accept": "application/json"})
+    if answer.status != 200:
+        raise FetchError(url, f"the index answered {answer.status}")
+    try:
+        table = json.loads(answer.body)
+    except (ValueError, RecursionError) as error:
+        raise FetchError(url, "the index answered with what is not JSON") from error
+    return table if isinstance(table, dict) else {}
+
+
+def _pypi() -> str:
+    """Return the root of the JSON API next to the user's index of Python packages."""
+    index = os.environ.get("PIP_INDEX_URL") or _pip_setting("index-url")
+    root = (index or "https://pypi.org/simple").rstrip("/").removesuffix("/simple")
+    return f"{root}/pypi"
+
+
+def _pip_setting(key: str) -> str | None:
+    home = Path.home()
+    places = (home / ".config/pip/pip.conf", home / ".pip/pip.conf", Path("/etc/pip.conf"))
+    for place in places:
+        parser = ConfigParser(interpolation=None)
+        try:
+            parser.read_string(read_text(place))
+        except ConfigError:
+            continue
+        if parser.has_option("global", key):
+            return parser.get("global", key)
+    return None
+
+
+def _goproxy() -> str:
+    """Return the first proxy of the user's Go modules."""
+    config = os.environ.get("XDG_CONFIG_HOME") or str(Path.home() / ".config")
+    found = re.search(r"(?m)^GOPROXY=(\S+)", read_text(Path(config) / "go/env"))
+    named = os.environ.get("GOPROXY") or (found[1] if found else "")
+    proxies = [each for each in re.split("[,|]", named) if each.startswith("http")]
+    return (proxies[0] if proxies else "https://proxy.golang.org").rstrip("/")
+
+
+def _npm() -> str:
+    """Return the user's registry of Node packages."""
+    found = re.search(r"(?m)^registry\s*=\s*(\S+)", read_text(Path.home() / ".npmrc"))
+    configured = os.environ.get("npm_config_registry")  # noqa: SIM112 - as npm names it
+    named = configured or (found[1] if found else None)
+    return (named or "https://registry.npmjs.org").rstrip("/")

@@ -24,8 +24,7 @@ from llm_kb.references.errors import (
     UnknownPlanError,
 )
 from llm_kb.references.library import Library
-from llm_kb.references.plan.plan import Plan, parse_plan, plan_table
-from llm_kb.references.plan.plan_text import list_hosts, summarize_plan
+from llm_kb.references.plan.plan import Plan, list_hosts, parse_plan, plan_table, summarize_plan
 from llm_kb.references.sources.web import Page
 from llm_kb.references.topic.topic_file import Description, format_time
 
