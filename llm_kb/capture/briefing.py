@@ -181,7 +181,10 @@ def _changes_versions(diff: str) -> bool:
     # The lines before the first hunk name the file.
     for line in diff.partition("\n@@")[2].split(NEWLINE):
         if line.startswith(("-", "+")):
-            (removed if line[0] == "-" else added).append(_VERSION.sub("0", line[1:]))
+            plain, number = _VERSION.subn("0", line[1:])
+            if not number:
+                return False
+            (removed if line[0] == "-" else added).append(plain)
     return bool(added) and sorted(removed) == sorted(added)
 
 

@@ -154,6 +154,7 @@ def diff(*lines: str) -> str:
         ({".github/workflows/release.yml": diff("+- run: attest")}, False),
         ({"x.toml": diff("-a = 1.1", "+a = 1.2", "+b = 3.1")}, False),
         ({"x.py": diff("-pause = 30", "+pause = 60")}, False),
+        ({"x.py": diff("-a = b", "+c = d", "-c = d", "+a = b")}, False),
         ({"x.py": diff("-a = 1.5", "-b = 2", "+a = 1.6", "+c = 2")}, False),
         ({"x.bin": "diff --git a/x b/x\n"}, False),
         ({"x.py": diff("+" + "1" * 100_000)}, False),
