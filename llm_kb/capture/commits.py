@@ -27,11 +27,6 @@ from llm_kb.capture.store import load_store
 from llm_kb.errors import KbError
 from llm_kb.git.run import GitError, read_git, run_git
 
-_RANGE = re.compile(r"\.{2,3}")
-_LONGEST_NAME = 300
-_GOING_BACK = re.compile(r"(?P<start>.+?)(?P<steps>(?:~[0-9]{0,9}|\^)+)")
-# `HEAD~2^`: each step goes to a first parent. `HEAD^2` is another branch, not a step back.
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommitRange:
@@ -55,8 +50,9 @@ def resolve_commits(directory: Path, revisions: Sequence[str]) -> CommitRange:
     except GitError as error:
         if revisions == ("HEAD",) or not run_git("rev-list", "-1", "--all", cwd=directory):
             raise NoCommitError(directory) from error
-        _check_length(directory, revisions)
-        raise UnknownCommitError(" ".join(revisions)) from error
+        name = " ".join(revisions)
+        hint = _describe_length(directory) if set(name) & {"~", "^"} else ""
+        raise UnknownCommitError(name, hint) from error
     lines = [line.split() for line in listed.splitlines()]
     cut_off = _read_shallow(directory)
     plain = [ids[0] for ids in lines if len(ids) <= 2]
@@ -76,31 +72,13 @@ def _read_shallow(directory: Path) -> frozenset[str]:
     return frozenset(listed.split())
 
 
-def _check_length(directory: Path, revisions: Sequence[str]) -> None:
-    """Raise KbError for the first name that goes back beyond the first commit."""
-    for revision in revisions:
-        for name in _RANGE.split(revision.removeprefix("^")):
-            found = _GOING_BACK.fullmatch(name[:_LONGEST_NAME])
-            if not found:
-                continue
-            command = ("rev-list", "--count", "--first-parent", "--end-of-options", found["start"])
-            try:
-                count = int(run_git(*command, "--", cwd=directory))
-            except GitError:
-                continue  # its start is unknown already
-            if _count_steps(found["steps"]) >= count:
-                oldest = f"{found['start']}~{count - 1}" if count > 1 else found["start"]
-                message = (
-                    f"there is no {name!r} in this repository, whose history is shorter; "
-                    f"ask for fewer commits: the oldest is {oldest!r}"
-                )
-                if _read_shallow(directory):
-                    message += "; this clone is shallow, `git fetch --unshallow` gets the rest"
-                raise KbError(message)
-
-
-def _count_steps(steps: str) -> int:
-    return sum(1 if step == "" else int(step) for step in re.split("[~^]", steps)[1:])
+def _describe_length(directory: Path) -> str:
+    """Return how far the history goes back, for a name such as `HEAD~50` that goes further."""
+    number = run_git("rev-list", "--count", "--first-parent", "HEAD", "--", cwd=directory)
+    length = f"; HEAD and the commits before it are {number.decode().strip()}"
+    if _read_shallow(directory):
+        length += ", since this clone is shallow: `git fetch --unshallow` gets the rest"
+    return length
 
 
 def read_infos(directory: Path, commits: Sequence[str]) -> dict[str, CommitInfo]:

@@ -31,8 +31,8 @@ class NoCommitError(KbError):
 class UnknownCommitError(KbError):
     """A name that does not refer to a commit of the repository."""
 
-    def __init__(self, name: str) -> None:
-        super().__init__(f"no commit is called {name!r} in this repository")
+    def __init__(self, name: str, hint: str = "") -> None:
+        super().__init__(f"no commit is called {name!r} in this repository{hint}")
 
 
 class DamagedStoreError(KbError):
