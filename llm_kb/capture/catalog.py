@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeAlias
 from llm_kb.capture.annotation import Wisdom, parse_wisdom
 from llm_kb.capture.entries import KINDS, KnowledgeStore
 from llm_kb.capture.export import exports_of, find_exported, render_line
-from llm_kb.capture.history import load_statuses
+from llm_kb.capture.history import read_statuses
 from llm_kb.capture.likeness import EVERYWHERE, find_place_problem, normalize_place
 from llm_kb.capture.notes import (
     ANNOTATIONS_REF,
@@ -184,11 +184,9 @@ class KnowledgeCatalog:
     def _load(self) -> _Loaded:
         with ObjectReader(self._repository.root) as reader:
             store = parse_note(read_note(reader, KNOWLEDGE_REF))
-            commit = reader.read("HEAD")
         lessons = read_lessons(self._repository.root)
-        head = commit.id if commit else None
         anchors = {entry.anchor for entry in store.entries}
-        statuses = load_statuses(self._repository, head, anchors) if anchors else {}
+        statuses = read_statuses(self._repository.root, anchors) if anchors else {}
         return _Loaded(store, lessons, View(statuses=statuses, now=int(time.time())))
 
     @property

@@ -184,10 +184,6 @@ class KnowledgeStore:
         return f"{kind.prefix}-{max(self.last_ids.get(kind.prefix, 0), *numbers, 0) + 1}"
 
 
-MAX_COMMITS = 5000
-"""The most commits in which changes are counted, which bounds the time of a listing."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Status:
     """The state of an entry's commit and place; None means unknown."""
@@ -201,8 +197,6 @@ class Status:
     is_missing: bool = False
     """Whether the provenance is a commit id that this clone does not have."""
     place_exists: bool | None = None
-    changes: int | None = None
-    """Later commits to its place; `MAX_COMMITS` stands for that many or more."""
 
 
 def arrange(entries: Iterable[Entry]) -> tuple[Entry, ...]:

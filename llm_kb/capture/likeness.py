@@ -121,37 +121,25 @@ def filter_by_file(store: KnowledgeStore, file: str) -> KnowledgeStore:
     return replace(store, entries=tuple(entries))
 
 
-STALE = 50
-"""The number of commits to its place after which an entry is reviewed again."""
-
-
-def review_anchor(entry: Entry) -> Anchor:
-    """Return the place of an entry and the commit at which it was last confirmed."""
-    return entry.place, entry.reviewed_in or entry.provenance
-
-
 def order_for_review(
     entries: Iterable[Entry], statuses: Mapping[Anchor, Status], *, everything: bool = False
 ) -> list[Entry]:
     """Return the entries to review, or all with `everything`, the most doubtful first."""
-    reasons = {entry.id: _rank(entry, statuses[review_anchor(entry)]) for entry in entries}
-    wanted = [entry for entry in entries if everything or reasons[entry.id] is not None]
-    return sorted(wanted, key=lambda entry: reasons[entry.id] or (_FINE, 0))
+    ranks = {entry.id: _rank(entry, statuses[entry.anchor]) for entry in entries}
+    wanted = [entry for entry in entries if everything or ranks[entry.id] < _SETTLED]
+    return sorted(wanted, key=lambda entry: ranks[entry.id])
 
 
-_FINE = 9
+_SETTLED = 4
 
 
-def _rank(entry: Entry, status: Status) -> tuple[int, int] | None:
-    """Return the urgency of a review, smaller first; None if there is no reason for one."""
-    changes = 0 if entry.place == EVERYWHERE else status.changes or 0
+def _rank(entry: Entry, status: Status) -> int:
+    """Return the urgency of a review, smaller first; `_SETTLED` if there is no reason for one."""
     if entry.other_versions:
-        return 0, -changes
+        return 0
     if status.place_exists is False:
-        return 1, -changes
+        return 1
     if status.is_on_branch is False or status.is_missing:
-        return 2, -changes
-    if changes >= STALE:
-        return 3, -changes
-    is_settled = entry.kind is CONVENTION and entry.text("stability") == "permanent"
-    return None if is_settled or entry.reviewed_in else (4, -changes)
+        return 2
+    is_permanent = entry.kind is CONVENTION and entry.text("stability") == "permanent"
+    return _SETTLED if is_permanent or entry.reviewed_in else 3

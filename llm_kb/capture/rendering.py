@@ -18,7 +18,6 @@ from llm_kb.capture.entries import (
     BOUNDARY,
     CONVENTION,
     KINDS,
-    MAX_COMMITS,
     Anchor,
     Entry,
     Kind,
@@ -111,7 +110,7 @@ def _describe_versions(entry: Entry) -> list[str]:
 def _describe(entry: Entry, view: View, *, with_subject: bool) -> list[str]:
     """Return remarks on an entry's commit and place, each in a few words."""
     status = view.status(entry)
-    doubts = _describe_doubts(entry.place, status)
+    doubts = _describe_doubts(status)
     if not entry.provenance:
         return doubts
     origin = f"{entry.kind.provenance.replace('_', ' ')} {shorten_commit(entry.provenance)}"
@@ -122,7 +121,7 @@ def _describe(entry: Entry, view: View, *, with_subject: bool) -> list[str]:
     return [origin, *doubts]
 
 
-def _describe_doubts(place: str | None, status: Status) -> list[str]:
+def _describe_doubts(status: Status) -> list[str]:
     """Return the reasons to doubt that an entry still holds, each in a few words."""
     doubts = []
     if status.place_exists is False:
@@ -131,10 +130,6 @@ def _describe_doubts(place: str | None, status: Status) -> list[str]:
         doubts.append("not on this branch")
     if status.is_missing:
         doubts.append("its commit is not in this clone")
-    # Every commit touches the whole repository.
-    if status.changes and place != EVERYWHERE:
-        number = f"{MAX_COMMITS}+" if status.changes >= MAX_COMMITS else f"{status.changes:,}"
-        doubts.append(f"changed in {number} commit{'s' if status.changes > 1 else ''} since")
     return doubts
 
 

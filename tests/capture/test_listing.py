@@ -8,7 +8,6 @@ from llm_kb.capture.entries import (
     ANTI_PATTERN,
     BOUNDARY,
     CONVENTION,
-    MAX_COMMITS,
     Anchor,
     Entry,
     KnowledgeStore,
@@ -50,15 +49,15 @@ def test_entries_are_listed_kind_by_kind_with_what_is_known() -> None:
     )
     statuses: dict[Anchor, Status] = {
         (None, "BUG-42"): Status(),
-        ("src/", "a" * 40): Status(recorded_at=0, place_exists=True, changes=1),
+        ("src/", "a" * 40): Status(recorded_at=0, place_exists=True),
         ("src/", None): Status(place_exists=True),
-        ("old/", "b" * 64): Status(recorded_at=DAY, place_exists=False, changes=MAX_COMMITS),
+        ("old/", "b" * 64): Status(recorded_at=DAY, place_exists=False),
     }
     assert render_store(store, View(statuses=statuses, now=3 * DAY)) == (
         "Conventions:\n"
         "  conv-1  src/ (permanent)\n"
         "    Use x\n"
-        "    decided in aaaaaaaaaaaa, 3 days ago; changed in 1 commit since\n"
+        "    decided in aaaaaaaaaaaa, 3 days ago\n"
         "  conv-2  src/ (permanent)\n"
         "    Use x\n"
         "\n"
@@ -66,8 +65,7 @@ def test_entries_are_listed_kind_by_kind_with_what_is_known() -> None:
         "  bound-1  old/\n"
         "    owns: git\n"
         "    boundary: no llm\n"
-        "    decided in bbbbbbbbbbbb, 2 days ago; place gone; "
-        "changed in 5000+ commits since\n"
+        "    decided in bbbbbbbbbbbb, 2 days ago; place gone\n"
         "\n"
         "Anti-patterns:\n"
         "  ap-1\n"

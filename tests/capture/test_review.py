@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from llm_kb.capture.entries import ANTI_PATTERN, CONVENTION, Anchor, Entry, Status
-from llm_kb.capture.likeness import STALE, order_for_review, review_anchor
+from llm_kb.capture.likeness import order_for_review
 
 
 def conv(name: str, **fields: object) -> Entry:
@@ -15,24 +15,18 @@ def test_the_most_doubtful_come_first_and_the_settled_not_at_all() -> None:
     known: dict[str, Status] = {
         "gone": Status(place_exists=False),
         "branch": Status(is_on_branch=False),
-        "stale": Status(changes=STALE),
-        "settled": Status(changes=STALE - 1, is_on_branch=True, place_exists=True),
+        "settled": Status(is_on_branch=True, place_exists=True),
         "new": Status(),
         "two": Status(),
     }
     entries = [conv(name) for name in known]
-    entries[4] = conv("new", stability="provisional")
-    entries[5] = conv("two", other_versions=[{"rule": "x"}])
+    entries[3] = conv("new", stability="provisional")
+    entries[4] = conv("two", other_versions=[{"rule": "x"}])
     anti = Entry(ANTI_PATTERN, {"id": "ap-1", "pattern": "p", "instead": "i"})
     kept = Entry(ANTI_PATTERN, {**anti.fields, "id": "ap-2", "reviewed_in": "b" * 40})
-    statuses: dict[Anchor, Status] = {review_anchor(e): known[e.id] for e in entries}
-    statuses |= {review_anchor(e): Status() for e in (anti, kept)}
+    statuses: dict[Anchor, Status] = {e.anchor: known[e.id] for e in entries}
+    statuses |= {e.anchor: Status() for e in (anti, kept)}
     found = [entry.id for entry in order_for_review([*entries, anti, kept], statuses)]
-    assert found == ["two", "gone", "branch", "stale", "new", "ap-1"]
+    assert found == ["two", "gone", "branch", "new", "ap-1"]
     everything = order_for_review([*entries, anti, kept], statuses, everything=True)
-    assert [entry.id for entry in everything][6:] == ["settled", "ap-2"]
-
-
-def test_a_review_counts_from_the_commit_it_was_made_at() -> None:
-    assert review_anchor(conv("x")) == ("x/", "a" * 40)
-    assert review_anchor(conv("x", reviewed_in="b" * 40)) == ("x/", "b" * 40)
+    assert [entry.id for entry in everything][5:] == ["settled", "ap-2"]

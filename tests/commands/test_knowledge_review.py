@@ -269,13 +269,3 @@ def test_an_export_with_entries_changed_since_is_found(repo: Repo, run_llm: RunL
     assert "Use x always — `src/`, permanent" in learned
     run_llm(export)
     assert "[outdated-export]" not in run_llm(["kb", "check"]).stdout
-
-
-def test_what_was_kept_is_shown_with_what_came_after_its_own_commit(
-    repo: Repo, answer: Callable[..., str]
-) -> None:
-    first = repo.head
-    repo.commit("later", src__c_py="x\n")
-    answer("review", "--scope", "src/c.py", typed="s\nk\n")
-    shown = answer("review", "--all", typed="s\ns\ns\n")
-    assert f"decided in {first[:12]}, just now; changed in 1 commit since\n" in shown

@@ -62,7 +62,7 @@ def list_(scope: str | None, json_: bool) -> None:
     List conventions, module boundaries and anti-patterns
 
     Each entry is shown with the place it applies to, its commit and its age, and any reason
-    for doubt: its place is gone or was changed since, or its commit is not on this branch.
+    for doubt: its place is gone, or its commit is not on this branch.
 
     \b
         llm kb knowledge list

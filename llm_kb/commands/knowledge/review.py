@@ -11,7 +11,7 @@ import click
 from llm_kb.capture.entries import STABILITIES, Anchor, Entry, Status
 from llm_kb.capture.errors import InvalidEntryError
 from llm_kb.capture.history import read_statuses
-from llm_kb.capture.likeness import find_nearest, order_for_review, review_anchor
+from llm_kb.capture.likeness import find_nearest, order_for_review
 from llm_kb.capture.rendering import View, render_entry, render_short
 from llm_kb.capture.store import (
     edit_in_store,
@@ -54,8 +54,8 @@ def review(scope: str | None, all_: bool) -> None:
     """
     Look at entries one at a time, the most doubtful first
 
-    This shows entries with other versions, entries whose place or commit is gone or whose
-    place has changed often since, and entries that nobody has reviewed. Keep makes a
+    This shows entries with other versions, entries whose place or commit is gone, and
+    entries that nobody has reviewed. Keep makes a
     convention permanent; reject removes an entry; merge removes one that another entry
     covers. The commit's diff is shown on request. Without a terminal the entries are
     listed.
@@ -66,8 +66,7 @@ def review(scope: str | None, all_: bool) -> None:
     """
     here = require_cwd()
     store = narrow(load_store(here), scope)
-    asked = {a for entry in store.entries for a in (entry.anchor, review_anchor(entry))}
-    statuses = read_statuses(here, asked)
+    statuses = read_statuses(here, {entry.anchor for entry in store.entries})
     waiting = order_for_review(store.entries, statuses, everything=all_)
     near = {
         entry.id: find_nearest(entry, [other for other in store.entries if other is not entry])
