@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import translate
 from functools import cached_property, lru_cache
@@ -29,9 +29,6 @@ MAX_GLOB = 1000
 
 MAX_SLUG = 4096
 """The most characters of a pattern without wildcards; no system has longer paths."""
-
-_CLASS = re.compile(r"\[(?:[!^].|[^!^])[^\]]*\]", re.DOTALL)
-"""A character class; the first of its characters may be a `]`."""
 
 _WILDCARD = re.compile(r"[*?[]")
 
@@ -74,15 +71,31 @@ class Pattern:
 
 
 def _is_literal(level: str) -> bool:
-    return not ("*" in level or "?" in level or _CLASS.search(level))
+    return not ("*" in level or "?" in level or any(_find_classes(level)))
+
+
+def _find_classes(level: str) -> Iterator[int]:
+    """Yield where the character classes of a level begin, as index of their second character.
+
+    The first of the characters in a class may be a `]`.
+    """
+    start = level.find("[") + 1
+    while start:
+        is_negated = level[start : start + 1] in ("!", "^")
+        end = level.find("]", start + is_negated + 1)
+        if end < 0:
+            return  # nor does any later one end
+        yield start
+        start = level.find("[", end) + 1
 
 
 def _compile_level(level: str) -> Matcher:
     if _is_literal(level):
         return level.__eq__
-    # A shell also takes `^` for the sign of a negated class.
-    source = _CLASS.sub(lambda found: found[0].replace("[^", "[!", 1), level)
-    return re.compile(translate(source)).match if level.strip("*") else bool
+    for start in _find_classes(level):
+        if level[start] == "^":  # as a shell takes it
+            level = f"{level[:start]}!{level[start + 1 :]}"
+    return re.compile(translate(level)).match if level.strip("*") else bool
 
 
 def _match_runs(runs: Sequence[Run], levels: Sequence[str]) -> bool:
