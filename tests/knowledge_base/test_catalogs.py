@@ -130,21 +130,24 @@ def test_a_directory_is_a_name_of_its_index(user_dir: Path, name: str) -> None:
         pytest.param("", {"references": True}, ["topic-one", "topic-two"], id="-T References"),
         pytest.param("", {"knowledge": ["topic-one/b"]}, ["topic-one"], id="-k"),
         pytest.param("", {"only": ["topic-one"]}, ["topic-one"], id="template"),
-        pytest.param("references = true", {}, ["topic-one", "topic-two"], id="true"),
-        pytest.param('references = ["topic-two"]', {}, ["topic-two"], id="list"),
-        pytest.param('references.menu = ["topic-two"]', {}, ["topic-two"], id="in the table"),
-        pytest.param("references = false", {"references": True}, [], id="false"),
+        pytest.param("references=true", {}, ["topic-one", "topic-two"], id="true"),
+        pytest.param('references=["topic-two"]', {}, ["topic-two"], id="list"),
+        pytest.param('references.menu=["topic-two"]', {}, ["topic-two"], id="in the table"),
+        pytest.param("references=false", {"references": True}, [], id="false"),
     ],
 )
+@pytest.mark.usefixtures("fetched")
 def test_which_references_a_menu_offers(
-    fetched: list[str], config: str, asked: dict[str, Any], offered: list[str]
+    config: str, asked: dict[str, Any], offered: list[str]
 ) -> None:
-    Path("llm-kb.toml").write_text(f"[kb]\n{config}\n")
-    kb = KnowledgeBase.discover(**asked)
+    Path("llm-kb.toml").write_text("[kb]\n")
+    # Not in the workspace's file, where it counts only once the workspace is trusted.
+    kb = KnowledgeBase.discover(fragments=[f"kb.{config}"] if config else [], **asked)
     assert [entry.topic.id for entry in kb.menu().topics] == offered
 
 
-def test_outside_of_every_workspace_references_are_offered(fetched: list[str]) -> None:
+@pytest.mark.usefixtures("fetched")
+def test_outside_of_every_workspace_references_are_offered() -> None:
     kb = KnowledgeBase.discover()
     assert [entry.topic.id for entry in kb.menu().topics] == ["topic-one", "topic-two"]
 
