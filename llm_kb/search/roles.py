@@ -31,7 +31,9 @@ _MARKUP = re.compile(
 )
 _README = re.compile(r"readme|contributing|licen[cs]e|copying|authors|security")
 # Whole names of directories or files, in lower case and without extension.
-_DOCS = re.compile(r"docs?|documentation|guides?|manual|book|tutorials?|how-?to|wiki|website|site")
+DOCS_DIRECTORY = r"docs?|documentation|guides?|manual|book|tutorials?|how-?to|wiki|website|site"
+"""Names of directories of documentation, as a regular expression."""
+_DOCS = re.compile(DOCS_DIRECTORY)
 _TESTS = re.compile(
     r"tests?|testing|__tests__|specs?|testsuite|test[-_](?:data|cases|files|fixtures)|testdata"
     r"|fixtures|e2e|benches|benchmarks"

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from llm_kb.git.run import GitError, read_git
+from llm_kb.search.roles import DOCS_DIRECTORY
 from llm_kb.subjects.editions import LANGUAGES, find_editions, find_translations
 from llm_kb.subjects.ignore import IgnoreRules, is_always_ignored
 from llm_kb.subjects.names import DOCUMENTS, can_convert, find_extension, find_flaw, is_readable
@@ -104,9 +105,8 @@ _NOT_PROSE = re.compile(
     r"(?:.*[_-])?(?:requirements|constraints)(?:[_-].*)?|cmakelists|robots|humans|runtime"
     r"|top_level|sources|entry_points|manifest|.*packages|.*deps|.*list"
 )
-_DOCUMENTATION = _words(
-    "doc docs documentation guide guides manual manuals man wiki notes book handbook tutorial"
-    " tutorials adr adrs decisions rfcs kb knowledge skills"
+_DOCUMENTATION = re.compile(
+    rf"{DOCS_DIRECTORY}|manuals|man|notes|handbook|adrs?|decisions|rfcs|kb|knowledge|skills"
 )
 RULE_FILES = {".cursorrules": "Cursor", ".windsurfrules": "Windsurf", ".clinerules": "Cline"}
 """Hidden files with rules for a coding tool."""
@@ -191,7 +191,9 @@ def list_parents(path: str) -> Iterator[str]:
 
 def is_documentation(directory: str) -> bool:
     """Tell whether one component of a path names documentation."""
-    return any(name.partition(".")[0] in _DOCUMENTATION for name in directory.lower().split("/"))
+    return any(
+        _DOCUMENTATION.fullmatch(name.partition(".")[0]) for name in directory.lower().split("/")
+    )
 
 
 def _may_be_text(path: str) -> bool:
@@ -258,7 +260,7 @@ def _find_rule(path: str, dense: Collection[str]) -> str | None:
     *parents, name = path.lower().split("/")
     stem = name.rpartition(".")[0] or name
     places = list(list_parents(path))
-    documented = next((n for n, each in enumerate(parents) if each in _DOCUMENTATION), None)
+    documented = next((n for n, each in enumerate(parents) if _DOCUMENTATION.fullmatch(each)), None)
     # Among many pages `history` and `license` may be what they are about.
     is_page = bool(places) and places[-1] in dense and not _SURE.fullmatch(stem)
     for rule in RULES:

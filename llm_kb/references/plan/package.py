@@ -45,12 +45,13 @@ from llm_kb.references.sources.rules import (
     check_web_url,
     require_approved,
 )
+from llm_kb.search.roles import DOCS_DIRECTORY
 
 _TAGS = ("v{version}", "{version}", "{name}-{version}", "{name}-v{version}", "{name}@{version}")
 """The usual names of the tag of a version."""
 
 _DOCUMENTS = re.compile(
-    r"(?i)docs?|documentation|guides?|manual|book|examples?|website|"
+    rf"(?i){DOCS_DIRECTORY}|examples?|"
     r"(?:readme|changelog|changes|history|upgrading|migration)(?:\.\w+)?"
 )
 """Names of top-level entries of a repository that are documentation."""
