@@ -69,6 +69,7 @@ COMMANDS: dict[str, Member] = {
     "remove": "llm_kb.commands.topics:remove",
     "search": "llm_kb.commands.search:search",
     "show": "llm_kb.commands.show:show",
+    "test": "llm_kb.commands.test:test",
     "trust": "llm_kb.commands.trust:trust",
     "untrust": "llm_kb.commands.trust:untrust",
     "used": "llm_kb.commands.used:used",

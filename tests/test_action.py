@@ -49,11 +49,15 @@ def test_what_is_wrong_fails_and_what_may_be_out_of_date_is_listed(tmp_path: Pat
         subprocess.run(["git", *words], cwd=origin.path, check=True)
     clone = tmp_path / "clone"
     subprocess.run(["git", "clone", "-q", str(origin.path), str(clone)], check=True)
-    checked, reviewed = run_steps(clone, tmp_path)
+    checked, asked, reviewed = run_steps(clone, tmp_path)
     assert checked == (0, "llm-kb: nothing wrong in 1 subject\n")
+    assert asked == (0, "")
     assert reviewed[0] == 0
     assert "Write short lines." in reviewed[1]
     (clone / "llm-kb.toml").write_text(f'{config}learned = ["stile"]\n')
     code, text = run_steps(clone, tmp_path)[0]
     assert code == 1
     assert "stile" in text
+    (clone / "questions.toml").write_text('[[question]]\nask = "tabs?"\nanswer = "team/style"\n')
+    code, text = run_steps(clone, tmp_path)[1]
+    assert (code, "not  tabs?" in text) == (1, True)

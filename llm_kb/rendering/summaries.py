@@ -145,8 +145,8 @@ def _rst_lines(text: str) -> Iterator[str]:
     for line in text.splitlines():
         if _RST_RULE.match(line) and _has_words(above):
             title = title or _plain_rst(above)
-            # An underlined line is a title, not a sentence.
-            words = [word for word in words if word != above]
+            if words[-1:] == [above]:
+                words.pop()  # a title is not a sentence
         # Indented lines are not sentences; a title may be indented only between two rules.
         above = "" if _RST_MARKUP.match(line) else line
         if _has_words(above) and not above[0].isspace():

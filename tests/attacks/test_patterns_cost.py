@@ -47,6 +47,7 @@ BOUNDED: Mapping[str, int] = {
     "llm_kb.search.chunking.html:_PERMALINK": 20,
     "llm_kb.search.chunking.sections:_OWN_ANCHOR": 420,
     "llm_kb.search.chunking.words:_LAST_WORD": 60,
+    "llm_kb.subjects.patterns:_CLASS": 1_000,
 }
 """Patterns that are given at most so many characters, by their places."""
 

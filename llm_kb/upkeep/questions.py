@@ -1,0 +1,229 @@
+"""A project's questions, kept beside its knowledge: read, asked, and reported."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from llm_kb.config.fragments import split_knowledge
+from llm_kb.errors import ConfigError
+from llm_kb.files.fields import BadValueError, Fields, describe, read_line
+from llm_kb.knowledge_base.knowledge_base import KnowledgeBase
+from llm_kb.rendering.parts import decode_exactly, find_line_numbers, find_spans
+from llm_kb.rendering.passages import Passages
+from llm_kb.rendering.plain_text import count, visible_line
+from llm_kb.rendering.presentation import read_as_markdown
+from llm_kb.search.chunking.outline import find_outline
+from llm_kb.search.chunking.sections import Section
+
+FILE = "questions.toml"
+"""The name of the file, which is beside the workspace's configuration."""
+
+MOST = 1_000
+"""Maximum number of questions in a file."""
+
+LONGEST = 1_000
+"""Maximum number of characters of a question."""
+
+AMONG = 4
+"""Number of passages that a search returns by default."""
+
+Lines = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """A question, and the subjects or parts of which each answers it, as TOPIC/SUBJECT#PART."""
+
+    text: str
+    answers: tuple[str, ...] | None
+    """Empty if nothing answers it; None if nobody has said yet what does."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Questions:
+    """The questions of a file, and the percentages of them that it demands."""
+
+    questions: tuple[Question, ...]
+    first: int = 0
+    """How many of 100 must be answered by the first passage."""
+    among_four: int = 100
+    """How many of 100 must be answered by one of the first four."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """A question with its result."""
+
+    question: Question
+    rank: int
+    """The place of the passage that answers; 0 if none of them does."""
+    found: tuple[str, ...]
+    """The addresses that were found, best first."""
+
+
+def read_questions(table: Mapping[str, object], path: Path) -> Questions:
+    """Read the document of a questions file. Raises ConfigError."""
+    fields = Fields(table)
+    first = fields.count("first", 0, most=100)
+    among_four = fields.count("among_four", 100, most=100)
+    asked = fields.list_of_fields("question")
+    if len(asked) > MOST:
+        fields.report("question", f"found {len(asked):,}; at most {MOST:,} are allowed")
+    questions = tuple(map(_read_question, asked[:MOST]))
+    fields.reject_unknown()
+    fields.raise_problems(lambda problems: ConfigError(str(path), problems))
+    return Questions(questions=questions, first=first, among_four=among_four)
+
+
+def _read_question(fields: Fields) -> Question:
+    text = fields.text("ask", None, _read_ask)
+    answers = fields.get("answer", _read_answers)
+    fields.reject_unknown()
+    return Question(text=text, answers=answers)
+
+
+def _read_ask(value: object) -> str:
+    text = read_line(value)
+    if not text.strip() or len(text) > LONGEST:
+        raise BadValueError(describe(value), f"a question of 1 to {LONGEST:,} characters")
+    return text
+
+
+def _read_answers(value: object) -> tuple[str, ...]:
+    values = [value] if isinstance(value, str) else value
+    if not isinstance(values, list) or not all(isinstance(each, str) for each in values):
+        raise BadValueError(describe(value), "TOPIC/SUBJECT, TOPIC/SUBJECT#PART, or a list of them")
+    return tuple(map(read_line, values))
+
+
+def ask(
+    kb: KnowledgeBase, questions: Iterable[Question], search: Callable[[str], Passages]
+) -> Iterator[Asked]:
+    """Yield each question with its result. Raises KbError for an answer that is not there."""
+    for question in questions:
+        wanted = [place for answer in question.answers or () for place in _find(kb, answer)]
+        found = search(question.text)
+        answering = [
+            rank
+            for rank, each in enumerate(found.passages, 1)
+            for topic, path, (first, last) in wanted
+            if (each.topic, each.path) == (topic, path)
+            and each.first_line <= last
+            and first <= each.last_line
+        ]
+        # Passages with a note that the answer is weak are not taken for one.
+        is_refused = question.answers == () and (not found.passages or bool(found.counts))
+        addresses = tuple(f"{each.topic}/{each.address}" for each in found.passages)
+        rank = 1 if is_refused else min(answering, default=0)
+        yield Asked(question=question, rank=rank, found=addresses)
+
+
+def _find(kb: KnowledgeBase, answer: str) -> Iterator[tuple[str, str, Lines]]:
+    """Yield the topic, the path and the lines of each place that an answer names."""
+    topic, pattern = split_knowledge(answer)
+    selection = kb.require(topic, pattern)
+    opened = kb.find_topic(topic)
+    for subject in selection.subjects:
+        anchors = [anchor for anchor in selection.asked_of(subject) if anchor]
+        if not anchors:
+            yield opened.topic.id, subject.path, (1, 10**9)
+            continue
+        content = read_as_markdown(subject, opened.catalog.read(subject))
+        text = decode_exactly(content.data)
+        for span in find_spans(find_outline(subject.path, text), anchors):
+            if isinstance(span, Section):
+                lines = find_line_numbers(text, span.start, span.end)
+                yield opened.topic.id, subject.path, lines
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """The results of all questions, and whether they are what the file demands."""
+
+    asked: tuple[Asked, ...]
+    demanded: Questions
+
+    @property
+    def counted(self) -> tuple[Asked, ...]:
+        """The questions of which somebody said what answers them."""
+        return tuple(each for each in self.asked if each.question.answers is not None)
+
+    @property
+    def first(self) -> int:
+        """How many the first passage answers."""
+        return sum(each.rank == 1 for each in self.counted)
+
+    @property
+    def among_four(self) -> int:
+        """How many one of the first four passages answers."""
+        return sum(1 <= each.rank <= AMONG for each in self.counted)
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether as many are answered as the file demands."""
+        total = len(self.counted)
+        return (
+            100 * self.first >= self.demanded.first * total
+            and 100 * self.among_four >= self.demanded.among_four * total
+        )
+
+    def as_dict(self) -> dict[str, object]:
+        """Return the report for JSON."""
+        return {
+            "questions": len(self.counted),
+            "first": self.first,
+            "among_four": self.among_four,
+            "enough": self.is_enough,
+            "results": [
+                {
+                    "question": each.question.text,
+                    "answer": each.question.answers,
+                    "rank": each.rank or None,
+                    "found": each.found,
+                }
+                for each in self.asked
+            ],
+        }
+
+
+def render_report(report: Report) -> Iterator[str]:
+    """Yield the lines of the table: where each answer was found, and what was found instead."""
+    for each in report.asked:
+        answers = each.question.answers
+        place = "?" if answers is None else str(each.rank) if 1 <= each.rank <= AMONG else "not"
+        yield f"{place:>3}  {visible_line(each.question.text)}"
+        if place not in {"1", "?"}:
+            wanted = " or ".join(answers or ()) or "nothing"
+            instead = each.found[0] if each.found else "nothing"
+            yield f"     {visible_line(f'answered by {wanted}; first is {instead}')}"
+
+
+def render_total(report: Report) -> str:
+    """Return the last line: how many are found, and how many are demanded."""
+    total, demanded = len(report.counted), report.demanded
+    left = len(report.asked) - total
+    parts = [
+        count(total, "question"),
+        f"{_share(report.first, total)} found first (demanded: {demanded.first} %)",
+        f"{_share(report.among_four, total)} among four (demanded: {demanded.among_four} %)",
+    ]
+    return ", ".join([*parts, f"{left} without an answer in the file"] if left else parts)
+
+
+def _share(number: int, total: int) -> str:
+    return f"{number} ({100 * number // (total or 1)} %)"
+
+
+def render_new(texts: Sequence[str], known: Iterable[Question]) -> str:
+    """Return tables for the questions that a file does not have, to be answered by somebody."""
+    have = {question.text for question in known}
+    lines = [" ".join(text.split())[:LONGEST] for text in texts]
+    new = [line for line in dict.fromkeys(lines) if line and line not in have]
+    return "".join(
+        f"\n[[question]]\nask = {json.dumps(visible_line(line), ensure_ascii=False)}\n"
+        '# answer = "TOPIC/SUBJECT#PART"    # [] if nothing should be found\n'
+        for line in new
+    )

@@ -1,0 +1,181 @@
+"""`llm kb test`: a project's own questions."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from llm_kb.upkeep.questions import Question, render_new
+from tests.commands.workspaces import write_files
+from tests.conftest import RunLlm
+
+QUESTIONS = """
+among_four = {}
+
+[[question]]
+ask = "how many approvals does a change need?"
+answer = "docs/review#approvals"
+
+[[question]]
+ask = "which colour has the walrus?"
+answer = ["docs/walrus", "docs/review"]
+
+[[question]]
+ask = "quarterly mortgage interest"
+answer = []
+
+[[question]]
+ask = "who feeds the walrus?"
+"""
+
+
+@pytest.fixture(autouse=True)
+def workspace(tmp_path: Path) -> Path:
+    """Two subjects, one of which answers in its second part."""
+    write_files(
+        tmp_path,
+        {
+            "llm-kb.toml": '[kb.topic.docs]\nsubjects = "docs"\n',
+            "docs/review.md": "# Review\n\n## Approvals\n\nA change needs two approvals.\n",
+            "docs/walrus.md": "# Walrus\n\nIts colour is grey.\n",
+            "questions.toml": QUESTIONS.format(100),
+        },
+    )
+    return tmp_path
+
+
+def test_each_question_is_asked_and_counted(run_llm: RunLlm) -> None:
+    result = run_llm(["kb", "test"])
+
+    assert result.stdout == (
+        "  1  how many approvals does a change need?\n"
+        "  1  which colour has the walrus?\n"
+        "  1  quarterly mortgage interest\n"
+        "  ?  who feeds the walrus?\n"
+    )
+    assert (result.exit_code, result.stderr) == (
+        0,
+        "llm-kb: 3 questions, 3 (100 %) found first (demanded: 0 %), 3 (100 %) among four"
+        " (demanded: 100 %), 1 without an answer in the file\n",
+    )
+
+
+def test_fewer_than_demanded_is_a_failure_that_says_what_was_found(
+    run_llm: RunLlm, tmp_path: Path
+) -> None:
+    (tmp_path / "docs/review.md").write_text("# Review\n\n## Approvals\n\nTwo.\n")
+    (tmp_path / "docs/other.md").write_text("# Other\n\nA change may need many approvals.\n")
+    (tmp_path / "docs/walrus.md").write_text("# Walrus\n\nIt swims.\n")
+    text = (
+        QUESTIONS.format(100)
+        .replace('"docs/walrus", ', "")
+        .replace("docs/review#approvals", "docs/walrus")
+    )
+    (tmp_path / "questions.toml").write_text(text)
+
+    result = run_llm(["kb", "test"])
+
+    assert (result.exit_code, result.stdout.splitlines()[:2]) == (
+        1,
+        [
+            "not  how many approvals does a change need?",
+            "     answered by docs/walrus; first is docs/other#other",
+        ],
+    )
+    (tmp_path / "questions.toml").write_text(text.replace("100", "10"))
+    assert run_llm(["kb", "test"]).exit_code == 0
+
+
+def test_the_results_as_json(run_llm: RunLlm) -> None:
+    report = json.loads(run_llm(["kb", "test", "--json"]).stdout)
+
+    assert {key: report[key] for key in ("questions", "first", "among_four", "enough")} == {
+        "questions": 3,
+        "first": 3,
+        "among_four": 3,
+        "enough": True,
+    }
+    assert report["results"][0]["rank"] == 1
+    assert report["results"][0]["found"][0] == "docs/review#review"
+    assert report["results"][3]["answer"] is None
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "has no questions; `llm kb test --help` shows how to write one"),
+        ("[[question]]\n", "question[0].ask"),
+        ('[[question]]\nask = "x"\nanswer = 3\n', "allowed: TOPIC/SUBJECT, TOPIC/SUBJECT#PART"),
+        ('[[question]]\nask = "x"\nanswer = "docs/nope"\n', "docs"),
+        ('[[question]]\nask = "x"\nanswer = "docs/review#nope"\n', "nope"),
+        ('[[question]]\nask = "x"\nanswer = "other/review"\n', "other"),
+        ("first = 101\n", "allowed: a whole number from 0 to 100"),
+        ("hook = 'sh'\n", "unknown key"),
+        ("[[question]]\nask = '" + "x" * 1_001 + "'\n", "a question of 1 to 1,000 characters"),
+        ("[[question]]\nask = 'x'\n" * 1_001, "at most 1,000 are allowed"),
+        ("x" * 1_000_001, "is larger than 1,000,000 bytes"),
+        ("[[", "is not valid TOML"),
+    ],
+)
+def test_a_wrong_file_is_one_message(
+    run_llm: RunLlm, tmp_path: Path, text: str, message: str
+) -> None:
+    (tmp_path / "questions.toml").write_text(text)
+
+    result = run_llm(["kb", "test"])
+
+    assert result.exit_code == 1
+    assert message in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_a_link_out_of_the_workspace_is_not_followed_to_the_secrets_of_another_user(
+    run_llm: RunLlm, tmp_path: Path
+) -> None:
+    """A questions file is data of the workspace: what it leads to is read as such, or refused."""
+    secret = tmp_path.parent / "secret"
+    secret.write_text("password = hunter2\n")
+    (tmp_path / "questions.toml").unlink()
+    (tmp_path / "questions.toml").symlink_to(secret)
+
+    result = run_llm(["kb", "test"])
+
+    assert (result.exit_code, "hunter2" in result.output) == (1, False)
+
+
+def test_codes_for_a_terminal_are_shown_as_codes(run_llm: RunLlm, tmp_path: Path) -> None:
+    (tmp_path / "questions.toml").write_text(
+        '[[question]]\nask = "a\\u202eb walrus"\nanswer = []\n'
+    )
+
+    assert "a\\u202eb walrus" in run_llm(["kb", "test"]).stdout
+
+
+def test_searches_that_found_nothing_become_questions_to_be_answered() -> None:
+    known = [Question(text="known", answers=())]
+
+    added = render_new(["known", 'what "is"\nit?', 'what "is" it?', ""], known)
+
+    assert added == (
+        '\n[[question]]\nask = "what \\"is\\" it?"\n'
+        '# answer = "TOPIC/SUBJECT#PART"    # [] if nothing should be found\n'
+    )
+
+
+def test_without_a_log_there_are_no_searches_to_add(run_llm: RunLlm, tmp_path: Path) -> None:
+    before = (tmp_path / "questions.toml").read_text()
+
+    result = run_llm(["kb", "test", "--from-used"])
+
+    assert (result.exit_code, result.stderr.startswith("Error: the log of llm")) == (1, True)
+    assert (tmp_path / "questions.toml").read_text() == before
+
+
+def test_without_a_workspace_there_is_nothing_to_test(run_llm: RunLlm, tmp_path: Path) -> None:
+    (tmp_path / "llm-kb.toml").unlink()
+
+    result = run_llm(["kb", "test"])
+
+    assert (result.exit_code, "there is no workspace here" in result.stderr) == (1, True)
