@@ -10,8 +10,6 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from llm_kb.config.fragments import split_knowledge
 from llm_kb.config.load import load_config
 from llm_kb.config.workspace import find_cwd
@@ -29,19 +27,15 @@ from llm_kb.knowledge_base.tool_text import (
 from llm_kb.knowledge_base.topics import SHIPPED, open_catalogs
 from llm_kb.subjects.selection import select
 from llm_kb.subjects.topics import Config
+from llm_kb.user_dir import find_embedder, find_user_dir
 
 if TYPE_CHECKING:
     import llm
 
-    from llm_kb.references.library import Library
     from llm_kb.rendering.passages import Passages
     from llm_kb.search.index.index import Progress
-    from llm_kb.search.index.vectors import Embedder
     from llm_kb.search.roles import Scope
 
-
-DEFAULT_EMBEDDING_MODEL = "default_embedding_model.txt"
-"""The file with the host's choice, below its directory."""
 
 MOST_PASSAGES = 20
 """Maximum number of passages that a model may request; their length is limited as well."""
@@ -227,71 +221,6 @@ class KnowledgeBase(knowledge_base.KnowledgeBase):
                 if not select(self.find_topic(topic).catalog, [subjects]).missing:
                     return self.learn(topic, [subjects])
         return self.learn(topic, given.get("subjects"))
-
-
-def find_user_dir() -> Path:
-    """Return the host's user directory, created if missing, as `llm.user_dir` does.
-
-    Does not import the host, which takes half a second.
-    """
-    path = Path(os.environ.get("LLM_USER_PATH") or click.get_app_dir("io.datasette.llm"))
-    path.mkdir(parents=True, exist_ok=True)
-    return path
-
-
-def read_default_embedding_model() -> str | None:
-    """Return the id of the host's default embedding model; None if none is set."""
-    try:
-        text = (find_user_dir() / DEFAULT_EMBEDDING_MODEL).read_text("utf-8", "replace")
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    return text.strip() or None
-
-
-def find_embedder(name: str | None) -> Embedder | None:
-    """Return the embedding model of this name, by default llm's; None if none is set.
-
-    Raises EmbeddingError for a name that no model has.
-    """
-    from llm_kb.search.index.vectors import Embedder, EmbeddingError  # noqa: PLC0415 - as above
-
-    wanted = name or read_default_embedding_model()
-    if not wanted:
-        return None
-    import llm  # noqa: PLC0415 - as above
-
-    try:
-        model = llm.get_embedding_model(wanted)
-    except llm.UnknownModelError as error:
-        if name is None:
-            return None  # the plugin of the default model was uninstalled
-        raise EmbeddingError(name, "is unknown; see `llm embed-models`") from error
-
-    def embed(texts: Sequence[str]) -> list[Sequence[float]]:
-        try:
-            return list(model.embed_multi(texts))
-        except Exception as error:  # a model's plugin may raise anything
-            raise EmbeddingError(model.model_id, f"failed: {error}") from error
-
-    return Embedder(model=model.model_id, embed=embed)
-
-
-def current_library() -> Library:
-    """Return the reference topics under the configuration in effect here."""
-    config = load_config(find_cwd(), user_dir=find_user_dir(), environ=os.environ)
-    return find_library(config, find_cwd())
-
-
-def find_library(config: Config, directory: Path | None) -> Library:
-    """Return the reference topics under a configuration, in effect in a directory."""
-    from llm_kb.references.library import open_library  # noqa: PLC0415 - few requests need it
-
-    return replace(
-        open_library(config, find_user_dir()),
-        # Packages are looked up in the workspace, or else in the current directory.
-        workspace=config.workspace or directory,
-        find_embedder=partial(find_embedder, config.references.embedding_model),
-    )
 
 
 def _iter_added(before: Config, config: Config) -> Iterator[tuple[str, str]]:

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import click
 
-from llm_kb.api import find_user_dir
 from llm_kb.commands._output import say
 from llm_kb.config.load import Layers, load_config, read_layers
 from llm_kb.config.report import render_notices
 from llm_kb.config.workspace import find_cwd
 from llm_kb.subjects.topics import Config
+from llm_kb.user_dir import find_user_dir
 
 
 def require_cwd() -> Path:

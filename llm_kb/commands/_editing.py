@@ -9,7 +9,6 @@ from typing import Any
 
 import click
 
-from llm_kb.api import find_user_dir
 from llm_kb.commands._config import current_layers, require_cwd
 from llm_kb.commands._output import say
 from llm_kb.config.changes import Change, edit_config, prepare_edit
@@ -19,6 +18,7 @@ from llm_kb.config.load import Layers, find_source, read_layer, user_source
 from llm_kb.config.workspace import find_cwd, find_workspace, user_config_path
 from llm_kb.errors import ConfigError, UnknownTopicError
 from llm_kb.subjects.topics import BUILT_IN_TOPICS, REFERENCE_PREFIX
+from llm_kb.user_dir import find_user_dir
 
 
 def user_file() -> LayerSource:

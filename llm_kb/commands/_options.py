@@ -46,10 +46,10 @@ def complete_quietly(find: Callable[[click.Context, str], list[CompletionItem]])
 
 def _open_topics(ctx: click.Context) -> Topics:
     """Return the enabled topics. What a completion needs is imported when it runs."""
-    from llm_kb.api import find_user_dir  # noqa: PLC0415
     from llm_kb.commands._config import current_config  # noqa: PLC0415
     from llm_kb.config.workspace import find_cwd  # noqa: PLC0415
     from llm_kb.knowledge_base.topics import open_catalogs  # noqa: PLC0415
+    from llm_kb.user_dir import find_user_dir  # noqa: PLC0415
 
     config = current_config(tuple(ctx.params.get("kb_cfg") or ()))
     return list(open_catalogs(config, find_cwd(), find_user_dir()).values())

@@ -6,12 +6,13 @@ import os
 
 import click
 
-from llm_kb.api import KnowledgeBase, find_user_dir
+from llm_kb.api import KnowledgeBase
 from llm_kb.commands._options import knowledge_options
 from llm_kb.commands._output import say, show_content, show_json
 from llm_kb.config.report import add_knowledge, list_values, render_values
 from llm_kb.config.workspace import find_cwd, find_workspace, user_config_path
 from llm_kb.errors import show_place
+from llm_kb.user_dir import find_user_dir
 
 
 @click.command()

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import click
 
-from llm_kb.api import find_user_dir
 from llm_kb.commands._config import current_config, require_cwd
 from llm_kb.commands._editing import edit_file, workspace_file
 from llm_kb.commands._output import confirm, say, show
@@ -29,6 +28,7 @@ from llm_kb.rendering.plain_text import count, shorten, visible_line
 from llm_kb.upkeep.first_config import list_fields, render_user, render_workspace
 from llm_kb.upkeep.first_topics import FIRST_TOPIC, Proposal, Proposals, propose_topics
 from llm_kb.upkeep.project_files import RULES
+from llm_kb.user_dir import find_user_dir
 
 _WIDTH = 60
 _RULES = {rule.name: rule.what for rule in RULES}

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from llm_kb.api import find_user_dir
 from llm_kb.commands._config import require_cwd
 from llm_kb.commands._options import knowledge_options
 from llm_kb.commands._output import confirm, say, show_content
@@ -18,6 +17,7 @@ from llm_kb.config.workspace import find_workspace
 from llm_kb.errors import show_place
 from llm_kb.files.atomic import replace_file
 from llm_kb.host.terminal import is_terminal
+from llm_kb.user_dir import find_user_dir
 
 if TYPE_CHECKING:
     from llm_kb.mcp.server import Served

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import click
 
-from llm_kb.api import find_user_dir
 from llm_kb.commands._config import current_layers, require_cwd
 from llm_kb.commands._output import confirm, say, show_content, show_json
 from llm_kb.config.load import Layers
@@ -18,6 +17,7 @@ from llm_kb.config.trust import trust as record_trust
 from llm_kb.config.trust import untrust as withdraw_trust
 from llm_kb.config.workspace import find_cwd, find_workspace
 from llm_kb.errors import show_place
+from llm_kb.user_dir import find_user_dir
 
 
 @click.command()

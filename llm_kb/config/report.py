@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from llm_kb.config.keys import TOPIC_KEYS
 from llm_kb.config.layers import LayerConfig, iter_values, topic_key
-from llm_kb.config.resolve import SHOWING_KEY
+from llm_kb.config.load import SHOWING_KEY
 from llm_kb.errors import MAX_PATH_SHOWN, cut, show_place
 from llm_kb.subjects.topics import Config, Layer, Origin, Topic
 

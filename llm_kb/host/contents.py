@@ -9,8 +9,8 @@ from pathlib import Path
 import llm
 
 from llm_kb.api import KnowledgeBase
+from llm_kb.config.load import list_exclusions
 from llm_kb.config.report import render_notices
-from llm_kb.config.resolve import list_exclusions
 from llm_kb.config.workspace import find_cwd
 from llm_kb.host.arguments import Arguments
 from llm_kb.host.capture_tools import find_root

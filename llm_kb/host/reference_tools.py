@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import click
 import llm
 
-from llm_kb.api import current_library
 from llm_kb.host.reference_calls import (
     ALL,
     SEARCH,
@@ -27,6 +26,7 @@ from llm_kb.references.answers import topic_entry
 from llm_kb.references.find_topics import find_topic
 from llm_kb.references.library import Library
 from llm_kb.rendering.plain_text import visible_line
+from llm_kb.user_dir import current_library
 
 if TYPE_CHECKING:
     from llm_kb.references.plan.plan import Plan

@@ -9,7 +9,7 @@ from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from llm_kb.api import KnowledgeBase, find_library
+from llm_kb.api import KnowledgeBase
 from llm_kb.errors import KbError
 from llm_kb.host import reference_calls
 from llm_kb.host.capture_tools import EMIT, LIVE_INPUT, emit, find_root, require_root
@@ -21,6 +21,7 @@ from llm_kb.knowledge_base.tool_text import (
     read_filters,
 )
 from llm_kb.mcp.limits import SEARCH_NAME, answer_within
+from llm_kb.user_dir import find_library
 
 if TYPE_CHECKING:
     from llm_kb.references.library import Library

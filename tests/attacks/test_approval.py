@@ -16,7 +16,6 @@ from types import SimpleNamespace
 import llm
 import pytest
 
-from llm_kb.api import current_library
 from llm_kb.host.reference_tools import make_references
 from llm_kb.references.errors import (
     DeniedError,
@@ -43,6 +42,7 @@ from llm_kb.references.sources.records import (
     WebSource,
 )
 from llm_kb.subjects.topics import References
+from llm_kb.user_dir import current_library
 from tests.conftest import RunLlm
 from tests.references.remotes import Remote
 from tests.references.requests import PAGE, never, request, yes

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from llm_kb.config.keys import LayerSource
 from llm_kb.config.layers import LayerConfig, Setting, default_layer, merge, parse_layer
-from llm_kb.config.resolve import find_withheld, resolve
+from llm_kb.config.load import find_withheld, resolve
 from llm_kb.errors import ConfigError
 from llm_kb.references.sources.rules import OPTIONAL_GIT_PROTOCOLS
 from llm_kb.subjects.topics import Config, Layer, Layout, Origin, References, Topic

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from llm_kb.api import current_library
 from llm_kb.references.topic.topic_file import TopicFile
 from llm_kb.references.topic.topic_text import render_topic_file
+from llm_kb.user_dir import current_library
 from scripts.demo import read_answers
 from tests.conftest import RunLlm
 from tests.references.sites import Answer, Site, serve_site

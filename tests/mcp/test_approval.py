@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from llm_kb.api import current_library
 from llm_kb.mcp.server import Served, Server
 from llm_kb.references.plan.pending import open_pending
+from llm_kb.user_dir import current_library
 from tests.mcp_client import call
 from tests.references.remotes import Remote
 

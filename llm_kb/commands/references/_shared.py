@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 import click
 from click.shell_completion import CompletionItem
 
-from llm_kb import api
-from llm_kb.api import find_user_dir
+from llm_kb import user_dir
 from llm_kb.commands._config import current_config
 from llm_kb.commands._output import say
 from llm_kb.errors import KbError
@@ -33,7 +32,7 @@ yes_option = click.option("-y", "--yes", is_flag=True, help="Do not ask")
 
 def current_library() -> Library:
     """Return the reference topics, after cleaning up after killed processes."""
-    library = api.current_library()
+    library = user_dir.current_library()
     library.store.clean()
     return library
 
@@ -69,7 +68,7 @@ def complete_reference(
 ) -> list[CompletionItem]:
     """Offer the ids of the reference topics."""
     try:
-        topics, _ = open_library(current_config(), find_user_dir()).topics()
+        topics, _ = open_library(current_config(), user_dir.find_user_dir()).topics()
     except KbError:
         return []  # completion prints no errors
     return [

@@ -1,0 +1,88 @@
+"""The directory of the user in `llm`, the embedding model set there, and the reference topics.
+
+Importing the host takes half a second, so it is imported only to embed something.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from llm_kb.config.load import load_config
+from llm_kb.config.workspace import find_cwd
+from llm_kb.subjects.topics import Config
+
+if TYPE_CHECKING:
+    from llm_kb.references.library import Library
+    from llm_kb.search.index.vectors import Embedder
+
+DEFAULT_EMBEDDING_MODEL = "default_embedding_model.txt"
+"""The file with the host's choice, below its directory."""
+
+
+def find_user_dir() -> Path:
+    """Return the host's user directory, created if missing, as `llm.user_dir` does."""
+    path = Path(os.environ.get("LLM_USER_PATH") or click.get_app_dir("io.datasette.llm"))
+    path.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+def read_default_embedding_model() -> str | None:
+    """Return the id of the host's default embedding model; None if none is set."""
+    try:
+        text = (find_user_dir() / DEFAULT_EMBEDDING_MODEL).read_text("utf-8", "replace")
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    return text.strip() or None
+
+
+def find_embedder(name: str | None) -> Embedder | None:
+    """Return the embedding model of this name, by default llm's; None if none is set.
+
+    Raises EmbeddingError for a name that no model has.
+    """
+    from llm_kb.search.index.vectors import Embedder, EmbeddingError  # noqa: PLC0415 - few requests need it
+
+    wanted = name or read_default_embedding_model()
+    if not wanted:
+        return None
+    import llm  # noqa: PLC0415 - see above
+
+    try:
+        model = llm.get_embedding_model(wanted)
+    except llm.UnknownModelError as error:
+        if name is None:
+            return None  # the plugin of the default model was uninstalled
+        raise EmbeddingError(name, "is unknown; see `llm embed-models`") from error
+
+    def embed(texts: Sequence[str]) -> list[Sequence[float]]:
+        try:
+            return list(model.embed_multi(texts))
+        except Exception as error:  # a model's plugin may raise anything
+            raise EmbeddingError(model.model_id, f"failed: {error}") from error
+
+    return Embedder(model=model.model_id, embed=embed)
+
+
+def current_library() -> Library:
+    """Return the reference topics under the configuration in effect here."""
+    config = load_config(find_cwd(), user_dir=find_user_dir(), environ=os.environ)
+    return find_library(config, find_cwd())
+
+
+def find_library(config: Config, directory: Path | None) -> Library:
+    """Return the reference topics under a configuration, in effect in a directory."""
+    from llm_kb.references.library import open_library  # noqa: PLC0415 - few requests need it
+
+    return replace(
+        open_library(config, find_user_dir()),
+        # Packages are looked up in the workspace, or else in the current directory.
+        workspace=config.workspace or directory,
+        find_embedder=partial(find_embedder, config.references.embedding_model),
+    )
