@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
+from shutil import get_terminal_size
 
 import click
 
@@ -13,13 +14,9 @@ from llm_kb.commands._options import kb_cfg_option
 from llm_kb.commands._output import say, show, show_json
 from llm_kb.config.workspace import find_cwd
 from llm_kb.errors import ConfigError
-from llm_kb.host.terminal import is_terminal
-from llm_kb.subjects.topics import Subject
+from llm_kb.host.terminal import draw_progress, is_terminal, style
 from llm_kb.upkeep.check import Inspection, inspect_config_error
 from llm_kb.upkeep.rules import has_errors, render_findings, render_summary, sort_findings
-
-MANY = 500
-"""From this number of subjects on, a topic gets a progress bar."""
 
 
 @click.command()
@@ -29,43 +26,35 @@ def check(json_: bool, kb_cfg: tuple[str, ...]) -> None:
     """
     Find what is wrong with the knowledge base, or could be better
 
-    Reads every subject. References to subjects are followed when they are written
-    as a call or an option: learn("project", "review"), -k project/review or
-    kb:project/review. Exits with 1 if there are errors, and with 0 if there are
-    only warnings, so it can be a pre-commit hook. docs/check.md explains each rule.
+    Reads what searches read. References to subjects are followed when they are
+    written as a call or an option: learn("project", "review"), -k project/review
+    or kb:project/review. Exits with 1 if there are errors, and with 0 otherwise, so
+    it can be a pre-commit hook. docs/check.md explains each rule.
 
     \b
         llm kb check
         llm kb check --json
     """
     cwd = find_cwd() or Path("/")
-    subjects = hidden = 0
+    subjects = 0
     left_out: Sequence[str] = ()
     try:
         kb = KnowledgeBase.discover(fragments=kb_cfg)
     except ConfigError as error:
         found = sort_findings(inspect_config_error(error, cwd))
     else:
-        inspection = Inspection(kb, cwd, _show_progress)
+        inspection = Inspection(kb, cwd, draw_progress("Checking"))
         found = sort_findings(inspection.run())
-        subjects, hidden = inspection.subjects, inspection.hidden
+        subjects = inspection.subjects
         left_out = kb.config.check_ignore
     findings = [finding for finding in found if finding.rule.id not in left_out]
     ignored = [finding for finding in found if finding.rule.id in left_out]
     if json_:
         show_json([finding.as_dict() for finding in findings])
     else:
-        for line in render_findings(findings):
+        paint = style if is_terminal(sys.stdout) else None
+        for line in render_findings(findings, paint, get_terminal_size().columns):
             show(line)
-        say(f"llm-kb: {render_summary(findings, subjects, ignored, hidden=hidden)}")
+        say(f"llm-kb: {render_summary(findings, subjects, ignored)}")
     if has_errors(findings):
         raise click.exceptions.Exit(1)
-
-
-def _show_progress(topic: str, subjects: Sequence[Subject]) -> Iterator[Subject]:
-    """Yield the subjects of a topic, with a progress bar if there are many."""
-    if len(subjects) < MANY or not is_terminal(sys.stderr):
-        yield from subjects
-        return
-    with click.progressbar(subjects, label=f"checking {topic}", file=sys.stderr) as bar:
-        yield from bar

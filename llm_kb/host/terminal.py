@@ -86,13 +86,20 @@ BAR_AFTER = 0.3
 """Seconds of work before a progress bar appears."""
 
 
-def draw_progress(label: str) -> Callable[[int, int], None] | None:
-    """Return a function that draws a progress bar on standard error; None without a terminal.
+LINE_AFTER = 3.0
+"""Seconds of work before one line is printed where there is no terminal."""
 
-    The function is called with the work done and the total. Short work draws nothing.
+
+def draw_progress(label: str) -> Callable[[int, int], None]:
+    """Return a function that shows the progress of work on standard error.
+
+    The function is called with the work done and the total. On a terminal it draws a bar, elsewhere
+    it prints one line. Short work shows nothing.
     """
-    if not is_terminal(sys.stderr):
-        return None
+    return _draw_bar(label) if is_terminal(sys.stderr) else _print_line(label)
+
+
+def _draw_bar(label: str) -> Callable[[int, int], None]:
     bars: list[ProgressBar[int]] = []
     start = time.monotonic()
 
@@ -109,7 +116,21 @@ def draw_progress(label: str) -> Callable[[int, int], None] | None:
     return show
 
 
-def style(text: str, *, fg: str | None = None, dim: bool | None = None) -> str:
+def _print_line(label: str) -> Callable[[int, int], None]:
+    when = time.monotonic() + LINE_AFTER
+
+    def show(done: int, total: int) -> None:
+        nonlocal when
+        if done < total and time.monotonic() >= when:
+            when = float("inf")
+            say(f"{label}: {done:,} of {total:,} files so far ...")
+
+    return show
+
+
+def style(
+    text: str, *, fg: str | None = None, bold: bool | None = None, dim: bool | None = None
+) -> str:
     """Style a text unless $NO_COLOR is set; click removes the style without a terminal."""
     # https://no-color.org: an empty value does not count.
-    return text if os.environ.get("NO_COLOR") else click.style(text, fg=fg, dim=dim)
+    return text if os.environ.get("NO_COLOR") else click.style(text, fg=fg, bold=bold, dim=dim)

@@ -194,6 +194,8 @@ class EmptyTopicError(NoMatchError):
             reason = f"{place}: {unreadable[0]}; correct that, or `subjects` in the configuration"
         elif listing.subjects:
             reason = f"those of {place} are hidden; `llm kb list {topic.id} --all` shows them"
+        elif topic.disabled and DirectoryCatalog(replace(topic, disabled=())).list().subjects:
+            reason = f"those of {place} are all disabled; `llm kb disable --remove` takes one back"
         elif listing.skipped:
             # For example links that leave the topic, or a damaged store.
             first = listing.skipped[0]

@@ -1,14 +1,20 @@
-"""Checks a knowledge base: reads all of it, and reports errors and possible improvements."""
+"""Checks a knowledge base: reads what searches read, and reports what does not work."""
 
 from __future__ import annotations
 
-from collections import Counter
+import os
+import re
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from itertools import pairwise
 from pathlib import Path, PurePosixPath
+from urllib.parse import unquote
 
 from llm_kb.capture.catalog import KnowledgeCatalog
 from llm_kb.capture.notes import KNOWLEDGE_REF
+from llm_kb.characters import REORDERING, TAG_CHARACTERS
 from llm_kb.config.layers import topic_key
 from llm_kb.errors import (
     ConfigError,
@@ -20,28 +26,24 @@ from llm_kb.errors import (
 from llm_kb.files.directory import NO_SKILL, DirectoryCatalog
 from llm_kb.files.documents import find_unsearched
 from llm_kb.files.fields import suggest
-from llm_kb.files.layouts import SKILL_FILE
+from llm_kb.files.layouts import SKILL_FILE, is_shown
 from llm_kb.knowledge_base.knowledge_base import KnowledgeBase
 from llm_kb.knowledge_base.topics import OpenTopic
-from llm_kb.rendering.plain_text import count
-from llm_kb.rendering.presentation import Presented, present
+from llm_kb.rendering.plain_text import count, name_some, visible_line
+from llm_kb.rendering.presentation import MARKDOWN, present, read_as_markdown
+from llm_kb.search.chunking.outline import find_outline
 from llm_kb.subjects.patterns import parse_pattern
 from llm_kb.subjects.selection import is_listed, select
-from llm_kb.subjects.topics import Layout, Listing, Subject, Topic
-from llm_kb.upkeep import text_checks as checks
-from llm_kb.upkeep.mentions import Mentions, find_references
+from llm_kb.subjects.topics import Layout, Listing, Skipped, Subject, Topic
 from llm_kb.upkeep.rules import RULE_IDS, Finding, Rule
+from llm_kb.upkeep.skills import check_skill, check_strays
 from llm_kb.upkeep.subject_list import find_disabled, find_problem, name_file, name_place
-
-PROSE = frozenset({"", "adoc", "markdown", "md", "mdx", "org", "rst", "text", "txt"})
-"""Extensions of files that are written for readers."""
-
-READ_BYTES = 8_000_000
-"""The most bytes of a subject that are read; longer ones are too long in any case."""
-
 
 MOST_PATTERNS = 1_000
 """The most references that are followed: each may need a walk of a topic."""
+
+_LEAST_COPIED = 200
+"""The fewest bytes of a file that is worth a finding if it is there twice."""
 
 
 def inspect_config_error(error: ConfigError, cwd: Path) -> Iterator[Finding]:
@@ -54,31 +56,22 @@ def inspect_config_error(error: ConfigError, cwd: Path) -> Iterator[Finding]:
 class Inspection:
     """One check of a knowledge base; files below `cwd` are named relative to it.
 
-    `track` iterates over the subjects of a topic, and may show progress.
+    `progress` is called with the number of subjects that were read, and of all.
     """
 
     def __init__(
-        self,
-        kb: KnowledgeBase,
-        cwd: Path,
-        track: Callable[[str, Sequence[Subject]], Iterable[Subject]] = lambda _, subjects: subjects,
+        self, kb: KnowledgeBase, cwd: Path, progress: Callable[[int, int], None] | None = None
     ) -> None:
         self._kb = kb
         self._cwd = cwd
-        self._track = track
+        self._progress = progress
         self._configured = frozenset(topic.id for topic in kb.config.topics)
         self._resolved: dict[tuple[str, str], str | None] = {}
-        self._slugs: dict[str, list[str]] = {}
-        self._binary: set[str] = set()
-        """The binary files found so far; a file of two topics is reported once."""
-        self._ambiguous: set[str] = set()
-        """The files with a shared slug, which differs from topic to topic."""
-        self._is_complete = True
-        """Whether all references were followed."""
+        self._contents: defaultdict[bytes, dict[str, str]] = defaultdict(dict)
+        """The files of each content that was read: their real paths with their names."""
+        self._exists: dict[str, bool] = {}
         self.subjects = 0
-        """The number of listed subjects that were read so far."""
-        self.hidden = 0
-        """The number of hidden ones."""
+        """The number of subjects that were read so far."""
 
     def run(self) -> Iterator[Finding]:
         """Yield every finding, in no particular order."""
@@ -86,22 +79,18 @@ class Inspection:
             yield self._report_no_topics()
         for opened in self._kb.topics.values():
             yield from self._inspect_topic(opened)
-        yield from self._inspect_repeated()
+        yield from self._inspect_subjects()
         yield from self._inspect_nesting()
         yield from self._inspect_menu()
         yield from self._inspect_ignored_rules()
-        if not self._is_complete:
-            what = (
-                f"subjects refer to more than {MOST_PATTERNS:,} patterns; the rest is not followed"
-            )
-            yield Finding(Rule.UNCHECKED, str(self._cwd), what)
 
     def _report_no_topics(self) -> Finding:
         file = self._kb.config.workspace_file
         if file is None:
             what = "there is no llm-kb.toml here or above, and no topic of your own"
-            return Finding(Rule.NO_CONFIGURATION, str(self._cwd), what)
-        return Finding(Rule.NO_TOPICS, name_place(str(file), self._cwd), "no topics are configured")
+            return Finding(Rule.CONFIGURATION, str(self._cwd), what)
+        place = name_place(str(file), self._cwd)
+        return Finding(Rule.EMPTY_TOPIC, place, "no topics are configured")
 
     def _inspect_topic(self, opened: OpenTopic) -> Iterator[Finding]:
         listing = opened.listing
@@ -109,56 +98,54 @@ class Inspection:
         if problem:
             yield Finding(Rule.NO_DIRECTORY, self._config_file(opened), problem)
             return
-        for skipped in listing.skipped:
-            if isinstance(opened.catalog, KnowledgeCatalog):
-                if skipped.path == KNOWLEDGE_REF:
-                    yield Finding(Rule.DAMAGED_STORE, KNOWLEDGE_REF, skipped.reason)
-            elif skipped.reason != NO_SKILL:
-                file = self._file(opened, skipped.path)
-                yield Finding(Rule.SKIPPED, file, skipped.reason)
         if isinstance(opened.catalog, KnowledgeCatalog):
-            yield from self._inspect_exports(opened.topic.root, opened.catalog)
+            yield from self._inspect_captured(opened.topic.root, opened.catalog, listing)
+        else:
+            yield from self._inspect_skipped(opened, listing.skipped)
         yield from self._inspect_patterns(opened)
         # Fetched and captured subjects cannot be fixed here.
         if opened.topic.id in self._configured:
             yield from self._inspect_words(opened)
-            yield from self._inspect_names(opened, listing)
-            yield from checks.check_strays(self._file(opened, "").rstrip("/"), listing.skipped)
-            yield from self._inspect_subjects(opened, listing.subjects)
-            for left in find_unsearched(opened.topic.root, filter(is_listed, listing.subjects)):
+            if not listing.listed:
+                what = f"topic {opened.topic.id!r} lists no subject{_name_cause(opened)}"
+                yield Finding(Rule.EMPTY_TOPIC, self._config_file(opened), what)
+            yield from check_strays(self._file(opened, "").rstrip("/"), listing.skipped)
+            for left in find_unsearched(opened.topic.root, listing.listed):
                 file = self._file(opened, left.path).rstrip("/")
                 yield Finding(Rule.NOT_SEARCHED, file, left.reason)
 
-    def _inspect_exports(self, root: Path, catalog: KnowledgeCatalog) -> Iterator[Finding]:
-        """Find exported files with lines of entries that were changed or removed since."""
+    def _inspect_skipped(self, opened: OpenTopic, skipped: Iterable[Skipped]) -> Iterator[Finding]:
+        """Yield one finding for each reason why files are skipped."""
+        reasons: defaultdict[str, list[str]] = defaultdict(list)
+        for each in skipped:
+            if each.reason != NO_SKILL:
+                reasons[each.reason].append(self._file(opened, each.path))
+        for reason, files in reasons.items():
+            more = f" ({len(files) - 1:,} more like it)" if len(files) > 1 else ""
+            yield Finding(Rule.SKIPPED, files[0], f"{reason}{more}")
+
+    def _inspect_captured(
+        self, root: Path, catalog: KnowledgeCatalog, listing: Listing
+    ) -> Iterator[Finding]:
+        """Find a store that cannot be read, and lines of entries changed since their export."""
+        for skipped in listing.skipped:
+            if skipped.path == KNOWLEDGE_REF:
+                yield Finding(Rule.DAMAGED_STORE, KNOWLEDGE_REF, skipped.reason)
         for place, number in catalog.iter_outdated():
             lines = count(number, "exported entry", "exported entries")
             what = f"{lines} changed or removed since, or unknown here"
             yield Finding(Rule.OUTDATED_EXPORT, name_place(f"{root}/{place}", self._cwd), what)
-
-    def _inspect_repeated(self) -> Iterator[Finding]:
-        """Find patterns that a list of a topic has more than once."""
-        config = self._kb.config
-        for topic in (*config.topics, *config.adjustments):
-            for name in ("learned", "disabled"):
-                key = topic_key(topic.id, name)
-                for pattern, times in Counter(getattr(topic, name)).items():
-                    if times > 1:
-                        what = f"{key}: {pattern!r} is there {times} times"
-                        yield Finding(Rule.REPEATED, self._place(key) or key, what)
 
     def _inspect_nesting(self) -> Iterator[Finding]:
         """Find topics whose subjects are all subjects of another topic, too."""
         own = [opened for id_, opened in self._kb.topics.items() if id_ in self._configured]
         for number, inner in enumerate(own):
             for other, outer in enumerate(own):
-                root = inner.topic.root
-                if inner is outer or not root.is_relative_to(outer.topic.root):
+                is_same = inner.topic.root == outer.topic.root  # reported once
+                if inner is outer or (is_same and other > number) or not holds(outer, inner):
                     continue
-                is_same = root == outer.topic.root  # reported once
-                if not (is_same and other > number) and _holds(outer, inner):
-                    what = f"all subjects of topic {inner.topic.id!r} are in {outer.topic.id!r} too"
-                    yield Finding(Rule.NESTED, self._config_file(inner), what)
+                what = f"all subjects of topic {inner.topic.id!r} are in {outer.topic.id!r} too"
+                yield Finding(Rule.NESTED, self._config_file(inner), what)
 
     def _inspect_words(self, opened: OpenTopic) -> Iterator[Finding]:
         """Check the texts of a topic in the configuration."""
@@ -166,8 +153,9 @@ class Inspection:
         if not (topic.introduction or "").strip():
             yield Finding(Rule.NO_INTRODUCTION, file, f"topic {topic.id!r} has no introduction")
         for name in ("title", "introduction", "description"):
-            where = f" in {topic_key(topic.id, name)}"
-            yield from checks.check_characters(file, getattr(topic, name) or "", where)
+            for finding in _check_characters(file, getattr(topic, name) or ""):
+                what = f"{finding.what} in {topic_key(topic.id, name)}"
+                yield Finding(finding.rule, file, what)
 
     def _inspect_patterns(self, opened: OpenTopic) -> Iterator[Finding]:
         topic = opened.topic
@@ -183,83 +171,73 @@ class Inspection:
             for problem in problems:
                 yield Finding(Rule.UNMATCHED, file, f"{key}: {problem}")
 
-    def _inspect_names(self, opened: OpenTopic, listing: Listing) -> Iterator[Finding]:
-        named = [(self._file(opened, s.path), s) for s in listing.subjects]
-        for file, subject in named:
-            yield from checks.check_name(file, subject.path)
-        yield from checks.check_alike((file, subject.path) for file, subject in named)
-        for finding in checks.check_ambiguous(named):
-            if finding.file not in self._ambiguous:
-                self._ambiguous.add(finding.file)
-                yield finding
-        if not any(map(is_listed, listing.subjects)):
-            what = f"topic {opened.topic.id!r} has no subject that is listed"
-            yield Finding(Rule.EMPTY_TOPIC, self._config_file(opened), what)
+    def _inspect_subjects(self) -> Iterator[Finding]:
+        """Read the subjects that searches read, and check their texts."""
+        read = [
+            (opened, subject)
+            for id_, opened in self._kb.topics.items()
+            if id_ in self._configured
+            for subject in _list_searched(opened)
+        ]
+        for number, (opened, subject) in enumerate(read, start=1):
+            self.subjects += is_listed(subject)
+            yield from self._inspect_subject(opened, subject)
+            if self._progress and (number % 100 == 0 or number == len(read)):
+                self._progress(number, len(read))
+        yield from self._report_copies()
 
-    def _inspect_subjects(
-        self, opened: OpenTopic, subjects: Sequence[Subject]
-    ) -> Iterator[Finding]:
-        """Check every subject, then report binary files and hidden subjects without a mention."""
-        preloaded = opened.preloaded
-        hidden = {s.path for s in subjects if not is_listed(s) and s.identity not in preloaded}
-        mentions = Mentions(s for s in subjects if s.path in hidden and _is_read(opened.topic, s))
-        mentions.look_at(opened.topic.description or "")
-        binary: list[str] = []
-        for subject in self._track(opened.topic.id, subjects):
-            if is_listed(subject):
-                self.subjects += 1
-            else:
-                self.hidden += 1
-            file = self._file(opened, subject.path)
-            try:
-                presented = present(subject, opened.catalog.read(subject, READ_BYTES))
-            except UnreadableError as error:
-                yield Finding(Rule.UNREADABLE, file, error.reason)
-                continue
-            if presented.binary and subject.path in hidden:
-                mentions.ignore(subject)  # a picture or a font for the scripts of a skill
-            elif presented.binary:
-                if file not in self._binary:
-                    binary.append(file)
-            else:
-                text = presented.content.data.decode("utf-8-sig", "replace")
-                mentions.look_at(text, subject if subject.path in hidden else None)
-                yield from self._inspect_text(opened, subject, presented, text)
-        self._binary.update(binary)
-        yield from checks.check_binary(self._file(opened, "").rstrip("/"), binary)
-        unmentioned = [(self._file(opened, s.path), s.name) for s in mentions.unmentioned()]
-        yield from checks.check_unmentioned(unmentioned)
-
-    def _inspect_text(
-        self, opened: OpenTopic, subject: Subject, presented: Presented, text: str
-    ) -> Iterator[Finding]:
+    def _inspect_subject(self, opened: OpenTopic, subject: Subject) -> Iterator[Finding]:
         file = self._file(opened, subject.path)
-        most = self._kb.config.max_result_chars if _is_read(opened.topic, subject) else 0
-        yield from checks.check_content(file, presented, subject.path, most)
-        yield from checks.check_characters(file, text)
+        try:
+            content = opened.catalog.read(subject)
+        except UnreadableError as error:
+            yield Finding(Rule.SKIPPED, file, error.reason)
+            return
+        presented = present(subject, read_as_markdown(subject, content))
+        if presented.binary:
+            return
+        text, path = presented.body, PurePosixPath(subject.path)
+        if len(content.data) >= _LEAST_COPIED and subject.extension in MARKDOWN:
+            digest = blake2b(content.data, digest_size=16).digest()
+            real = f"{opened.topic.root}/{subject.identity}"
+            self._contents[digest].setdefault(real, file)
+        yield from self._check_size(file, text, subject)
+        yield from _check_characters(file, text)
         yield from self._inspect_references(file, text)
-        path = PurePosixPath(subject.path)
+        if subject.extension in MARKDOWN and "](" in text:
+            yield from self._inspect_links(opened, subject, text)
         if opened.topic.layout is Layout.SKILLS and path.name == SKILL_FILE:
-            yield from checks.check_skill(file, path.parent.name or opened.topic.root.name, text)
+            yield from check_skill(file, path.parent.name or opened.topic.root.name, text)
+
+    def _check_size(self, file: str, text: str, subject: Subject) -> Iterator[Finding]:
+        most = self._kb.config.max_result_chars
+        if most and len(text) > most:
+            starts = [
+                0,
+                *(part.start for part in find_outline(subject.path, text).sections),
+                len(text),
+            ]
+            longest = max(end - start for start, end in pairwise(starts))
+            if longest > most:
+                what = f"{longest:,} characters in it have no heading, more than one load returns"
+                yield Finding(Rule.OVERSIZE, file, what)
 
     def _inspect_references(self, file: str, text: str) -> Iterator[Finding]:
         for reference in find_references(text, list(self._kb.topics)):
             try:
                 opened = self._kb.find_topic(reference.topic)
             except UnknownTopicError as error:
-                yield Finding(Rule.UNKNOWN_TOPIC, file, str(error), reference.line)
+                yield _locate(Rule.DANGLING, file, str(error), text, reference.span)
                 continue
-            if reference.pattern is not None:
-                problem = self._resolve(opened, reference.pattern)
-                if problem:
-                    yield Finding(Rule.DANGLING, file, problem, reference.line)
+            problem = reference.pattern and self._resolve(opened, reference.pattern)
+            if problem:
+                yield _locate(Rule.DANGLING, file, problem, text, reference.span)
 
     def _resolve(self, opened: OpenTopic, pattern: str) -> str | None:
         """Return the reason why a pattern matches no subject; None if it matches one."""
         key = (opened.topic.id, pattern)
         if key not in self._resolved and len(self._resolved) < MOST_PATTERNS:
             self._resolved[key] = self._match(opened, pattern)
-        self._is_complete = self._is_complete and key in self._resolved
         return self._resolved.get(key)
 
     def _match(self, opened: OpenTopic, pattern: str) -> str | None:
@@ -268,7 +246,7 @@ class Inspection:
             # A text may hold thousands of globs, so they are matched against one list.
             is_glob = parsed.literal is None and "#" not in pattern
             if is_glob and not opened.catalog.list(pattern).subjects:
-                is_found = any(map(parsed.matches, self._list_slugs(opened)))
+                is_found = any(parsed.matches(each.slug) for each in opened.listing.listed)
                 return None if is_found else str(NoMatchError(opened.topic.id, pattern))
             selection = select(opened.catalog, [pattern])
         except PatternError as error:
@@ -278,11 +256,42 @@ class Inspection:
         no_parts = self._kb.find_missing_parts(opened.topic.id, selection)
         return str(no_parts[0]) if no_parts else None
 
-    def _list_slugs(self, opened: OpenTopic) -> Sequence[str]:
-        """Return the slugs of a topic's listed subjects, listed once for a check."""
-        if opened.topic.id not in self._slugs:
-            self._slugs[opened.topic.id] = [s.slug for s in opened.listing.listed]
-        return self._slugs[opened.topic.id]
+    def _inspect_links(self, opened: OpenTopic, subject: Subject, text: str) -> Iterator[Finding]:
+        """Report the links of a text to pages that do not exist, as one finding."""
+        if not isinstance(opened.catalog, DirectoryCatalog):
+            return
+        above = f"{opened.topic.root}/{subject.path}".rpartition("/")[0]
+        plain = _CODE.sub(lambda code: " " * len(code[0]), text)
+        dead: dict[str, tuple[int, int]] = {}
+        for match in _LINK.finditer(plain):
+            target = unquote(match["target"])
+            if target not in dead and not self._leads_to_page(above, target):
+                dead[target] = match.span("target")
+        if dead:
+            number = count(len(dead), "link leads", "links lead")
+            what = f"{number} to nothing: {visible_line(name_some(list(dead)))}"
+            file = self._file(opened, subject.path)
+            yield _locate(Rule.DEAD_LINK, file, what, text, next(iter(dead.values())))
+
+    def _leads_to_page(self, above: str, target: str) -> bool:
+        path = os.path.normpath(f"{above}/{target}")
+        if path not in self._exists:
+            try:
+                self._exists[path] = os.path.exists(path)  # noqa: PTH110 - thousands of links
+            except ValueError:  # a NUL
+                self._exists[path] = False
+        return self._exists[path]
+
+    def _report_copies(self) -> Iterator[Finding]:
+        """Report each group of files with the same content as one finding."""
+        for places in self._contents.values():
+            if len(places) < 2:
+                continue
+            files = {os.path.realpath(place): file for place, file in sorted(places.items())[::-1]}
+            if len(files) > 1:
+                first, *others = sorted(files.values())
+                what = f"its content is also in {name_some(others)}"
+                yield Finding(Rule.DUPLICATE, first, what)
 
     def _inspect_menu(self) -> Iterator[Finding]:
         budget = self._kb.config.menu_budget
@@ -316,17 +325,30 @@ class Inspection:
         return name_file(opened, path, self._cwd)
 
 
-def _is_read(topic: Topic, subject: Subject) -> bool:
-    """Tell whether a subject is meant for readers; the code of a skill is meant to be run."""
-    return topic.layout is not Layout.SKILLS or subject.extension in PROSE
+def _list_searched(opened: OpenTopic) -> list[Subject]:
+    """Return the subjects that a search reads, without those that are too large for it."""
+    shown = [s for s in opened.listing.subjects if is_shown(s, opened.topic.layout)]
+    if not isinstance(opened.catalog, DirectoryCatalog):
+        return shown
+    left_out = {left.path for left in find_unsearched(opened.topic.root, shown)}
+    return [subject for subject in shown if subject.path not in left_out]
+
+
+def _name_cause(opened: OpenTopic) -> str:
+    """Return the reason why a topic with files lists none of them."""
+    if opened.listing.subjects:
+        return ": those that it has are hidden"
+    return ": `disabled` covers all of them" if find_disabled(opened.topic, opened.listing) else ""
 
 
 def _name_unmatched(pattern: str) -> str:
     return f"{pattern!r} matches nothing"
 
 
-def _holds(outer: OpenTopic, inner: OpenTopic) -> bool:
+def holds(outer: OpenTopic, inner: OpenTopic) -> bool:
     """Tell whether one topic has all the listed subjects of another one inside it."""
+    if not inner.topic.root.is_relative_to(outer.topic.root):
+        return False
     place = inner.topic.root.relative_to(outer.topic.root).as_posix()
     prefix = "" if place == "." else f"{place}/"
     paths = {f"{prefix}{subject.path}" for subject in inner.listing.listed}
@@ -335,5 +357,82 @@ def _holds(outer: OpenTopic, inner: OpenTopic) -> bool:
 
 def disables_any(topic: Topic, pattern: str) -> bool:
     """Tell whether an entry of `disabled` disables anything by itself."""
-    listing = DirectoryCatalog(replace(topic, disabled=(pattern,))).list()
-    return bool(find_disabled(topic, listing))
+    whole = DirectoryCatalog(replace(topic, disabled=())).list().subjects
+    return len(DirectoryCatalog(replace(topic, disabled=(pattern,))).list().subjects) < len(whole)
+
+
+# Texts
+
+_UNSEEN = (
+    ("tag character", re.compile(f"[{TAG_CHARACTERS}]")),
+    ("bidirectional control", re.compile(f"[{REORDERING}]")),
+)
+_MOST_POINTS = 5
+
+
+def _check_characters(file: str, text: str) -> Iterator[Finding]:
+    """Find characters that are invisible or that change the order of the text."""
+    if text.isascii():
+        return
+    for name, pattern in _UNSEEN:
+        if found := pattern.findall(text):
+            points = ", ".join(f"U+{ord(c):04X}" for c in sorted(set(found))[:_MOST_POINTS])
+            line = text.count("\n", 0, text.index(found[0])) + 1
+            yield Finding(Rule.INVISIBLE, file, f"{count(len(found), name)}: {points}", line)
+
+
+_CODE = re.compile(r"^(`{3,}|~{3,})[^\n]*\n(?:(?!\1)[^\n]*\n)*|`[^`\n]*`", re.MULTILINE)
+_LINK = re.compile(
+    r"\]\(<?(?![a-z][a-z0-9+.-]*:|[/#?{<])"
+    r"(?P<target>[^()<>{}\s#?]{1,300}\.(?:mdx?|markdown|rst|adoc|ipynb|txt|org))(?=[)#?>\s])",
+    re.IGNORECASE,
+)
+"""A relative link to a page; addresses of a site have no extension, or that of HTML."""
+
+_QUOTED = re.compile(r"""["']([^"'\n]+)["']""")
+_LEARN = re.compile(
+    r"""\blearn\(\s*(?:topic\s*[:=]\s*)?(["'])(?P<topic>[^"'\n]+)\1"""
+    r"""(?:\s*,\s*(?:subjects\s*[:=]\s*)?(?P<subjects>\[[^\]]{0,2000}\]|"[^"\n]*"|'[^'\n]*'))?"""
+)
+_OPTION = re.compile(
+    r"""(?:(?<!\S)(?:-k|--knowledge)[ =]|\bkb:|\bkb show )"""
+    r"""(["']?)(?P<topic>[A-Za-z0-9][\w.-]*)/(?P<pattern>[^\s"'`)\]>,;]+)"""
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reference:
+    """A topic, and perhaps a pattern, that a text refers to, with its place in the text."""
+
+    topic: str
+    pattern: str | None
+    span: tuple[int, int]
+
+
+def find_references(text: str, topics: Sequence[str]) -> Iterator[Reference]:
+    """Yield the references to topics and subjects in a text.
+
+    `learn("topic", "pattern")` counts with any topic; `-k topic/pattern`,
+    `kb:topic/pattern` and `llm kb show topic/pattern` only with one of `topics`, since
+    others may belong to another project.
+    """
+    if "learn(" in text:
+        for match in _LEARN.finditer(text):
+            patterns: Sequence[str | None] = _QUOTED.findall(match["subjects"] or "") or [None]
+            for pattern in patterns:
+                yield Reference(topic=match["topic"], pattern=pattern, span=match.span())
+    if any(mark in text for mark in ("-k", "--knowledge", "kb:", "kb show ")):
+        for match in _OPTION.finditer(text):
+            if match["topic"] in topics:
+                pattern = match["pattern"].rstrip(".:!?")
+                yield Reference(topic=match["topic"], pattern=pattern, span=match.span())
+
+
+def _locate(rule: Rule, file: str, what: str, text: str, span: tuple[int, int]) -> Finding:
+    """Return a finding with its line, whose number is only counted here."""
+    start, end = span
+    first = text.rfind("\n", 0, start) + 1
+    last = text.find("\n", start)
+    source = text[first : last if last >= 0 else len(text)].replace("\t", " ")
+    line = text.count("\n", 0, start) + 1
+    return Finding(rule, file, what, line, visible_line(source), start - first, end - start)

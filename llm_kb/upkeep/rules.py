@@ -2,142 +2,115 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from enum import Enum, unique
 from itertools import groupby
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from llm_kb.rendering.plain_text import count
 
+Style: TypeAlias = Callable[..., str]
+"""Returns a text with `fg`, `bold` or `dim`."""
+
 
 class Level(Enum):
-    """The level of a rule: an error does not work as written, a warning could be better."""
+    """The level of a rule: what does not work, what could be better, and what is good to know."""
 
     ERROR = "error"
     WARNING = "warning"
-
-
-def _error(why: str, fix: str) -> tuple[Level, str, str]:
-    return Level.ERROR, why, fix
-
-
-def _warning(why: str, fix: str) -> tuple[Level, str, str]:
-    return Level.WARNING, why, fix
+    NOTE = "note"
 
 
 @unique
 class Rule(Enum):
     """Every rule, in the order of a report."""
 
-    CONFIGURATION = _error(
-        "A configuration with a mistake is not used at all.",
-        "Make the file readable, or correct the key that is named.",
+    CONFIGURATION = (
+        Level.ERROR,
+        "Without a configuration that can be used, models find nothing to learn.",
+        "Correct the key that is named, or write a first configuration with `llm kb init`.",
     )
-    NO_CONFIGURATION = _error(
-        "Without a configuration there is nothing to check, and models find nothing to learn.",
-        "Change to the project's directory, or write a first configuration with `llm kb init`.",
-    )
-    NO_DIRECTORY = _error(
+    NO_DIRECTORY = (
+        Level.ERROR,
         "The topic has no subjects, so no model ever sees it.",
         "Create the directory, correct `subjects`, or remove the topic.",
     )
-    UNMATCHED = _error(
+    UNMATCHED = (
+        Level.ERROR,
         "The configuration promises something that does not happen.",
         "Correct the pattern after `llm kb list TOPIC --all`, or remove it.",
     )
-    SKIPPED = _error(
+    SKIPPED = (
+        Level.ERROR,
         "It is in the topic's directory, but no model can learn it.",
-        "Move or rename it, or add it to the topic's `ignore`.",
+        "Rename it, make it readable, or add it to the topic's `ignore`.",
     )
-    DAMAGED_STORE = _error(
+    DAMAGED_STORE = (
+        Level.ERROR,
         "Models see none of the entries captured in this repository, and none can be added.",
         "Look at the note with the first command, and point its ref at a version that can be read.",
     )
-    UNREADABLE = _error(
-        "It is listed, but a model that loads it gets an error.",
-        "Make the file readable for you, or add it to the topic's `ignore`.",
-    )
-    INVISIBLE = _error(
+    INVISIBLE = (
+        Level.ERROR,
         "Models read these characters and reviewers do not see them: they can hide instructions.",
         "Remove them, and find out where they came from.",
     )
-    DANGLING = _error(
+    DANGLING = (
+        Level.ERROR,
         "A model that follows it gets an error instead of knowledge.",
-        "Correct the slug, or write the subject.",
+        "Correct the topic or the slug, or write the subject.",
     )
-    NO_TOPICS = _warning(
-        "A model has nothing to learn here.",
-        "Add a topic with `llm kb add`.",
+    EMPTY_TOPIC = (
+        Level.WARNING,
+        "A topic without listed subjects is not in the menu.",
+        "Write a subject with `llm kb new`, or remove the topic.",
     )
-    REPEATED = _warning(
-        "One of them is enough.",
-        "Remove the others.",
-    )
-    NESTED = _warning(
+    NESTED = (
+        Level.WARNING,
         "Its subjects are listed, searched and counted twice.",
         "Remove one of the topics, or add the inner directory to the outer topic's `ignore`.",
     )
-    UNKNOWN_TOPIC = _warning(
-        "A model that follows it gets an error instead of knowledge.",
-        "Name a topic of this configuration.",
+    NO_INTRODUCTION = (
+        Level.WARNING,
+        "The introduction in the menu is all a model has to decide whether to look.",
+        'Describe in one sentence what the topic contains: `introduction = "…"`.',
     )
-    UNCHECKED = _warning(
-        "A reference that was not followed may lead to nothing.",
-        "Look at the subjects with the most references: nobody writes that many by hand.",
+    OVER_BUDGET = (
+        Level.WARNING,
+        "A model has to ask for what was cut from the menu.",
+        "Raise `menu_budget`, shorten introductions, or disable topics.",
     )
-    SKILL = _warning(
-        "Models choose a skill by its description; clients that follow the specification of "
-        "Agent Skills leave out one that breaks its rules.",
-        "Correct the SKILL.md or its front matter (https://agentskills.io/specification).",
-    )
-    AMBIGUOUS = _warning(
-        "Their common slug loads all of them, and listings name them with their extensions.",
-        "Rename one of them, or add one to the topic's `ignore`.",
-    )
-    UNMENTIONED = _warning(
-        "A model can load a hidden subject only after it has read the subject's name.",
-        "Name it in a subject that is listed, or add it to the topic's `ignore`.",
-    )
-    BINARY = _warning(
-        "A model that loads it only learns that it was skipped.",
-        "Add it to the topic's `ignore`, or save it as UTF-8 if it is text.",
-    )
-    UNDECODABLE = _warning(
-        "A model sees replacement characters in their place.",
-        "Save the file as UTF-8.",
-    )
-    ZERO_WIDTH = _warning(
-        "They split words for a model, and a search for such a word finds nothing.",
-        "Remove them.",
-    )
-    OVERSIZE = _warning(
-        "A model loads such a subject by its parts, and here it can only name lines.",
-        "Give it headings, split it, or raise `max_result_chars`.",
-    )
-    NOT_SEARCHED = _warning(
-        "It is not indexed, so searches never return it.",
-        "Split it into several subjects or topics, or add it to the topic's `ignore`.",
-    )
-    OUTDATED_EXPORT = _warning(
+    OUTDATED_EXPORT = (
+        Level.WARNING,
         "Models read rules in the file that were changed or withdrawn.",
         "Run `llm kb knowledge export --to FILE` again, with the same `--scope` if it had one; "
         "if entries are shared, first `llm kb knowledge pull`.",
     )
-    UNSAFE_NAME = _warning(
-        "Some shells, file systems or models will get it wrong.",
-        "Rename the file.",
+    SKILL = (
+        Level.NOTE,
+        "Models choose a skill by its description; clients that follow the specification of "
+        "Agent Skills leave out one that breaks its rules.",
+        "Correct the SKILL.md or its front matter (https://agentskills.io/specification).",
     )
-    EMPTY_TOPIC = _warning(
-        "A topic without listed subjects is not in the menu.",
-        "Write a subject with `llm kb new`, or remove the topic.",
+    OVERSIZE = (
+        Level.NOTE,
+        "A model loads such a subject by its parts, and here it can only name lines.",
+        "Give it headings, split it, or raise `max_result_chars`.",
     )
-    NO_INTRODUCTION = _warning(
-        "The introduction in the menu is all a model has to decide whether to look.",
-        'Describe in one sentence what the topic contains: `introduction = "…"`.',
+    NOT_SEARCHED = (
+        Level.NOTE,
+        "It is not indexed, so searches never return it.",
+        "Split it into several subjects or topics, or add it to the topic's `ignore`.",
     )
-    OVER_BUDGET = _warning(
-        "A model has to ask for what was cut from the menu.",
-        "Raise `menu_budget`, shorten introductions, or disable topics.",
+    DEAD_LINK = (
+        Level.NOTE,
+        "A model that follows the link finds nothing.",
+        "Correct the link, or write the page.",
+    )
+    DUPLICATE = (
+        Level.NOTE,
+        "Searches return one of them where another passage could have helped.",
+        "Keep one, or add the others to the topic's `ignore`.",
     )
 
     def __init__(self, level: Level, why: str, fix: str) -> None:
@@ -151,7 +124,7 @@ class Rule(Enum):
         return self.name.lower().replace("_", "-")
 
 
-MOST_SHOWN = 50
+MOST_SHOWN = 8
 """The most findings of one rule that a report lists."""
 
 RULE_IDS = tuple(rule.id for rule in Rule)
@@ -166,6 +139,11 @@ class Finding(NamedTuple):
     file: str
     what: str
     line: int | None = None
+    source: str = ""
+    """The text of that line, if it shows the reason."""
+    start: int = 0
+    """The place of the reason in that text, and its length."""
+    length: int = 0
 
     def as_dict(self) -> dict[str, object]:
         """Return the record that `--json` prints."""
@@ -190,31 +168,57 @@ def has_errors(findings: Iterable[Finding]) -> bool:
     return any(finding.rule.level is Level.ERROR for finding in findings)
 
 
-def render_findings(findings: Iterable[Finding]) -> Iterator[str]:
-    """Yield the lines of a report on sorted findings, with one explanation for each rule."""
+def render_findings(
+    findings: Iterable[Finding], style: Style | None = None, width: int = 80
+) -> Iterator[str]:
+    """Yield the lines of a report on sorted findings, with one explanation for each rule.
+
+    With a `style`, as on a terminal, it shows the lines of the files that findings are about.
+    """
+    paint = style or _paint_nothing
     for rule, group in groupby(findings, key=lambda finding: finding.rule):
         of_rule = list(group)
+        level = rule.level.value
         for finding in of_rule[:MOST_SHOWN]:
             line = f":{finding.line}" if finding.line else ""
-            yield f"{finding.file}{line}: {rule.level.value}: {finding.what} [{rule.id}]"
+            colored = paint(level, fg=_COLORS[rule.level], bold=True)
+            place = paint(f"{finding.file}{line}", bold=True)
+            yield f"{place}: {colored}: {finding.what} [{rule.id}]"
+            if style and finding.source:
+                yield from _show_source(finding, style, width)
         if len(of_rule) > MOST_SHOWN:
             yield f"  and {len(of_rule) - MOST_SHOWN:,} more; --json lists all of them"
-        yield f"  why: {rule.why}"
-        yield f"  fix: {rule.fix}"
+        yield paint(f"  why: {rule.why}", dim=True)
+        yield paint(f"  fix: {rule.fix}", dim=True)
+
+
+def _paint_nothing(text: str, **_: object) -> str:
+    return text
+
+
+_COLORS = {Level.ERROR: "red", Level.WARNING: "yellow", Level.NOTE: "cyan"}
+
+
+def _show_source(finding: Finding, style: Style, width: int) -> Iterator[str]:
+    """Yield the line of a finding with a mark below its place, cut to a width."""
+    number = str(finding.line)
+    bar = style(f"{'':{len(number)}} |", fg="blue")
+    room = max(width - len(number) - 4, 20)
+    skipped = max(finding.start + min(finding.length, room // 2) - room, 0)
+    shown = finding.source[skipped : skipped + room]
+    marks = "^" * max(min(finding.length, room - finding.start + skipped), 1)
+    yield f"{style(f'{number} |', fg='blue')} {shown}"
+    mark = style(marks, fg=_COLORS[finding.rule.level], bold=True)
+    yield f"{bar} {'':{finding.start - skipped}}{mark}"
 
 
 def render_summary(
-    findings: Iterable[Finding],
-    subjects: int,
-    ignored: Collection[Finding] = (),
-    *,
-    hidden: int = 0,
+    findings: Iterable[Finding], subjects: int, ignored: Collection[Finding] = ()
 ) -> str:
     """Return one line with the numbers of findings and of subjects that were read."""
     levels = [finding.rule.level for finding in findings]
     counts = [count(levels.count(level), level.value) for level in Level if level in levels]
-    summary = f"{' and '.join(counts) or 'nothing wrong'} in {count(subjects, 'subject')}"
-    summary += f" and {count(hidden, 'hidden one')}" if hidden else ""
+    summary = f"{', '.join(counts) or 'nothing wrong'} in {count(subjects, 'subject')}"
     if not ignored:
         return summary
     names = ", ".join(sorted({finding.rule.id for finding in ignored}))

@@ -14,11 +14,14 @@ from llm_kb.errors import NoMatchError, UnreadableError
 from llm_kb.files.directory import DirectoryCatalog
 from llm_kb.knowledge_base.knowledge_base import KnowledgeBase
 from llm_kb.knowledge_base.topics import OpenTopic
+from llm_kb.rendering.presentation import read_as_markdown
 from llm_kb.rendering.tokens import estimate_tokens
 from llm_kb.search.index.documents import File, LeftOut, find_left_out
 from llm_kb.subjects.names import is_readable, is_unread_document
 from llm_kb.subjects.selection import find_near, is_listed, select
 from llm_kb.subjects.topics import REFERENCE_PREFIX, Listing, Skipped, Subject, Topic
+
+_MOST_NOTEBOOK = 20_000_000
 
 
 class State(Enum):
@@ -260,6 +263,9 @@ def _list_subject(opened: OpenTopic, subject: Subject, state: State) -> ListedSu
         if isinstance(opened.catalog, DirectoryCatalog):
             status = os.stat(f"{opened.topic.root}/{subject.path}")  # noqa: PTH116 - a `Path` for each is slow
             size, changed = status.st_size, status.st_mtime
+            if subject.extension == "ipynb":  # as a model reads it, without pictures
+                content = opened.catalog.read(subject, _MOST_NOTEBOOK)
+                size = read_as_markdown(subject, content).size
         else:
             size = opened.catalog.read(subject, 0).size
     return ListedSubject(

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
-from llm_kb.commands.check import MANY
 from llm_kb.upkeep.rules import Rule
 from tests.commands.workspaces import write_files
 from tests.conftest import RunLlm
@@ -50,16 +50,6 @@ def test_the_sample_is_clean(run_llm: RunLlm, monkeypatch: pytest.MonkeyPatch) -
     ("files", "finding"),
     [
         pytest.param(
-            {"kb/one.md": b"\0"},
-            ("binary", "kb/one.md", None, "not a text file"),
-            id="binary",
-        ),
-        pytest.param(
-            {"kb/one.md": b"\xff"},
-            ("undecodable", "kb/one.md", None, "1 byte not valid in UTF-8, shown as \ufffd"),
-            id="undecodable",
-        ),
-        pytest.param(
             {"llm-kb.toml": f"[kb]\nmax_result_chars = 3\n{CONFIG}"},
             ("oversize", "kb/one.md", None, "5 characters in it have no heading"),
             id="oversize",
@@ -68,26 +58,6 @@ def test_the_sample_is_clean(run_llm: RunLlm, monkeypatch: pytest.MonkeyPatch) -
             {"kb/one.md": "a\nb\u202ec\n"},
             ("invisible", "kb/one.md", 2, "1 bidirectional control: U+202E"),
             id="bidirectional",
-        ),
-        pytest.param(
-            {"llm-kb.toml": CONFIG.replace("What", "W\u200bhat")},
-            (
-                "zero-width",
-                "llm-kb.toml",
-                None,
-                "1 character without width in kb.topic.a.introduction: U+200B",
-            ),
-            id="invisible in the configuration",
-        ),
-        pytest.param(
-            {"kb/.notes.md": "Hidden.\n"},
-            ("unmentioned", "kb/.notes.md", None, "no listed subject mentions 'notes'"),
-            id="hidden and not mentioned",
-        ),
-        pytest.param(
-            {"kb/.notes.md": "See `more`.\n", "kb/.more.md": "See `notes`.\n"},
-            ("unmentioned", "kb/.more.md", None, "no listed subject mentions 'more'"),
-            id="mentioned by one that nothing mentions",
         ),
         pytest.param(
             {"kb/one.md": 'Call\nlearn("a", "two").\n'},
@@ -101,7 +71,7 @@ def test_the_sample_is_clean(run_llm: RunLlm, monkeypatch: pytest.MonkeyPatch) -
         ),
         pytest.param(
             {"kb/one.md": 'learn("b")'},
-            ("unknown-topic", "kb/one.md", 1, "unknown topic 'b'; valid topics: a"),
+            ("dangling", "kb/one.md", 1, "unknown topic 'b'; valid topics: a"),
             id="reference to no topic",
         ),
         pytest.param(
@@ -131,11 +101,6 @@ def test_the_sample_is_clean(run_llm: RunLlm, monkeypatch: pytest.MonkeyPatch) -
             id="disabled",
         ),
         pytest.param(
-            {"kb/two[1].md": "x"},
-            ("unsafe-name", "kb/two[1].md", None, "its name contains glob characters"),
-            id="name",
-        ),
-        pytest.param(
             {"kb/a\tb.md": "x"},
             (
                 "skipped",
@@ -152,7 +117,12 @@ def test_the_sample_is_clean(run_llm: RunLlm, monkeypatch: pytest.MonkeyPatch) -
         ),
         pytest.param(
             {"llm-kb.toml": CONFIG.replace('"kb"', '"kb2"'), "kb2/.a.md": "a"},
-            ("empty-topic", "llm-kb.toml", None, "topic 'a' has no subject that is listed"),
+            (
+                "empty-topic",
+                "llm-kb.toml",
+                None,
+                "topic 'a' lists no subject: those that it has are hidden",
+            ),
             id="nothing listed",
         ),
         pytest.param(
@@ -188,7 +158,7 @@ def test_findings(
     *place, what = finding
     matching = [f for f in found if list(f[:3]) == place and f[3].startswith(what)]
     assert len(matching) == 1
-    assert {f[0] for f in found} <= {finding[0], "empty-topic", "unmentioned"}
+    assert {f[0] for f in found} <= {finding[0], "empty-topic"}
 
 
 def test_a_missing_directory(run_llm: RunLlm, tmp_path: Path) -> None:
@@ -207,7 +177,7 @@ def test_a_file_in_place_of_a_directory(run_llm: RunLlm, tmp_path: Path) -> None
 def test_an_empty_directory(run_llm: RunLlm, tmp_path: Path) -> None:
     write_files(tmp_path, {"llm-kb.toml": CONFIG})
     (tmp_path / "kb").mkdir()
-    what = "topic 'a' has no subject that is listed"
+    what = "topic 'a' lists no subject"
     assert check(run_llm, 0) == [("empty-topic", "llm-kb.toml", None, what)]
 
 
@@ -216,27 +186,6 @@ def test_links_that_leave(run_llm: RunLlm, tmp_path: Path) -> None:
     (tmp_path / "kb/link.md").symlink_to(tmp_path / "out.md")
     what = "the link leads outside the topic"
     assert check(run_llm, 1) == [("skipped", "kb/link.md", None, what)]
-
-
-def test_shared_slugs_and_names_alike(run_llm: RunLlm, tmp_path: Path) -> None:
-    write_files(tmp_path, {**GOOD, "kb/one.toml": "a = 1\n", "kb/ONE.md": "x"})
-    found = check(run_llm, 0)
-    assert [(rule, file) for rule, file, _, _ in found] == [
-        ("ambiguous", "kb/one.md"),
-        ("ambiguous", "kb/one.toml"),
-        ("unsafe-name", "kb/ONE.md"),
-        ("unsafe-name", "kb/one.md"),
-    ]
-
-
-@pytest.mark.parametrize("name", ["learned", "disabled"])
-def test_a_pattern_that_is_there_twice(run_llm: RunLlm, tmp_path: Path, name: str) -> None:
-    config = f'{CONFIG}{name} = ["two", "on*", "two"]\n'
-    write_files(tmp_path, {**GOOD, "llm-kb.toml": config, "kb/two.md": "x\n", "kb/c.md": "x\n"})
-    what = f"kb.topic.a.{name}: 'two' is there 2 times"
-    assert check(run_llm, 0) == [("repeated", "llm-kb.toml", None, what)]
-    section = run_llm(["kb", "prompt", "--preloaded"]).stdout
-    assert section.count('<subject "two">') == (name == "learned")
 
 
 def test_topics_inside_a_topic(run_llm: RunLlm, tmp_path: Path) -> None:
@@ -260,62 +209,11 @@ def test_topics_inside_a_topic(run_llm: RunLlm, tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize("outer_first", [True, False])
-def test_a_file_of_two_topics_is_reported_once(
-    run_llm: RunLlm, tmp_path: Path, outer_first: bool
-) -> None:
-    places = ["kb", "kb/sub"] if outer_first else ["kb/sub", "kb"]
-    config = "".join(
-        f'[kb.topic.t{number}]\nsubjects = "{place}"\nintroduction = "x"\n'
-        for number, place in enumerate(places)
-    )
-    write_files(tmp_path, {"llm-kb.toml": config, "kb/one.md": "x\n", "kb/sub/a.rst": "x\n"})
-    write_files(tmp_path, {"kb/sub/a.md": 'learn("t0", "nope")\n'})
-    for number in range(5):
-        (tmp_path / f"kb/sub/{number}.dat").write_bytes(b"\0\xff")
-    found = [(rule, file) for rule, file, _, _ in check(run_llm, 1)]
-    assert sorted(found) == [
-        ("ambiguous", "kb/sub/a.md"),
-        ("ambiguous", "kb/sub/a.rst"),
-        ("binary", "kb" if outer_first else "kb/sub"),
-        ("dangling", "kb/sub/a.md"),
-        ("nested", "llm-kb.toml"),
-    ]
-
-
-def test_many_hidden_subjects_of_a_directory_are_one_finding(
-    run_llm: RunLlm, tmp_path: Path
-) -> None:
-    write_files(tmp_path, {**GOOD, "kb/.ci/x/a.yml": "a: 1\n"})
-    write_files(tmp_path, {f"kb/.ci/{n}.yml": "a: 1\n" for n in range(4)})
-    assert check(run_llm, 0) == [
-        ("unmentioned", "kb/.ci", None, "no listed subject mentions 4 subjects, such as 'ci/0'"),
-        ("unmentioned", "kb/.ci/x/a.yml", None, "no listed subject mentions 'ci/x/a'"),
-    ]
-
-
 def test_a_broken_configuration(run_llm: RunLlm, tmp_path: Path) -> None:
     write_files(tmp_path, {"llm-kb.toml": "[kb]\nmenuu = 1\nauto = 3\n"})
     found = check(run_llm, 1)
     assert {(rule, file) for rule, file, _, _ in found} == {("configuration", "llm-kb.toml")}
     assert len(found) == 2
-
-
-def test_hidden_subjects_that_are_pre_loaded_need_no_mention(
-    run_llm: RunLlm, tmp_path: Path
-) -> None:
-    config = f'{CONFIG}learned = ["notes"]\n'
-    write_files(tmp_path, {**GOOD, "llm-kb.toml": config, "kb/.notes.md": "See `more`.\n"})
-    write_files(tmp_path, {"kb/.more.md": "x\n"})
-    assert check(run_llm, 0) == []
-
-
-def test_pictures_of_a_skill_need_no_mention(run_llm: RunLlm, tmp_path: Path) -> None:
-    config = f'{CONFIG}layout = "skills"\n'
-    skill = "---\nname: draw\ndescription: Draws.\n---\nUse `./fonts`.\n"
-    write_files(tmp_path, {"llm-kb.toml": config, "kb/draw/SKILL.md": skill})
-    write_files(tmp_path, {"kb/draw/logo.png": b"\0", "kb/draw/fonts/licence.txt": "Free.\n"})
-    assert check(run_llm, 0) == []
 
 
 def test_a_collection_of_skills_as_people_keep_it(run_llm: RunLlm, tmp_path: Path) -> None:
@@ -329,52 +227,113 @@ def test_a_collection_of_skills_as_people_keep_it(run_llm: RunLlm, tmp_path: Pat
     assert check(run_llm, 0) == [
         ("skill", "kb/pdf/SKILL.md", None, "it has no front matter with a name and a description"),
         ("skill", "kb/xls/skill.md", None, "its name must be SKILL.md, in upper case"),
-        ("unmentioned", "kb/pdf/forms.md", None, "no listed subject mentions 'pdf/forms'"),
     ]
 
 
 def test_without_a_configuration(run_llm: RunLlm, tmp_path: Path) -> None:
     what = "there is no llm-kb.toml here or above, and no topic of your own"
-    assert check(run_llm, 1) == [("no-configuration", str(tmp_path), None, what)]
+    assert check(run_llm, 1) == [("configuration", str(tmp_path), None, what)]
 
 
 def test_a_configuration_without_topics(run_llm: RunLlm, tmp_path: Path) -> None:
     write_files(tmp_path, {"llm-kb.toml": "[kb]\n"})
-    assert check(run_llm, 0) == [("no-topics", "llm-kb.toml", None, "no topics are configured")]
+    assert check(run_llm, 0) == [("empty-topic", "llm-kb.toml", None, "no topics are configured")]
 
 
 def test_rules_can_be_ignored(run_llm: RunLlm, tmp_path: Path) -> None:
-    config = f'[kb.check]\nignore = ["binary", "unmentoined"]\n{CONFIG}'
-    write_files(tmp_path, {**GOOD, "llm-kb.toml": config, "kb/a": b"\0", "kb/b": b"\0"})
-    what = "kb.check.ignore: 'unmentoined' is not a rule; did you mean 'unmentioned'?"
+    config = f'[kb.check]\nignore = ["dead-link", "duplicat"]\n{CONFIG}'
+    write_files(tmp_path, {**GOOD, "llm-kb.toml": config, "kb/a.md": "[b](b.md) [c](c.md)"})
+    what = "kb.check.ignore: 'duplicat' is not a rule; did you mean 'duplicate'?"
     assert check(run_llm, 1) == [("unmatched", "llm-kb.toml", None, what)]
-    summary = "llm-kb: 1 error in 3 subjects; 2 ignored by kb.check.ignore (binary)\n"
+    summary = "llm-kb: 1 error in 2 subjects; 1 ignored by kb.check.ignore (dead-link)\n"
     assert run_llm(["kb", "check"]).stderr == summary
     only = run_llm(["kb", "check", "--kb-cfg", "kb.check.ignore=unmatched"])
     assert only.exit_code == 0
 
 
+def test_links_that_lead_to_nothing_are_one_finding_of_a_file(
+    run_llm: RunLlm, tmp_path: Path
+) -> None:
+    text = """See [one](one.md), [up](../README.md#x) and [out](https://example.com/a.md).
+[route](/guide.md) [page](page.html) [name]({{ x }}.md) [gone](sub/gone%20one.md)
+`[code](never.md)` [twice](sub/gone%20one.md) [also](also.rst)
+```
+[fenced](never.md)
+```
+"""
+    write_files(tmp_path, {**GOOD, "README.md": "x\n", "kb/two.md": text})
+    what = "2 links lead to nothing: sub/gone one.md, also.rst"
+    assert check(run_llm, 0) == [("dead-link", "kb/two.md", 2, what)]
+
+
+def test_files_with_the_same_content_are_one_finding(run_llm: RunLlm, tmp_path: Path) -> None:
+    text = "The same words. " * 20
+    write_files(tmp_path, {**GOOD, "kb/a.md": text, "kb/b.md": text, "kb/sub/c.md": text})
+    write_files(tmp_path, {"kb/short.md": "x", "kb/short2.md": "x"})
+    (tmp_path / "kb/link.md").symlink_to("a.md")
+    what = "its content is also in kb/b.md, kb/sub/c.md"
+    assert check(run_llm, 0) == [("duplicate", "kb/a.md", None, what)]
+
+
+def test_a_notebook_is_measured_as_a_model_reads_it(run_llm: RunLlm, tmp_path: Path) -> None:
+    picture = {"output_type": "display_data", "data": {"image/png": "x" * 300_000}}
+    cells = [
+        {"cell_type": "markdown", "source": "# One\n\nText.\n"},
+        {"cell_type": "code", "source": "plot()", "outputs": [picture]},
+    ]
+    notebook = json.dumps({"cells": cells, "metadata": {}, "nbformat": 4})
+    write_files(tmp_path, {**GOOD, "kb/n.ipynb": notebook})
+    assert check(run_llm, 0) == []
+    (record,) = (
+        each
+        for each in json.loads(run_llm(["kb", "list", "a", "--json"]).stdout)
+        if each["path"] == "n.ipynb"
+    )
+    assert record["size"] < 1_000
+
+
+def test_all_subjects_disabled_is_not_an_empty_directory(run_llm: RunLlm, tmp_path: Path) -> None:
+    write_files(tmp_path, {**GOOD, "llm-kb.toml": f'{CONFIG}disabled = ["**"]\n'})
+    what = "topic 'a' lists no subject: `disabled` covers all of them"
+    assert check(run_llm, 0) == [("empty-topic", "llm-kb.toml", None, what)]
+    assert "are all disabled" in run_llm(["kb", "prompt", "-k", "a"]).stderr
+
+
+def test_files_skipped_for_one_reason_are_one_finding(run_llm: RunLlm, tmp_path: Path) -> None:
+    write_files(tmp_path, {**GOOD, "out.md": "x"})
+    for number in range(5):
+        (tmp_path / f"kb/link{number}.md").symlink_to(tmp_path / "out.md")
+    what = "the link leads outside the topic (4 more like it)"
+    assert check(run_llm, 1) == [("skipped", "kb/link0.md", None, what)]
+
+
 def test_what_people_read(run_llm: RunLlm, tmp_path: Path) -> None:
-    write_files(tmp_path, {**GOOD, "kb/two.md": b"\xff", "kb/one.md": 'learn("a", "x")'})
+    write_files(tmp_path, {**GOOD, "kb/two.md": "[x](gone.md)", "kb/one.md": 'learn("a", "x")'})
     result = run_llm(["kb", "check"])
     assert result.exit_code == 1
     assert result.stdout.splitlines() == [
         "kb/one.md:1: error: no subject of topic 'a' matches 'x' [dangling]",
         f"  why: {Rule.DANGLING.why}",
         f"  fix: {Rule.DANGLING.fix}",
-        "kb/two.md: warning: 1 byte not valid in UTF-8, shown as \ufffd [undecodable]",
-        f"  why: {Rule.UNDECODABLE.why}",
-        f"  fix: {Rule.UNDECODABLE.fix}",
+        "kb/two.md:1: note: 1 link leads to nothing: gone.md [dead-link]",
+        f"  why: {Rule.DEAD_LINK.why}",
+        f"  fix: {Rule.DEAD_LINK.fix}",
     ]
-    assert result.stderr == "llm-kb: 1 error and 1 warning in 2 subjects\n"
+    assert result.stderr == "llm-kb: 1 error, 1 note in 2 subjects\n"
 
 
-def test_long_work_shows_progress_on_a_terminal(tmp_path: Path) -> None:
-    write_files(tmp_path, GOOD)
-    few, code = run_on_terminal(["kb", "check"])
-    assert (few.splitlines()[-1], code) == ("llm-kb: nothing wrong in 1 subject", 0)
-    assert "checking" not in few
-    write_files(tmp_path, {f"kb/{number}.md": "x\n" for number in range(MANY)})
-    many, _ = run_on_terminal(["kb", "check"])
-    assert "checking a" in many
-    assert many.splitlines()[-1] == f"llm-kb: nothing wrong in {MANY + 1} subjects"
+@pytest.mark.parametrize("color", [True, False])
+def test_on_a_terminal_the_place_is_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, color: bool
+) -> None:
+    monkeypatch.setenv("NO_COLOR", "" if color else "1")
+    write_files(tmp_path, {**GOOD, "kb/one.md": '# One\n\nSee learn("a", "x") first.\n'})
+    shown, code = run_on_terminal(["kb", "check"])
+    assert code == 1
+    assert ("\x1b[31m\x1b[1merror" in shown) is color
+    plain = re.sub(r"\x1b\[[\d;]*m", "", shown).splitlines()
+    assert plain[:3] == [
+        "kb/one.md:3: error: no subject of topic 'a' matches 'x' [dangling]",
+        '3 | See learn("a", "x") first.',
+        "  |     ^^^^^^^^^^^^^^",
+    ]

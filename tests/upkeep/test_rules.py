@@ -15,14 +15,14 @@ from llm_kb.upkeep.rules import (
 )
 
 ERROR = Finding(Rule.UNMATCHED, "b", "wrong")
-WARNING = Finding(Rule.BINARY, "a", "odd", line=3)
+WARNING = Finding(Rule.NESTED, "a", "odd", line=3)
 
 
 def test_errors_come_before_warnings_and_each_once() -> None:
     later = WARNING._replace(line=10)
     assert sort_findings([later, WARNING, ERROR, ERROR]) == [ERROR, WARNING, later]
     levels = [rule.level for rule in Rule]
-    assert levels == sorted(levels, key=[Level.ERROR, Level.WARNING].index)
+    assert levels == sorted(levels, key=list(Level).index)
 
 
 def test_a_report_gives_reasons_once_for_each_rule() -> None:
@@ -30,22 +30,22 @@ def test_a_report_gives_reasons_once_for_each_rule() -> None:
         "b: error: wrong [unmatched]",
         f"  why: {Rule.UNMATCHED.why}",
         f"  fix: {Rule.UNMATCHED.fix}",
-        "a:3: warning: odd [binary]",
-        "a:10: warning: odd [binary]",
-        f"  why: {Rule.BINARY.why}",
-        f"  fix: {Rule.BINARY.fix}",
+        "a:3: warning: odd [nested]",
+        "a:10: warning: odd [nested]",
+        f"  why: {Rule.NESTED.why}",
+        f"  fix: {Rule.NESTED.fix}",
     ]
 
 
 def test_a_finding_as_json() -> None:
     assert WARNING.as_dict() == {
         "level": "warning",
-        "rule": "binary",
+        "rule": "nested",
         "file": "a",
         "line": 3,
         "what": "odd",
-        "why": Rule.BINARY.why,
-        "fix": Rule.BINARY.fix,
+        "why": Rule.NESTED.why,
+        "fix": Rule.NESTED.fix,
     }
     assert Rule.NO_INTRODUCTION.id == "no-introduction"
 
@@ -55,7 +55,7 @@ def test_a_finding_as_json() -> None:
     [
         ([], 1, "nothing wrong in 1 subject"),
         ([WARNING], 2, "1 warning in 2 subjects"),
-        ([ERROR, ERROR, WARNING], 0, "2 errors and 1 warning in 0 subjects"),
+        ([ERROR, ERROR, WARNING], 0, "2 errors, 1 warning in 0 subjects"),
     ],
 )
 def test_summary(findings: list[Finding], subjects: int, summary: str) -> None:
@@ -66,7 +66,7 @@ def test_summary(findings: list[Finding], subjects: int, summary: str) -> None:
 def test_what_was_ignored_is_counted() -> None:
     summary = render_summary([], 2, [WARNING, ERROR, WARNING])
     assert (
-        summary == "nothing wrong in 2 subjects; 3 ignored by kb.check.ignore (binary, unmatched)"
+        summary == "nothing wrong in 2 subjects; 3 ignored by kb.check.ignore (nested, unmatched)"
     )
 
 

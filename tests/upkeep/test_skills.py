@@ -7,7 +7,7 @@ import pytest
 from llm_kb.files.directory import NO_SKILL
 from llm_kb.subjects.topics import Skipped
 from llm_kb.upkeep.rules import Finding, Rule
-from llm_kb.upkeep.text_checks import check_skill, check_strays
+from llm_kb.upkeep.skills import check_skill, check_strays
 
 GOOD = "---\nname: pdf-forms\ndescription: Fills forms.\n---\n# PDF\n"
 

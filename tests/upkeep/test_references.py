@@ -1,0 +1,35 @@
+"""References to subjects in texts."""
+
+from __future__ import annotations
+
+import pytest
+
+from llm_kb.upkeep.check import find_references
+
+
+@pytest.mark.parametrize(
+    ("text", "references"),
+    [
+        pytest.param('learn("skills")', [("skills", None)], id="topic"),
+        pytest.param("learn('skills', 'a/*')", [("skills", "a/*")], id="subject"),
+        pytest.param(
+            'learn(topic: "skills", subjects: ["a", "b"])',
+            [("skills", "a"), ("skills", "b")],
+            id="named",
+        ),
+        pytest.param(
+            "learn(\n  topic='other one',\n  subjects=[\n'a'])", [("other one", "a")], id="lines"
+        ),
+        pytest.param('learn("skills", [])', [("skills", None)], id="no subject"),
+        pytest.param('relearn("a") learn(a)', [], id="something else"),
+        pytest.param("llm -k 'skills/**' hi", [("skills", "**")], id="option"),
+        pytest.param("--knowledge=skills/a.", [("skills", "a")], id="long option"),
+        pytest.param("-f kb:skills/a, then", [("skills", "a")], id="fragment"),
+        pytest.param("llm kb show skills/a/b", [("skills", "a/b")], id="command"),
+        pytest.param("-k yours/a kb:yours/a", [], id="topics of another project"),
+        pytest.param("look-k skills/a", [], id="no option"),
+    ],
+)
+def test_references(text: str, references: list[tuple[str, str | None]]) -> None:
+    found = [(r.topic, r.pattern) for r in find_references(text, ["skills"])]
+    assert found == references
