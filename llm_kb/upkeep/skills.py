@@ -8,8 +8,8 @@ from pathlib import PurePosixPath
 
 from llm_kb.files.directory import NO_SKILL
 from llm_kb.files.layouts import SKILL_FILE
-from llm_kb.rendering.summaries import read_front_matter
 from llm_kb.rendering.plain_text import count
+from llm_kb.rendering.summaries import read_front_matter
 from llm_kb.subjects.topics import Skipped
 from llm_kb.upkeep.rules import Finding, Rule
 
