@@ -229,7 +229,7 @@ def present_asked(
         opening = truncate(present(subject, content), OPENING)
         whole = Section(0, len(text), 0, "", WHOLE)
         below = render_outline(subject.name, topic, text, whole, parts)
-        pieces.append(opening._replace(below=below, is_opening=True, is_bare=False))
+        pieces.append(opening._replace(below=below, is_opening=True))
     spans = find_spans(outline, [anchor for anchor in asked if anchor])
     lines = count_lines(text)
     for span in spans:
@@ -240,7 +240,7 @@ def present_asked(
             if inner:
                 below = render_outline(subject.name, topic, text, span, inner)
                 piece = truncate(piece, OPENING)
-                piece = piece._replace(below=below, is_opening=True, is_bare=False)
+                piece = piece._replace(below=below, is_opening=True)
             pieces.append(piece)
     return pieces, [span for span in spans if isinstance(span, AnchorError)]
 

@@ -26,11 +26,6 @@ def defuse(text: str) -> str:
     return _CLOSING_TAG.sub(r"<\\", text) if "<" in text else text
 
 
-def closes_tag(text: str) -> bool:
-    """Tell whether `defuse` would change a text."""
-    return "<" in text and _CLOSING_TAG.search(text) is not None
-
-
 def attribute(text: str) -> str:
     """Return text for use between the quotes of a tag; a name keeps its spaces."""
     if not text.isprintable():

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from llm_kb.errors import UnreadableError
-from llm_kb.rendering.plain_text import attribute, closes_tag, count, defuse, one_line
+from llm_kb.rendering.plain_text import attribute, count, defuse, one_line
 from llm_kb.search.chunking.notebook import read_notebook
 from llm_kb.subjects.names import DOCUMENTS
 from llm_kb.subjects.topics import Content, Subject, is_binary
@@ -33,8 +33,6 @@ _TAG_PREFIX = b"\xf3\xa0"
 
 _ESCAPED_BYTE = re.compile("[\udc80-\udcff]")
 _END = "</subject>"
-_END_LINE = f"{_END}\n"
-_END_ON_NEW_LINE = f"\n{_END_LINE}"
 
 _BACKTICKS = re.compile("`{3,}")
 _INFO_STRING = re.compile(r"[\w+#.-]{1,40}")
@@ -56,8 +54,6 @@ class Presented(NamedTuple):
     shown: int = 0
     notices: tuple[str, ...] = ()
     binary: bool = False
-    is_bare: bool = False
-    """Whether it is only a body, complete and without closing tags."""
     below: str = ""
     """Text below the body: an outline, or the list of a skill's files."""
     is_opening: bool = False
@@ -100,9 +96,7 @@ def present(subject: Subject, content: Content, *, note: str = "") -> Presented:
     notices = (note, *notices) if note else notices
     if notices or content.origin:
         head = _preamble(content.origin, notices) + head
-    # The check is cheapest here, where the text was just made.
-    is_bare = not head and shown == content.size and not closes_tag(body)
-    return Presented(subject.name, content, head, body, tail, shown, notices, is_bare=is_bare)
+    return Presented(subject.name, content, head, body, tail, shown, notices)
 
 
 def read_as_markdown(subject: Subject, content: Content) -> Content:
@@ -129,22 +123,6 @@ def wrap_subject(presented: Presented) -> str:
     ends_line = not end and (body or head).endswith("\n")
     opening = f'<subject "{attribute(presented.name)}">\n{defuse(head)}'
     return opening + defuse(body) + end + (_END if ends_line else f"\n{_END}")
-
-
-def append_wrapped(parts: list[str], subjects: Sequence[Presented]) -> None:
-    """Append the pieces of subjects between their tags, each with a line feed on both sides."""
-    names = " ".join([subject.name for subject in subjects])
-    are_plain = attribute(names) == names
-    append = parts.append
-    for subject in subjects:
-        if are_plain and subject.is_bare:
-            # The same as `wrap_subject` without copying, since most subjects are like this.
-            body = subject.body
-            append(f'\n<subject "{subject.name}">\n')
-            append(body)
-            append(_END_LINE if body.endswith("\n") else _END_ON_NEW_LINE)
-        else:
-            append(f"\n{wrap_subject(subject)}\n")
 
 
 def closing(presented: Presented) -> str:
@@ -183,7 +161,7 @@ def truncate(presented: Presented, limit: int) -> Presented:
         # Every character takes at least a byte, so this many bytes suffice.
         more, used, _ = _decode(data[shown : shown + limit - end], whole=False)
         body, shown = body + more, shown + used
-    return presented._replace(body=body, shown=shown, is_bare=False)
+    return presented._replace(body=body, shown=shown)
 
 
 def _decode(data: bytes, *, whole: bool) -> tuple[str, int, tuple[str, ...]]:

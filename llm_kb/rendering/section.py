@@ -8,7 +8,7 @@ from itertools import accumulate
 
 from llm_kb.rendering.menu import FittedMenu, MenuTopic, plain_menu, render_menu
 from llm_kb.rendering.plain_text import attribute, defuse
-from llm_kb.rendering.presentation import Presented, append_wrapped
+from llm_kb.rendering.presentation import Presented, wrap_subject
 from llm_kb.subjects.topics import Topic
 
 PRELOADED = "The following knowledge has been pre-loaded into your system prompt:\n\n"
@@ -43,15 +43,9 @@ def render_section(
     preloaded = [topic for topic in preloaded if topic.subjects]
     if not preloaded and not menu.topics:
         return None
-    # One flat list and one join: every body is copied once.
-    parts = ["<knowledge>\n"]
-    if preloaded:
-        _append_preloaded(parts, preloaded)
-        parts[-1] = "\n\n" if menu.topics else "\n"
-    if menu.topics:
-        parts += (render_menu(menu, search=search), "\n")
-    parts.append("</knowledge>")
-    return "".join(parts)
+    texts = [_render_preloaded(preloaded)] if preloaded else []
+    texts += [render_menu(menu, search=search)] if menu.topics else []
+    return "<knowledge>\n" + "\n\n".join(texts) + "\n</knowledge>"
 
 
 def render_instructions(
@@ -84,7 +78,7 @@ def render_instructions(
             kept.append(replace(topic, subjects=fitting))
             free -= len(_render_topic(kept[-1])) + 2
     if kept:
-        _append_preloaded(parts, kept)
+        parts.append(f"{_render_preloaded(kept)}\n\n")
     if left:
         parts.append(f"{TOO_LONG}{_name(left)}\n")
     return "".join((*parts, end))
@@ -100,25 +94,14 @@ def _name(addresses: Sequence[str]) -> str:
     return f"{named} and {more:,} more" if more else named
 
 
-def _append_preloaded(parts: list[str], preloaded: Sequence[PreloadedTopic]) -> None:
-    parts.append(PRELOADED)
-    for topic in preloaded:
-        _append_topic(parts, topic)
-        parts.append("\n\n")
+def _render_preloaded(preloaded: Sequence[PreloadedTopic]) -> str:
+    return PRELOADED + "\n\n".join(map(_render_topic, preloaded))
 
 
-def _render_topic(topic: PreloadedTopic) -> str:
-    parts: list[str] = []
-    _append_topic(parts, topic)
-    return "".join(parts)
-
-
-def _append_topic(parts: list[str], preloaded: PreloadedTopic) -> None:
-    """Append the pieces of one pre-loaded topic, from its opening to its closing tag."""
+def _render_topic(preloaded: PreloadedTopic) -> str:
+    """Return one pre-loaded topic, from its opening to its closing tag."""
     topic = preloaded.topic
-    parts.append(f'<topic "{attribute(topic.label)}">\n')
     description = (topic.description or "").strip()
-    if description:
-        parts.append(f"\n{defuse(description)}\n")
-    append_wrapped(parts, preloaded.subjects)
-    parts.append("</topic>")
+    texts = [f"\n{defuse(description)}\n"] if description else []
+    texts += [f"\n{wrap_subject(subject)}\n" for subject in preloaded.subjects]
+    return f'<topic "{attribute(topic.label)}">\n{"".join(texts)}</topic>'

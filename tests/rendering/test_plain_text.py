@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from llm_kb.rendering.plain_text import (
     attribute,
-    closes_tag,
     count,
     defuse,
     format_size,
@@ -61,7 +60,6 @@ def test_defused_text_closes_nothing_and_stays_as_it_is(text: str) -> None:
     assert not CLOSING.search(defused)
     assert defuse(defused) == defused
     assert re.sub(r"<\\(?=\s*/)", "<", defused) == re.sub(r"<\\(?=\s*/)", "<", text)
-    assert closes_tag(text) == (defused != text)
 
 
 @pytest.mark.parametrize(
@@ -193,4 +191,4 @@ def test_no_invisible_character_hides_a_closing_tag() -> None:
     ]
     for character in (*unseen, *"\u115f\u2800\u3164\uffa0\ufe0f\U0001bca0\U0001d173"):
         for text in (f"</sub{character}ject>", f"<{character}/subject>"):
-            assert closes_tag(text), hex(ord(character))
+            assert defuse(text) != text, hex(ord(character))

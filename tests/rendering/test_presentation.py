@@ -10,7 +10,6 @@ from markdown_it import MarkdownIt
 from llm_kb.errors import UnreadableError
 from llm_kb.rendering.presentation import (
     Presented,
-    append_wrapped,
     present,
     present_unreadable,
     truncate,
@@ -28,7 +27,6 @@ def test_a_markdown_file_is_shown_as_it_is() -> None:
         content=content,
         body="# Jean\n\nLikes tests.\n",
         shown=21,
-        is_bare=True,
     )
 
 
@@ -234,25 +232,6 @@ hostile = st.lists(
 ).map("".join)
 
 
-@given(
-    st.lists(
-        st.builds(
-            lambda name, extension, body, more: make_presented(
-                f"a{name}.{extension}", body, size=len(body.encode()) + more
-            ),
-            hostile,
-            st.sampled_from(["md", "py"]),
-            hostile,
-            st.integers(0, 1),
-        )
-    )
-)
-def test_many_are_wrapped_as_each_is(subjects: list[Presented]) -> None:
-    parts: list[str] = []
-    append_wrapped(parts, subjects)
-    assert "".join(parts) == "".join(f"\n{wrap_subject(subject)}\n" for subject in subjects)
-
-
 @pytest.mark.parametrize(
     ("limit", "body", "shown"),
     [
@@ -265,9 +244,7 @@ def test_many_are_wrapped_as_each_is(subjects: list[Presented]) -> None:
 )
 def test_truncate(limit: int, body: str, shown: int) -> None:
     presented = make_presented("a.md", "one\ntwo\n")
-    assert truncate(presented, limit) == presented._replace(
-        body=body, shown=shown, is_bare=body == presented.body
-    )
+    assert truncate(presented, limit) == presented._replace(body=body, shown=shown)
 
 
 def test_a_cut_body_is_fenced_and_followed_by_what_is_missing() -> None:
