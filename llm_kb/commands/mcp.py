@@ -6,10 +6,10 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
+from llm_kb.capture.notes import find_repository
 from llm_kb.commands._config import require_cwd
 from llm_kb.commands._options import knowledge_options
 from llm_kb.commands._output import confirm, say, show_content
@@ -17,10 +17,9 @@ from llm_kb.config.workspace import find_workspace
 from llm_kb.errors import show_place
 from llm_kb.files.atomic import replace_file
 from llm_kb.host.terminal import is_terminal
+from llm_kb.mcp.server import Served, Server
+from llm_kb.mcp.stdio import run
 from llm_kb.user_dir import find_user_dir
-
-if TYPE_CHECKING:
-    from llm_kb.mcp.server import Served
 
 TOKEN = "LLM_KB_MCP_TOKEN"  # noqa: S105 - the name of a variable
 _CLIENTS = ("claude", "codex", "cursor", "gemini", "opencode", "qwen", "vscode")
@@ -88,13 +87,11 @@ def mcp(
     if http is not None and (install or uninstall):
         raise click.UsageError("--install is for clients that start the server; see --http")
     if install is not None:
-        _install(install, _list_options(directory, knowledge, kb_cfg), yes=yes)
+        _change_client(install, _list_options(directory, knowledge, kb_cfg), yes=yes)
         return
     if uninstall is not None:
-        _uninstall(uninstall, yes=yes)
+        _change_client(uninstall, None, yes=yes)
         return
-    from llm_kb.mcp.server import Served  # noqa: PLC0415 - `--help` does without
-
     served = Served(
         directory=str(directory) if directory else None,
         fragments=kb_cfg,
@@ -108,9 +105,6 @@ def mcp(
 
 
 def _serve_stdio(served: Served) -> None:
-    from llm_kb.mcp.server import Server  # noqa: PLC0415 - as above
-    from llm_kb.mcp.stdio import run  # noqa: PLC0415
-
     if sys.stdin is None or sys.stdout is None:
         raise click.ClickException("a client speaks over standard input and output; one is closed")
     if is_terminal(sys.stdin):
@@ -118,14 +112,9 @@ def _serve_stdio(served: Served) -> None:
     run(Server(served))
 
 
-def _serve_http(
-    served: Served,
-    address: str,
-    given: str | None,
-    hosts: Sequence[str],
-) -> None:
-    from llm_kb.mcp import http  # noqa: PLC0415 - as above
-    from llm_kb.mcp.workers import Workers  # noqa: PLC0415
+def _serve_http(served: Served, address: str, given: str | None, hosts: Sequence[str]) -> None:
+    # Imported here: a client that starts this command does not wait for it.
+    from llm_kb.mcp import http  # noqa: PLC0415
 
     place = http.parse_address(address)
     token = http.find_token(given, is_required=served.can_write or not place.is_loopback)
@@ -133,7 +122,7 @@ def _serve_http(
     served.open()  # a configuration that cannot be read is an error at once
     if token is not None and given is None:
         say(f"llm-kb: clients need the header 'Authorization: Bearer {token}'")
-    http.serve(guard, Workers(served), lambda url: say(f"llm-kb: serving {url}; Ctrl-C ends"))
+    http.serve(served, guard, lambda url: say(f"llm-kb: serving {url}; Ctrl-C ends"))
 
 
 def _read_token(path: Path | None) -> str | None:
@@ -154,39 +143,27 @@ def _list_options(
     return options
 
 
-def _install(client: str, options: Sequence[str], *, yes: bool) -> None:
-    from llm_kb.mcp.clients import CLIENTS, plan_installation  # noqa: PLC0415 - few runs need it
+def _change_client(client: str, options: Sequence[str] | None, *, yes: bool) -> None:
+    """Add the server to a client, or without options take it out, and say what changes."""
+    from llm_kb.mcp.clients import CLIENTS, plan_change  # noqa: PLC0415 - as above
 
-    planned = plan_installation(client, _find_project(), options)
+    is_added = options is not None
+    planned = plan_change(client, _find_project(), options)
+    place = show_place(planned.path)
     if not planned.is_needed:
-        say(f"{show_place(planned.path)} already has this server")
+        say(f"{place} {'already has' if is_added else 'does not have'} this server")
         return
     show_content(planned.entry)
     change = "Replace the entry in" if planned.replaces else "Write this into"
-    confirm(f"{change} {show_place(planned.path)}?", yes=yes)
+    confirm(f"{change if is_added else 'Take this out of'} {place}?", yes=yes)
     replace_file(planned.path, planned.data)
-    say(f"Wrote {show_place(planned.path)}; restart {client}, or let it reload its servers")
-    if note := CLIENTS[client].note:
-        say(note)
-
-
-def _uninstall(client: str, *, yes: bool) -> None:
-    from llm_kb.mcp.clients import plan_removal  # noqa: PLC0415 - as above
-
-    planned = plan_removal(client, _find_project())
-    if not planned.is_needed:
-        say(f"{show_place(planned.path)} does not have this server")
-        return
-    show_content(planned.entry)
-    confirm(f"Take this out of {show_place(planned.path)}?", yes=yes)
-    replace_file(planned.path, planned.data)
-    say(f"Wrote {show_place(planned.path)}")
+    say(f"Wrote {place}; restart {client}, or let it reload its servers")
+    if is_added and CLIENTS[client].note:
+        say(CLIENTS[client].note)
 
 
 def _find_project() -> Path:
     """Return the directory of the project: the workspace's, else the repository's, else this."""
-    from llm_kb.capture.notes import find_repository  # noqa: PLC0415 - as above
-
     cwd = require_cwd()
     workspace = find_workspace(cwd, {}, user_dir=find_user_dir())
     if workspace is not None:

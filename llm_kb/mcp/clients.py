@@ -12,6 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import tomlkit
+from tomlkit.exceptions import TOMLKitError
+
 from llm_kb.errors import KbError, show_place
 from llm_kb.files.containment import read_regular
 
@@ -94,26 +97,25 @@ Edit = Callable[["Entry | None"], "Entry | None"]
 """Returns the new entry for the old one; None stands for no entry."""
 
 
-def plan_installation(name: str, directory: Path, options: Sequence[str]) -> Change:
-    """Return the change that adds the server to a client. Raises ClientFileError.
+def plan_change(name: str, directory: Path, options: Sequence[str] | None) -> Change:
+    """Return the change that adds the server to a client, or without options takes it out.
 
-    Keys of an entry that is there already stay, and without options, the options too.
+    Keys of an entry that is there already stay; without any option, its options too.
+    Raises ClientFileError.
     """
     client = CLIENTS[name]
 
-    def edit(before: Entry | None) -> Entry:
-        kept = _find_options(client, before or {})
-        command = _find_command(client, options or (kept if kept is not None else client.options))
+    def add(before: Entry | None) -> Entry:
+        wanted = list(options or ())
+        kept = None if wanted else _find_options(client, before or {})
+        if kept is not None:
+            wanted = kept
+        elif "--directory" not in wanted:
+            wanted = [*client.options, *wanted]
+        command = _find_command(client, wanted)
         return {**client.entry, **(before or {}), **_make_command(client, command)}
 
-    if options and "--directory" not in options:
-        options = [*client.options, *options]
-    return _plan(client, directory, edit)
-
-
-def plan_removal(name: str, directory: Path) -> Change:
-    """Return the change that takes the server out of a client's file. Raises ClientFileError."""
-    return _plan(CLIENTS[name], directory, lambda _: None)
+    return _plan(client, directory, add if options is not None else lambda _: None)
 
 
 def _find_command(client: Client, options: Sequence[str]) -> list[str]:
@@ -195,10 +197,6 @@ def _change_json(
 def _change_toml(
     path: Path, text: str, key: str, edit: Edit
 ) -> tuple[Entry | None, Entry | None, str]:
-    # Imported here: only one client uses TOML.
-    import tomlkit  # noqa: PLC0415
-    from tomlkit.exceptions import TOMLKitError  # noqa: PLC0415
-
     try:
         document = tomlkit.parse(text)
         servers = document.setdefault(key, tomlkit.table(is_super_table=True))
@@ -225,6 +223,4 @@ def _show(path: Path, key: str, entry: Entry | None) -> str:
     """Return an entry as it stands in a file that has no other."""
     if path.suffix != ".toml":
         return json.dumps({key: {NAME: entry}}, indent=2, ensure_ascii=False)
-    import tomlkit  # noqa: PLC0415 - as above
-
     return tomlkit.dumps({key: {NAME: entry or {}}})

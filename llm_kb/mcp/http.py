@@ -31,7 +31,7 @@ from llm_kb.mcp.messages import (
     parse_message,
     render_error,
 )
-from llm_kb.mcp.server import VERSIONS
+from llm_kb.mcp.server import VERSIONS, Served
 from llm_kb.mcp.workers import BusyError, Workers
 
 PATH = "/mcp"
@@ -330,9 +330,9 @@ class _Connection:
         self._writer.write(self._http.send(event) or b"")
 
 
-def serve(guard: Guard, workers: Workers, say: Callable[[str], None]) -> None:
+def serve(served: Served, guard: Guard, say: Callable[[str], None]) -> None:
     """Serve until Ctrl-C or SIGTERM, and report the URL. Raises KbError."""
-    asyncio.run(_serve(guard, workers, say))
+    asyncio.run(_serve(guard, Workers(served), say))
 
 
 async def _serve(guard: Guard, workers: Workers, say: Callable[[str], None]) -> None:

@@ -7,9 +7,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from llm_kb.api import KnowledgeBase
+from llm_kb.capture.annotation import annotate, parse_live_input
+from llm_kb.capture.entries import dump_json
+from llm_kb.capture.errors import InvalidAnnotationError
 from llm_kb.errors import KbError
 from llm_kb.host import reference_calls
 from llm_kb.host.capture_tools import EMIT, LIVE_INPUT, emit, find_root, require_root
@@ -21,10 +24,9 @@ from llm_kb.knowledge_base.tool_text import (
     read_filters,
 )
 from llm_kb.mcp.limits import SEARCH_NAME, answer_within
+from llm_kb.references.errors import ApprovalNeededError
+from llm_kb.references.library import Library
 from llm_kb.user_dir import find_library
-
-if TYPE_CHECKING:
-    from llm_kb.references.library import Library
 
 SEARCH = SEARCH_KNOWLEDGE._replace(name=SEARCH_NAME)
 
@@ -176,8 +178,7 @@ def _create(kb: KnowledgeBase, given: Mapping[str, Any], report: Report) -> str:
 
     Raises PlanWaitsError.
     """
-    from llm_kb.references.errors import ApprovalNeededError  # noqa: PLC0415 - as above
-    from llm_kb.references.fetch.create import created_answer  # noqa: PLC0415
+    from llm_kb.references.fetch.create import created_answer  # noqa: PLC0415 - as above
     from llm_kb.references.plan.pending import open_pending  # noqa: PLC0415
 
     library = open_references(kb)
@@ -191,10 +192,6 @@ def _create(kb: KnowledgeBase, given: Mapping[str, Any], report: Report) -> str:
 
 def answer_annotation(directory: Path | None, arguments: Mapping[str, Any]) -> str:
     """Annotate a commit of a directory's repository; return the result as JSON. Raises KbError."""
-    from llm_kb.capture.annotation import annotate, parse_live_input  # noqa: PLC0415 - as above
-    from llm_kb.capture.entries import dump_json  # noqa: PLC0415
-    from llm_kb.capture.errors import InvalidAnnotationError  # noqa: PLC0415
-
     text = dump(arguments)
     items = sum(len(value) for value in arguments.values() if isinstance(value, list))
     if items > MOST_ITEMS or len(text) > MOST_CHARACTERS:

@@ -14,8 +14,6 @@ from llm_kb.references.library import Library
 from llm_kb.references.topic.topic_file import Status, TopicFile, TopicHit, make_snippet
 from llm_kb.search.index.documents import File, TopicGroup
 from llm_kb.search.languages import STOP_WORDS
-from llm_kb.search.question import EmptyQuestionError, parse_question
-from llm_kb.search.search import search
 
 NEAR = 0.3
 """Cosine from which a topic may be about a query: with a small model bench/retrieval/topics.py
@@ -78,6 +76,10 @@ def find_topics(library: Library, query: str) -> list[TopicHit]:
     With an embedding model, topics that mean the same in other words are
     found too: the nearest few, so that the caller can choose by their titles.
     """
+    # Imported here: a prompt, and a client's greeting, look for a topic by its name alone.
+    from llm_kb.search.question import EmptyQuestionError, parse_question  # noqa: PLC0415
+    from llm_kb.search.search import search  # noqa: PLC0415
+
     topics, _ = library.topics()
     try:
         asked = parse_question(query)

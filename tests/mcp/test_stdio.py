@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -115,6 +116,20 @@ def stuck(workspace: Path) -> Iterator[Client]:
 def text_of(reply: dict[str, Any]) -> str:
     """Return the text of a call's result."""
     return str(reply["result"]["content"][0]["text"])
+
+
+def test_a_client_is_greeted_before_anything_heavy_is_imported(workspace: Path) -> None:
+    """See also bench/mcp_start.py."""
+    program = "import sys, llm_kb.commands.mcp; print(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=workspace,
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    heavy = {"asyncio", "h11", "httpx2", "llm", "mcp", "numpy", "pydantic", "sqlite3", "yaml"}
+    assert heavy & set(done.stdout.split()) == set()
 
 
 @pytest.mark.parametrize("asked", [*VERSIONS, "2026-07-28", "1999-01-01", ""])
