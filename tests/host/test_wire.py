@@ -459,6 +459,15 @@ def test_a_directory_that_is_not_there_is_an_error_before_the_model(
     assert f"topic 'p' lists no subjects: {nowhere}/kbb: no such directory" in result.stderr
 
 
+def test_a_topic_of_which_all_is_disabled_is_not_called_empty(
+    here: Path, run_llm: RunLlm, server: OpenAIServer
+) -> None:
+    (here / "llm-kb.toml").write_text('[kb.topic.project]\nsubjects = "kb"\ndisabled = ["**"]\n')
+    result = run_llm(["-m", "wire", "-T", "learn", "hi"])
+    assert (result.exit_code, server.sent) == (1, [])
+    assert f"{here}/kb has none that `disabled` leaves; see `llm kb config`" in result.stderr
+
+
 @pytest.mark.parametrize("command", [["prompt"], ["prompt", "--async"], ["chat"]], ids=" ".join)
 def test_the_last_round_is_not_wasted_on_a_listing(
     here: Path, run_llm: RunLlm, server: OpenAIServer, command: list[str]
