@@ -41,8 +41,8 @@ SPARE = 12
 MAX_PASSAGE = 2400
 """Maximum number of characters of neighbouring hits joined to one passage."""
 
-FIRST_PASSAGE = 800
-NEXT_PASSAGES = 300
+FIRST_PASSAGE = 700
+NEXT_PASSAGES = 250
 """Number of characters of a passage that are shown if its address can load more."""
 
 BETWEEN = 2

@@ -240,8 +240,10 @@ class _Chooser:
 
         Labels, directives with their options, and text that ends in a colon belong to what follows.
         """
-        paragraph = self._text[start:end].rstrip().rpartition("\n\n")[2]
-        if paragraph.endswith(":") or (start in self._starts and _TITLE.fullmatch(paragraph)):
+        block = self._text[start:end].rstrip()
+        paragraph = block.rpartition("\n\n")[2]
+        begins = not self._starts.isdisjoint((start, start + len(block) - len(paragraph)))
+        if paragraph.endswith(":") or (begins and _TITLE.fullmatch(paragraph)):
             return True
         lines = paragraph.split("\n")
         return bool(_DIRECTIVE.fullmatch(lines[0])) and all(

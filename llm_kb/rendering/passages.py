@@ -22,11 +22,11 @@ MAX_CHARACTERS = 2_000
 MAX_WHOLE = 6_000
 """The same for a reader who cannot: about 1,500 tokens."""
 
-AHEAD = 0.5
+AHEAD = 0.7
 """A passage with less than this share of the best score is named, not quoted."""
 
-QUOTED = 3
-"""Default number of quoted passages: a fourth answered 1 of 256 questions."""
+QUOTED = 2
+"""Default number of quoted passages: a third answered none of 83 real questions."""
 
 FOUND_NOTHING = "Nothing in "
 """The beginning of the answer if nothing fits the question."""
@@ -104,7 +104,7 @@ def render_passages(found: Passages, quoted: int | None = None) -> str:
     most = room = MAX_WHOLE if quoted is None else MAX_CHARACTERS
     best = max((passage.score for passage in found.passages), default=0.0)
     enough = 0.0 if quoted is None else AHEAD * best
-    more: list[str] = []
+    more: dict[str, None] = {}
     origin: str | None = None
     left = len(found.passages) if quoted is None else quoted
     for passage in found.passages:
@@ -119,9 +119,9 @@ def render_passages(found: Passages, quoted: int | None = None) -> str:
             room -= len(rendered)
             left -= 1
         else:
-            more.append(bounded_line(passage.heading))
+            more[f"{passage.topic}/{passage.address}"] = None
     if more:
-        parts.append(f"Also: {', '.join(more)}\n")
+        parts.append(f"Also: {', '.join(map(bounded_line, more))}\n")
     if not found.passages:
         parts.append(f"{explain_nothing(found)}\n")
     return "\n".join([*parts, *(f"(note: {note})\n" for note in find_notes(found))])
