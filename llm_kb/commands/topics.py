@@ -26,7 +26,7 @@ from llm_kb.rendering.plain_text import count
 from llm_kb.subjects.patterns import parse_pattern
 from llm_kb.subjects.selection import find_near
 from llm_kb.subjects.topics import Layout
-from llm_kb.upkeep.check import disables_any
+from llm_kb.upkeep.check import disables_any, holds
 from llm_kb.upkeep.first_topics import find_layout, measure
 
 MANY_SUBJECTS = 500
@@ -93,8 +93,22 @@ def add(
         _announce(place, Layout(layout or Layout.FILES))
     edit_file(file, decide)
     say(f"Added topic {topic} to {show_place(file.path)}")
-    if not is_there:
+    if is_there:
+        _say_nested(topic)
+    else:
         say(f"{show_place(place)} does not exist yet; 'llm kb new {topic}/SLUG' creates it")
+
+
+def _say_nested(topic: str) -> None:
+    """Print the topics that hold all subjects of a new one, or whose subjects it holds."""
+    kb = KnowledgeBase.discover()
+    new = kb.topics.get(topic)
+    for id_ in (each.id for each in kb.config.topics if each.id != topic):
+        other = kb.topics.get(id_)
+        if new and other and (holds(other, new) or holds(new, other)):
+            inner, outer = (topic, id_) if holds(other, new) else (id_, topic)
+            say(f"All subjects of {inner} are in {outer} too, and would be found twice:")
+            say(f"remove a topic ('llm kb remove {id_}'), or use `ignore` in the configuration")
 
 
 def _announce(place: Path, layout: Layout) -> None:

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from llm_kb.errors import KbError
-from llm_kb.files.atomic import create_below
+from llm_kb.files.atomic import create_below, replace_file
 from llm_kb.files.containment import OutsideError, resolve_links
 from llm_kb.subjects.ignore import is_always_ignored
 from llm_kb.subjects.names import FORBIDDEN_ON_WINDOWS, UNUSABLE, is_portable
@@ -32,8 +32,8 @@ class SubjectExistsError(KbError):
         super().__init__(f"{str(path)!r} exists already; use 'llm kb edit {topic}/{slug}'")
 
 
-def create_subject(topic: Topic, slug: str) -> Path:
-    """Write a new subject with a heading, and return its file.
+def create_subject(topic: Topic, slug: str, text: bytes = b"") -> Path:
+    """Write a new subject, by default with a heading, and return its file.
 
     The slug gets `.md` unless it ends in an extension. Raises BadSlugError,
     SubjectExistsError, WriteError.
@@ -44,12 +44,19 @@ def create_subject(topic: Topic, slug: str) -> Path:
     if not resolve_links(path).is_relative_to(topic.root):  # the file itself may be a link
         raise outside
     try:
-        create_below(topic.root, place, render_template(path, topic.layout).encode())
+        create_below(topic.root, place, text or render_template(path, topic.layout).encode())
     except OutsideError as error:
         raise outside from error
     except FileExistsError as error:
         raise SubjectExistsError(topic.id, slug, path) from error
     return path
+
+
+def replace_subject(topic: Topic, path: Path, text: bytes) -> None:
+    """Replace the text of a subject's file. Raises BadSlugError through a link, WriteError."""
+    if not resolve_links(path).is_relative_to(topic.root):
+        raise BadSlugError(path.name, f"it is outside {str(topic.root)!r}, through a link")
+    replace_file(path, text)
 
 
 def place_subject(slug: str, layout: Layout) -> str:

@@ -251,3 +251,35 @@ def test_a_slug_that_leads_upwards_is_named_so() -> None:
     with pytest.raises(BadSlugError) as caught:
         place_subject("../../x", Layout.FILES)
     assert str(caught.value) == "cannot make a subject '../../x': '..' leads out of the topic"
+
+
+def test_a_text_that_is_piped_in_is_written(topic: Path, run_llm: RunLlm) -> None:
+    result = run_llm(["kb", "new", "project/piped"], input="# Piped\n\nText.\n")
+    assert (result.exit_code, result.stdout) == (0, f"{topic}/piped.md\n")
+    assert (topic / "piped.md").read_text() == "# Piped\n\nText.\n"
+    (topic.parent / "other.txt").write_text("From a file.\n")
+    run_llm(["kb", "new", "project/other", "--from", "other.txt"], input="not this")
+    assert (topic / "other.md").read_text() == "From a file.\n"
+    assert run_llm(["kb", "edit", "project/other"], input="New.\n").stdout == f"{topic}/other.md\n"
+    assert (topic / "other.md").read_text() == "New.\n"
+
+
+def test_a_piped_text_leaves_a_topic_through_no_link(topic: Path, run_llm: RunLlm) -> None:
+    topic.mkdir()
+    (topic.parent / "outside.md").write_text("x\n")
+    (topic / "link.md").symlink_to(topic.parent / "outside.md")
+    assert run_llm(["kb", "edit", "project/link"], input="New.\n").exit_code == 1
+    assert (topic.parent / "outside.md").read_text() == "x\n"
+
+
+def test_beside_the_readme_a_better_place_is_named(tmp_path: Path, run_llm: RunLlm) -> None:
+    (tmp_path / "README.md").write_text("# R\n")
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs/a.md").write_text("# A\n")
+    run_llm(["kb", "init"])
+    result = run_llm(["kb", "new", "overview/deployment"])
+    assert result.stderr == (
+        "llm-kb: this is the project's own directory; docs/deployment would be in\n"
+        f"llm-kb: {tmp_path}/docs\n"
+    )
+    assert run_llm(["kb", "new", "docs/deployment"]).stderr == ""
