@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from llm_kb.references.sources.file_names import is_safe_path
+from llm_kb.references.sources.file_names import is_safe_path, page_path
+from llm_kb.references.sources.records import GitSource
 
 
 @pytest.mark.parametrize(
@@ -24,3 +25,10 @@ def test_a_name_that_leads_out_or_deceives_is_not_safe(path: str) -> None:
 @pytest.mark.parametrize("path", ["a", ".github/a.yml", "docs/使い方 1.md", "é/ñ.md", "💡.md"])
 def test_names_in_any_script_are_safe(path: str) -> None:
     assert is_safe_path(path)
+
+
+@pytest.mark.parametrize("name", ["aux", "CON", "nul", "com1", "lpt1/x", "x/prn"])
+def test_pages_have_names_that_every_system_can_hold(name: str) -> None:
+    """Else a copy of the topic, or a repository of topics, lacks them."""
+    assert is_safe_path(page_path(f"https://e.org/{name}"))
+    assert GitSource(url=f"https://e.org/{name}").folder not in {"aux", "CON", "nul", "com1", "prn"}

@@ -54,7 +54,7 @@ def slug_text(text: str, whole: str, most: int = MAX_NAME) -> str:
     """Return a text as lower-case letters, digits and dashes; a long or empty one gets a digest."""
     slug = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
     if slug and len(slug) <= most:
-        return slug
+        return slug if is_portable(slug) else f"{slug}-1"  # such as `aux`, a device on Windows
     digest = hashlib.sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()[:8]
     return f"{slug[:most].rstrip('-')}-{digest}".lstrip("-")
 

@@ -26,6 +26,7 @@ from llm_kb.references.sources.rules import (
     is_unsafe,
 )
 from llm_kb.search.roles import ROLES, Role
+from llm_kb.subjects.names import is_portable
 from llm_kb.subjects.patterns import Matcher, compile_any, parse_pattern
 
 MAX_CRAWL_DEPTH = 5
@@ -209,7 +210,8 @@ class PackageSource(_Source):
 
 
 def _folder(name: str) -> str:
-    return name.lstrip(".") or "files"
+    name = name.lstrip(".") or "files"
+    return name if is_portable(name) else "files"
 
 
 def parse_package(text: str) -> PackageSource:
