@@ -1,0 +1,51 @@
+"""Any message of an MCP client is answered, or refused with a ProtocolError."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from contextlib import suppress
+from functools import cache
+from typing import Any
+
+from llm_kb.mcp.messages import ProtocolError, is_request, parse_message, render_message
+from llm_kb.mcp.server import Served, Server
+from tests.console import SAMPLE
+
+METHODS = (
+    *("initialize", "ping", "tools/list", "tools/call", "resources/list", "resources/read"),
+    *("resources/templates/list", "prompts/list", "prompts/get", "completion/complete"),
+)
+
+NAMES = (
+    *("name", "arguments", "uri", "cursor", "ref", "argument", "context", "protocolVersion"),
+    *("topic", "subjects", "question", "limit", "type", "value", "task", "_meta"),
+)
+
+
+def fuzz(data: bytes) -> None:
+    """Take the data for a message, and its lines for the parameters of a request."""
+    lines = data[1:].decode("utf-8", "replace").split("\n")
+    params = {
+        NAMES[(len(line) + place) % len(NAMES)]: _read(line) for place, line in enumerate(lines)
+    }
+    method = METHODS[data[0] % len(METHODS)] if data else "ping"
+    request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+    for message in (data, json.dumps(request).encode()):
+        with suppress(ProtocolError):
+            parsed = parse_message(message)
+            if is_request(parsed):
+                render_message({"id": 1, "result": _server().answer(parsed, lambda *_: None)})
+
+
+def _read(text: str) -> Any:
+    with suppress(ValueError, RecursionError):
+        return json.loads(text)
+    return {NAMES[len(text) % len(NAMES)]: text}
+
+
+@cache
+def _server() -> Server:
+    os.environ.setdefault("LLM_USER_PATH", tempfile.mkdtemp())  # where a search keeps its index
+    return Server(Served(directory=str(SAMPLE), can_write=False))
