@@ -216,9 +216,11 @@ def present_asked(
     characters (0: never) is given as its beginning and outline: the subject, or a part that
     has parts of its own. Parts come after the subject.
     """
-    if WHOLE in asked or is_binary(content.data) or not content.data:
+    if is_binary(content.data) or not content.data:
         return [present(subject, content)], []
     text = decode_exactly(content.data)
+    if WHOLE in asked:
+        return [present(subject, content)._replace(lines=(1, count_lines(text)))], []
     is_large = 0 < outline_over < len(text)
     if None in asked and not is_large:
         return [present(subject, content)], []
@@ -282,11 +284,12 @@ def _present_span(
 ) -> Presented:
     data = encode_exactly(text[span.start : span.end])
     first, last = find_line_numbers(text, span.start, span.end)
-    return present(
+    piece = present(
         subject._replace(name=f"{subject.name}#{span.anchor}"),
         Content(data=data, size=len(data), origin=content.origin),
         note=f"lines {first:,}-{last:,} of {lines:,}",
     )
+    return piece._replace(lines=(first, last))
 
 
 def render_outline(

@@ -58,6 +58,8 @@ class Presented(NamedTuple):
     """Text below the body: an outline, or the list of a skill's files."""
     is_opening: bool = False
     """Whether only the start of the file should be shown."""
+    lines: tuple[int, int] | None = None
+    """The first and the last line of a piece that was asked for, if its rest can be loaded."""
 
     @property
     def size(self) -> int:
@@ -134,12 +136,22 @@ def closing(presented: Presented) -> str:
         above = end or presented.body or presented.head
         gap = "" if not above else "\n" if above.endswith("\n") else "\n\n"
         missing = f"{presented.left_out:,} of {presented.size:,} bytes"
-        end += f"{gap}(note: cut here; {missing} are not shown)"
+        end += f"{gap}(note: cut here; {missing} are not shown{_name_rest(presented)})"
     if presented.below:
         above = end or presented.body or presented.head
         gap = "" if not above else "\n" if above.endswith("\n") else "\n\n"
         end += f"{gap}{presented.below}"
     return end
+
+
+def _name_rest(presented: Presented) -> str:
+    """Return how to load what was cut from a requested piece; empty if it has no lines."""
+    if not presented.lines or presented.below or not presented.body.endswith("\n"):
+        return ""
+    first, last = presented.lines
+    first += presented.body.count("\n")
+    slug = presented.name.partition("#")[0]
+    return f"; load {slug}#L{first}-L{last} for more" if first <= last else ""
 
 
 def truncate(presented: Presented, limit: int) -> Presented:

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from llm_kb.rendering.parts import LONGEST_OUTLINE, describe_size, present_asked, take_pieces
-from llm_kb.rendering.presentation import wrap_subject
+from llm_kb.rendering.presentation import truncate, wrap_subject
 from llm_kb.subjects.topics import Content
 from tests.cost import at_most
 from tests.presented import make_subject
@@ -124,3 +124,19 @@ def test_a_hostile_file_costs_little() -> None:
     data = "".join(f"{'#' * (i % 6 + 1)} same\n" for i in range(25_000))
     with at_most(4):
         assert len(ask(data, None, over=10)) == 1
+
+
+@pytest.mark.parametrize(
+    ("asked", "rest"),
+    [("*", "a#L3-L400"), ("L5-L300", "a#L7-L300"), ("part", "a#L3-L400"), ("L7", "")],
+)
+def test_a_piece_that_was_cut_says_how_to_load_the_rest(asked: str, rest: str) -> None:
+    data = ("# Part\n" + "1234567\n" * 399).encode()
+    pieces, _ = present_asked(
+        make_subject("a.md"), Content(data=data, size=len(data)), [asked], topic="t"
+    )
+    [piece] = pieces
+
+    text = truncate(piece, 17).text
+
+    assert text.endswith(f"; load {rest} for more)") if rest else "load" not in text
