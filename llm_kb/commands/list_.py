@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import re
+import sys
 from collections.abc import Sequence
+from functools import partial
+from shutil import get_terminal_size
 
 import click
 
 from llm_kb.api import KnowledgeBase
 from llm_kb.commands._options import complete_slug, complete_topic, knowledge_options
 from llm_kb.commands._output import say, show, show_json, show_json_lines
-from llm_kb.host.terminal import style
+from llm_kb.host.terminal import is_terminal, style
 from llm_kb.upkeep.subject_list import list_topic, list_topics
 from llm_kb.upkeep.subject_list_text import render_subjects, render_topic, render_tree
+
+_IS_HEADING = re.compile(r"[^\s:]+: (?!\W)|\S+/ ")
+"""The first line of a topic, and that of a directory."""
 
 
 @click.command("list")
@@ -44,6 +51,7 @@ def list_(
     """
     List the topics, or the subjects of TOPIC that match a PATTERN
 
+    More than 200 subjects are folded by directory; --all lists each of them.
     Tokens are estimated at four bytes each. Dates are those of the files on disk; in a
     fresh clone, all are the day it was made. With -k, subjects are shown as
     they would be in a request with that -k.
@@ -71,7 +79,8 @@ def list_(
     if json_ or nl:
         (show_json_lines if nl else show_json)(records)
         return
-    whole = render_topic if topic is None else render_subjects
+    width = get_terminal_size().columns if is_terminal(sys.stdout) else None
+    whole = render_topic if topic is None else partial(render_subjects, width=width)
     render = render_tree if tree else whole
     # One write for all of them: thousands of small ones take longer than the walk.
     show("".join(f"{_style(line)}\n" for t in listed for line in render(t)), nl=False)
@@ -90,6 +99,12 @@ def _explain_nothing(topic: str | None, queries: Sequence[str]) -> str:
 
 
 def _style(line: str) -> str:
-    """Return text dimmed if no model finds the subject by itself; the host strips it in pipes."""
+    """Return a heading or directory bold, and dim what no model finds by itself.
+
+    The host strips this in pipes.
+    """
+    if _IS_HEADING.match(line):
+        name, end, rest = line.partition(":") if ": " in line else line.partition("  ")
+        return style(name, bold=True) + end + rest
     dim = line.endswith(("  hidden", "  disabled")) or line.lstrip().startswith("skipped ")
     return style(line, dim=True) if dim else line

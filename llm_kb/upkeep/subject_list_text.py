@@ -1,4 +1,4 @@
-"""Renders listed topics and subjects for people, within 80 columns unless slugs are long."""
+"""Renders listed topics and subjects for people."""
 
 from __future__ import annotations
 
@@ -18,6 +18,9 @@ _SPECIAL = (State.PRELOADED, State.HIDDEN, State.DISABLED)
 
 _WIDEST_COLUMN = 100
 """The greatest width of the column of slugs."""
+_NARROWEST_COLUMN = 20
+_FIGURES = 38
+"""The width of the columns beside it."""
 
 
 def render_topic(listed: ListedTopic) -> Iterator[str]:
@@ -39,16 +42,53 @@ def render_topic(listed: ListedTopic) -> Iterator[str]:
         yield f"  not searched: {visible_line(name_some(map(str, listed.unsearched)))}"
 
 
-def render_subjects(listed: ListedTopic) -> Iterator[str]:
-    """Yield the lines of a topic's subjects, in columns."""
-    width = min(max((len(s.name) for s in listed.subjects), default=0), _WIDEST_COLUMN)
-    for subject in listed.subjects:
-        yield f"{subject.name:{width}}  {_figures(subject)}{_state(subject)}".rstrip()
+MANY = 200
+"""From this number of subjects on, a listing is folded by directory."""
+_MOST_ROWS = 60
+_DEPTHS = (3, 2, 1)
+
+
+def render_subjects(listed: ListedTopic, width: int | None = None) -> Iterator[str]:
+    """Yield the lines of a topic's subjects, in columns that fit a width.
+
+    Many subjects are folded by directory, unless the whole topic is asked for.
+    """
+    rows = [(s.name, _figures(s.size, s.tokens, s.changed), _state(s)) for s in listed.subjects]
+    if len(rows) >= MANY and not listed.whole:
+        rows = list(_fold(listed.subjects))[:MANY]
+    widest = max((len(name) for name, _, _ in rows), default=0)
+    room = _WIDEST_COLUMN if width is None else max(width - _FIGURES - 2, _NARROWEST_COLUMN)
+    column = min(widest, room)
+    for name, figures, state in rows:
+        shown = name if width is None else shorten(name, column)
+        yield f"{shown:{column}}  {figures}{state}".rstrip()
+    if len(rows) < len(listed.subjects):
+        yield f"{count(len(listed.subjects), 'subject')}; --all lists each of them"
     if listed.problem:
         yield f"no subjects: {listed.problem}"
     yield from _skipped_lines(listed, "")
     for left in listed.unsearched:
         yield f"not searched: {visible_line(str(left))}"
+
+
+def _fold(subjects: Sequence[ListedSubject]) -> Iterator[tuple[str, str, str]]:
+    """Yield a row for each directory, as deep as a screen or two allow, and each other subject."""
+    for depth in _DEPTHS:
+        groups: dict[str, list[ListedSubject]] = {}
+        for subject in subjects:
+            groups.setdefault(_name_group(subject.name, depth), []).append(subject)
+        if len(groups) <= _MOST_ROWS:
+            break
+    for name, inner in groups.items():
+        changed = max((s.changed for s in inner if s.changed is not None), default=None)
+        sums = sum(s.size or 0 for s in inner), sum(s.tokens or 0 for s in inner)
+        number = f"  {count(len(inner), 'subject')}" if name.endswith("/") else _state(inner[0])
+        yield name, _figures(*sums, changed), number
+
+
+def _name_group(name: str, depth: int) -> str:
+    parts = name.split("/")
+    return f"{'/'.join(parts[:depth])}/" if len(parts) > depth else name
 
 
 def render_tree(listed: ListedTopic) -> Iterator[str]:
@@ -95,11 +135,10 @@ def _special(listed: ListedTopic) -> str:
     return ", ".join(f"{number:,} {name}" for number, name in counts if number)
 
 
-def _figures(subject: ListedSubject) -> str:
-    size = "" if subject.size is None else format_size(subject.size)
-    tokens = "" if subject.tokens is None else f"~{subject.tokens:,} tokens"
-    day = "" if subject.changed is None else _format_day(subject.changed)
-    return f"{size:>9}  {tokens:>15}  {day:10}"
+def _figures(size: int | None, tokens: int | None, changed: float | None) -> str:
+    shown = "" if tokens is None else f"~{tokens:,} tokens"
+    day = "" if changed is None else _format_day(changed)
+    return f"{'' if size is None else format_size(size):>9}  {shown:>15}  {day:10}"
 
 
 def _state(subject: ListedSubject) -> str:

@@ -8,7 +8,12 @@ import pytest
 
 from llm_kb.subjects.topics import Skipped
 from llm_kb.upkeep.subject_list import ListedSubject, ListedTopic, State, Totals
-from llm_kb.upkeep.subject_list_text import render_subjects, render_topic, render_tree
+from llm_kb.upkeep.subject_list_text import (
+    MANY,
+    render_subjects,
+    render_topic,
+    render_tree,
+)
 from tests.presented import BARE, PROJECT
 
 DAY = 20_000 * 86_400.0
@@ -179,3 +184,33 @@ def test_files_that_are_never_text_are_counted() -> None:
     ]
     lines = list(render_topic(ListedTopic(topic=BARE, subjects=tuple(subjects))))
     assert lines[2:] == ["  2 not text"]
+
+
+def _many(*names: str) -> ListedTopic:
+    found = (ListedSubject(name=n, path=n, state=State.AVAILABLE, size=4) for n in names)
+    return ListedTopic(topic=PROJECT, subjects=tuple(found))
+
+
+def test_many_subjects_are_folded_by_directory() -> None:
+    listed = _many("a", *(f"b/{n}/x" for n in range(150)), *(f"c/{n}" for n in range(150)))
+    assert [line.split() for line in render_subjects(listed)] == [
+        ["a", "4", "B", "~1", "tokens"],
+        ["b/", "600", "B", "~150", "tokens", "150", "subjects"],
+        ["c/", "600", "B", "~150", "tokens", "150", "subjects"],
+        ["301", "subjects;", "--all", "lists", "each", "of", "them"],
+    ]
+    assert len(list(render_subjects(replace(listed, whole=True)))) == 301
+
+
+def test_many_subjects_of_one_directory_are_cut() -> None:
+    lines = list(render_subjects(_many(*(f"p{n}" for n in range(300)))))
+    assert len(lines) == MANY + 1
+    assert lines[-1] == "300 subjects; --all lists each of them"
+
+
+@pytest.mark.parametrize("width", [60, 80, 100])
+def test_lines_fit_the_width(width: int) -> None:
+    listed = _many(
+        "a-very/long-name/of-a-subject/that-goes-on/and-on/until/it-does-not/fit-any-more"
+    )
+    assert all(len(line) <= width for line in render_subjects(listed, width))
