@@ -26,9 +26,9 @@ from pathlib import Path
 
 import llm
 import sqlite_utils
-from measure import documents
+from measure import group_of
 
-from llm_kb.search.index.index import open_index
+from llm_kb.search.index.index import with_index
 from llm_kb.search.index.vectors import update_vectors
 
 LLM = """
@@ -43,17 +43,13 @@ print(json.dumps([int(e.id) for e in collection.similar_by_vector(vector, number
 OURS = """
 import json, os, sys
 from pathlib import Path
-from llm_kb.files.directory import DirectoryCatalog
-from llm_kb.files.documents import TopicDocuments
-from llm_kb.subjects.topics import Topic
 from llm_kb.search.index import vectors
 from llm_kb.search.index.index import open_index
 if force := os.environ.get("NUMPY"):
     vectors._use_numpy = lambda index: force == "1"
 topic = Path(sys.argv[1])
 database = topic.parents[1] / "index" / topic.parent.name / f"{topic.name}.sqlite3"
-known = Topic(id=topic.name, root=topic)
-with open_index(TopicDocuments(known, DirectoryCatalog(known), database)) as index:
+with open_index(database) as index:
     found = vectors.rank_by_vector(index, "m", json.loads(sys.argv[2]), 10)
     print(json.dumps([int(hit.text.split()[1]) for hit in index.read_hits({}, found)]))
 """
@@ -83,9 +79,12 @@ def main(chunks: int = 20_000, dimensions: int = 384) -> None:
         for start in range(0, chunks, 1000):
             for number in range(start, min(start + 1000, chunks)):
                 (directory / f"{number}.txt").write_text(f"Number {number}\n")
-        with open_index(documents(directory)) as index:
-            index.update()
-            update_vectors(index, "m", lambda texts: [around(int(t.split()[1])) for t in texts])
+        with_index(
+            group_of(directory),
+            lambda index, _: update_vectors(
+                index, "m", lambda texts: [around(int(t.split()[1])) for t in texts]
+            ),
+        )
         store = Path(name, "llm.db")
         fill_collection(store, chunks, around)
         queries = [json.dumps(around(number * 37 + 5)) for number in range(QUERIES)]

@@ -26,12 +26,12 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from measure import documents
-from query_speed import find_documents, make_tree
+from measure import group_of
+from query_speed import make_tree
 from sources import CACHE
 
 from llm_kb.search.index.database import discard
-from llm_kb.search.index.index import open_index
+from llm_kb.search.index.index import open_index, with_index
 
 CHUNKS = 100_000
 QUESTION = "how to configure the cache of a client"
@@ -66,9 +66,9 @@ def timed(work: Callable[[], object]) -> float:
 
 def build(tree: Path) -> None:
     """Index a tree that was not indexed before."""
-    discard(documents(tree).database)
-    with open_index(documents(tree)) as index:
-        index.update()
+    group = group_of(tree)
+    discard(group.database)
+    with_index(group, lambda *_: None)
 
 
 def read_rows(connection: sqlite3.Connection) -> list[tuple[str, str, str]]:
@@ -95,39 +95,39 @@ def insert_bare(database: Path, rows: list[tuple[str, str, str]]) -> None:
 def main() -> None:
     tree = make_tree(CHUNKS)
     build(tree)
-    with closing(sqlite3.connect(documents(tree).database)) as connection:
+    with closing(sqlite3.connect(group_of(tree).database)) as connection:
         rows = read_rows(connection)
     bare = CACHE / "bare.sqlite3"
     builds = timed_in_turn(
         {"bare": partial(insert_bare, bare, rows), "ours": partial(build, tree)}, ROUNDS
     )
-    with open_index(find_documents(tree)) as index:
-        index.update()
-        time.sleep(0.1)  # from then on, the times of directories are reliable
-        report = index.update()
-        refreshes = {
-            "check": min(timed(index.check) for _ in range(5)),
-            "update": min(timed(index.update) for _ in range(5)),
-        }
-        paths = [tree / file.path for file in documents(tree).list()]
-        stat = min(timed(lambda: [path.stat() for path in paths]) for _ in range(5))
-    print(f"{report.documents} files, {report.chunks} chunks")
+    group = group_of(tree)
+    (topic,) = group.topics
+    time.sleep(0.1)  # from then on, the times of directories are reliable
+    with_index(group, lambda *_: None)
+    with open_index(group.database) as index:
+        report = index.update(topic)
+        chunks = index.count_chunks()
+        refresh = min(timed(lambda: index.update(topic)) for _ in range(5))
+    paths = [tree / file.path for file in topic.list()]
+    stat = min(timed(lambda: [path.stat() for path in paths]) for _ in range(5))
+    print(f"{report.documents} files, {chunks} chunks")
     ours, theirs = builds["ours"], builds["bare"]
     print(f"build: {ours.processor:.1f} s, bare inserts {theirs.processor:.1f} s:"
           f" ratio of speeds {theirs.processor / ours.processor:.2f} (at least 0.5);"
           f" as time passes {ours.wall:.1f} s, {theirs.wall:.1f} s:"
           f" {theirs.wall / ours.wall:.2f}")  # fmt: skip
-    for name, seconds in refreshes.items():
-        print(f"unchanged, {name}: {1000 * seconds:.0f} ms, stat {1000 * stat:.0f} ms:"
-              f" ratio {seconds / stat:.2f} (at most 3.0)")  # fmt: skip
+    print(f"unchanged: {1000 * refresh:.0f} ms, stat {1000 * stat:.0f} ms:"
+          f" ratio {refresh / stat:.2f} (at most 3.0)")  # fmt: skip
     measure_memory(tree)
 
 
 def measure_memory(tree: Path) -> None:
     code = (
-        "import sys; from pathlib import Path; from measure import documents;"
+        "import sys; from pathlib import Path; from measure import group_of;"
         "from llm_kb.search.search import search;"
-        "search([documents(Path(sys.argv[1]))], sys.argv[2]);"
+        "from llm_kb.search.question import parse_question;"
+        "search([group_of(Path(sys.argv[1]))], parse_question(sys.argv[2]));"
         # Not `getrusage`, whose peak is at least that of the process that started this one.
         "print(Path('/proc/self/status').read_text())"
     )

@@ -19,7 +19,7 @@ import random
 import re
 import string
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
@@ -64,9 +64,9 @@ class Tree(NamedTuple):
     questions: dict[str, list[Query]]
 
 
-def build_trees(split: str) -> Iterator[Tree]:
-    """Write the trees of a split of the sources and yield them with their questions."""
-    for source in SPLITS[split]:
+def build_trees(sources: Iterable[str]) -> Iterator[Tree]:
+    """Write the trees of some sources and yield them with their questions."""
+    for source in sources:
         files = list(read_source(source))
         suffix = Path(files[0][0]).suffix
         held_out = _hold_out_headings if suffix in DOCS else _hold_out_docstrings
@@ -123,7 +123,7 @@ def _read_questions(source: str) -> dict[str, list[Query]]:
     for file in sorted(QUESTIONS.glob("*.jsonl")):
         for line in file.read_text("utf-8").splitlines():
             row = json.loads(line)
-            if row["source"] == source:
+            if row.get("source") == source and "user" in row:
                 place = (row["path"], row["first_line"], row["last_line"])
                 for asker in ("user", "model"):
                     kind = f"own words, {asker}"
@@ -456,7 +456,7 @@ def main() -> None:
     """Print how many questions there are of each kind."""
     for split in ("tune", "report"):
         counts: Counter[str] = Counter()
-        for tree in build_trees(split):
+        for tree in build_trees(SPLITS[split]):
             counts.update({kind: len(found) for kind, found in tree.questions.items()})
             shown = {kind: len(found) for kind, found in tree.questions.items()}
             print(tree.directory.parent.name, tree.directory.name, shown)

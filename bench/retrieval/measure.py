@@ -1,22 +1,27 @@
-"""How well search finds known items of every kind, beside what others would answer.
+"""How well search finds what people ask for, and known items of every kind, beside others.
 
     python bench/retrieval/measure.py [--tune] [--dense]
 
-Each source is a topic of its own; the kinds of questions are those of known_items.py. Printed
-are tables of hit@1 / 5 / 10 by kind, with the number of questions and, below 500, the 95 %
-interval of our hit@5 (Wilson); then ours against the best rival by hit@5, with the exact
-McNemar test of both. `--dense` asks the sources of `EMBEDDED` alone, with vectors.
+Real questions are asked of whole projects as `llm kb init` leaves them (asked.py), known items of a
+tree for each source (known_items.py). Printed are tables of hit@1 / 5 / 10 by kind, with the number
+of questions and the 95 % interval of our hit@5 (Wilson); then ours against the best rival by hit@5,
+with the exact McNemar test of both; then the length of what a search of real questions returns.
+`--dense` asks the sources of `EMBEDDED` alone, with vectors. Sources that cannot be cloned are left
+out, and named.
 """
 
 from __future__ import annotations
 
 import math
+import os
+import subprocess
 import sys
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple, Protocol
 
-from known_items import Tree, build_trees
+from asked import Project, read_projects
+from known_items import build_trees
 from rivals import (
     Ranker,
     fuse,
@@ -32,14 +37,16 @@ from rivals import (
     make_tantivy,
     read_chunks,
 )
-from sources import EMBEDDED
+from sources import CACHE, EMBEDDED, SPLITS
 
 from llm_kb.files.directory import DirectoryCatalog
 from llm_kb.files.documents import TopicDocuments
-from llm_kb.search.index.index import Index, open_index
+from llm_kb.knowledge_base.passages import SearchOptions, group_topics, open_documents
+from llm_kb.search.index.documents import TopicGroup
+from llm_kb.search.index.index import Index, with_index
 from llm_kb.subjects.topics import Topic
 
-OURS, HYBRID, FIRST = "**llm-kb, keywords**", "**llm-kb, hybrid**", "llm-kb, first stage"
+OURS, HYBRID, FIRST = "**llm-kb, keywords**", "**llm-kb, hybrid**", "llm-kb, BM25 alone"
 QMD = "qmd, whole documents (right file)"
 NOT_RIVALS = frozenset({OURS, HYBRID, FIRST, QMD})
 
@@ -47,14 +54,62 @@ Ranks = dict[str, dict[str, list[int]]]
 """By kind and ranker: the rank of the first answer to each question, 99 where there is none."""
 
 
-def documents(directory: Path) -> TopicDocuments:
-    """Return the files of a tree as what an index is of."""
+class Question(Protocol):
+    """A question of which the places that answer are known."""
+
+    @property
+    def text(self) -> str:
+        """What is asked."""
+
+    def is_answered_by(self, path: str, first_line: int, last_line: int) -> bool:
+        """Tell whether some lines answer it."""
+
+
+class Case(NamedTuple):
+    """Topics that are searched, where they are, and the questions asked of them by kind."""
+
+    name: str
+    group: TopicGroup
+    places: Mapping[str, str]
+    """The path of each topic, with a slash at its end, from where the answers are named."""
+    questions: Mapping[str, Sequence[Question]]
+
+
+def group_of(directory: Path) -> TopicGroup:
+    """Return the files of a tree as a topic with an index of its own."""
     topic = Topic(id=directory.name, root=directory)
     place = directory.parents[1] / "index" / directory.parent.name / f"{directory.name}.sqlite3"
-    return TopicDocuments(topic, DirectoryCatalog(topic), place, hidden=True)
+    documents = TopicDocuments(topic, DirectoryCatalog(topic), hidden=True)
+    return TopicGroup(database=place, topics=[documents])
 
 
-def make_rankers(index: Index, *, dense: bool) -> dict[str, Ranker]:
+def read_cases(split: str) -> Iterator[Case]:
+    """Yield the projects with real questions, then the trees of known items."""
+    for project in read_projects(split):
+        yield _read_project(project)
+    for source in SPLITS[split]:
+        try:
+            for tree in build_trees({source: SPLITS[split][source]}):
+                group = group_of(tree.directory)
+                yield Case(source, group, {tree.directory.name: ""}, tree.questions)
+        except subprocess.CalledProcessError:
+            print(f"left out: {source}, which cannot be cloned", file=sys.stderr)
+
+
+def _read_project(project: Project) -> Case:
+    searched = [each for each in project.kb.active if each.topic.in_menu]
+    options = SearchOptions(index_dir=CACHE / "asked", workspace=project.directory)
+    opened = {each.topic.id: open_documents(each, project.directory) for each in searched}
+    (group,) = group_topics(searched, opened, options)
+    root = project.directory.resolve()
+    places = {
+        each.topic.id: f"{os.path.relpath(each.topic.root.resolve(), root)}/".removeprefix("./")
+        for each in searched
+    }
+    return Case(project.directory.name, group, places, {"asked by users": project.questions})
+
+
+def make_rankers(group: TopicGroup, index: Index, *, dense: bool) -> dict[str, Ranker]:
     chunks = read_chunks(index)
     plain, docs_mcp, t_koma = make_plain(chunks), make_docs_mcp(chunks), make_t_koma(chunks)
     rankers: dict[str, Ranker] = {
@@ -65,7 +120,7 @@ def make_rankers(index: Index, *, dense: bool) -> dict[str, Ranker]:
         "bm25s": make_bm25s(chunks),
         "tantivy": make_tantivy(chunks),
         FIRST: make_first(index),
-        OURS: make_ours(index),
+        OURS: make_ours(group, index),
     }
     if dense:
         embedder = load_embedder()
@@ -80,26 +135,26 @@ def make_rankers(index: Index, *, dense: bool) -> dict[str, Ranker]:
             "docs-mcp-server, fused": fuse(docs_mcp, meaning),
             "t-koma, fused": fuse(t_koma, meaning),
             "our keywords + dense, RRF": fuse(rankers[OURS], meaning),
-            HYBRID: make_ours(index, embedder),
+            HYBRID: make_ours(group, index, embedder),
         }
     return rankers
 
 
-def find_ranks(tree: Tree, index: Index, rankers: Mapping[str, Ranker]) -> Ranks:
+def find_ranks(case: Case, index: Index, rankers: Mapping[str, Ranker]) -> Ranks:
     chunks = {chunk.id: chunk for chunk in read_chunks(index)}
+    paths = {id_: f"{case.places[chunk.topic]}{chunk.path}" for id_, chunk in chunks.items()}
+
+    def answers(title: str, query: Question, id_: int) -> bool:
+        lines = (0, 10**9) if title == QMD else (chunks[id_].first_line, chunks[id_].last_line)
+        return query.is_answered_by(paths[id_], *lines)
+
     ranks: Ranks = {}
-    for kind, queries in tree.questions.items():
+    for kind, queries in case.questions.items():
         for query in queries:
             for title, ranker in rankers.items():
                 found = ranker(query.text)[:10]
                 place = next(
-                    (
-                        number
-                        for number, id_ in enumerate(found, 1)
-                        if query.is_answered_by(*chunks[id_][1:4])
-                        or (title == QMD and chunks[id_].path == query.path)
-                    ),
-                    99,
+                    (n for n, id_ in enumerate(found, 1) if answers(title, query, id_)), 99
                 )
                 ranks.setdefault(kind, {}).setdefault(title, []).append(place)
     return ranks
@@ -165,29 +220,55 @@ def join_kinds(ranks: Ranks) -> Ranks:
     return ranks
 
 
+def print_lengths(split: str) -> None:
+    """Print what a search of the real questions returns, as `llm kb search` shows it."""
+    lengths, ranks, nothing = [], [], 0
+    for project in read_projects(split):
+        roots = {each.topic.id: each.topic.root.resolve() for each in project.kb.active}
+        root = project.directory.resolve()
+        for asked in project.questions:
+            found = project.kb.find_passages(asked.text, max_age=math.inf).passages
+            lengths.append(sum(len(passage.text) for passage in found))
+            nothing += not found
+            answering = (
+                number
+                for number, passage in enumerate(found, 1)
+                if asked.is_answered_by(
+                    os.path.relpath(roots[passage.topic] / passage.path, root),
+                    passage.first_line,
+                    passage.last_line,
+                )
+            )
+            ranks.append(next(answering, 99))
+    print(
+        f"\n{len(lengths)} real questions: {sum(lengths) / len(lengths):,.0f} characters each;"
+        f" shown lines answer first {hit(ranks, 1):.0f} %, among four {hit(ranks, 4):.0f} %;"
+        f" {nothing} without an answer"
+    )
+
+
 def main(arguments: Sequence[str]) -> None:
-    dense = "--dense" in arguments
+    dense, split = "--dense" in arguments, "tune" if "--tune" in arguments else "report"
     ranks: Ranks = {}
-    chunks = 0
-    for tree in build_trees("tune" if "--tune" in arguments else "report"):
-        if dense and tree.directory.name not in EMBEDDED:
+    for case in read_cases(split):
+        if dense and case.name not in EMBEDDED:
             continue
-        started = time.perf_counter()
-        with open_index(documents(tree.directory)) as index:
-            chunks += index.update().chunks
-            for kind, found in find_ranks(tree, index, make_rankers(index, dense=dense)).items():
-                for title, places in found.items():
-                    ranks.setdefault(kind, {}).setdefault(title, []).extend(places)
-        seconds = time.perf_counter() - started
-        print(f"{tree.directory.parent.name} {tree.directory.name}: {seconds:.0f} s",
-              file=sys.stderr)  # fmt: skip
-    print(f"{chunks:,} chunks")
+
+        def ask(index: Index, _: object, case: Case = case) -> Ranks:
+            return find_ranks(case, index, make_rankers(case.group, index, dense=dense))
+
+        for kind, found in with_index(case.group, ask).items():
+            for title, places in found.items():
+                ranks.setdefault(kind, {}).setdefault(title, []).extend(places)
+        print(case.name, file=sys.stderr, flush=True)
     print_tables(join_kinds(ranks))
     print_tests(ranks, OURS, lambda title: title not in NOT_RIVALS and _is_of_words(title))
     if dense:
         print_tests(ranks, HYBRID, lambda title: title == OURS)
         print_tests(ranks, HYBRID, lambda title: title.endswith("dense, RRF"))
         print_tests(ranks, HYBRID, lambda title: title not in NOT_RIVALS)
+    else:
+        print_lengths(split)
 
 
 def _is_of_words(title: str) -> bool:

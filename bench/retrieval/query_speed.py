@@ -6,16 +6,16 @@ The chunks are those of the report sources, repeated with another word in each u
 enough. Printed are p50 and p95 of the processor time, in milliseconds, of the same questions,
 taken in turn, each once before:
 
-query: our query in the index (counting words, matching, finding roles).
-re-ranking: reading the texts of the best chunks, and ranking them.
+query: our whole search in an index that was just compared with its files.
 plain OR: `MATCH 'a OR b' ORDER BY bm25() LIMIT 60` in memory.
 tantivy: its query, in memory.
-search: `search` as a whole, which checks the files first.
+search: the same, which compares the files first.
 query / plain OR: the ratio of their p50, and of their p95.
 """
 
 from __future__ import annotations
 
+import math
 import random
 import statistics
 import sys
@@ -24,21 +24,15 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from operator import truediv
 from pathlib import Path
-from typing import Any
-from unittest.mock import patch
 
 from known_items import build_trees
-from measure import documents
+from measure import group_of
 from rivals import make_plain, make_tantivy, read_chunks
 from sources import CACHE, REPORT, read_source
 
-from llm_kb.files.directory import DirectoryCatalog
-from llm_kb.files.documents import TopicDocuments
-from llm_kb.search.hits import Hit
-from llm_kb.search.index.index import Index, open_index, update_index
-from llm_kb.search.ranking import Candidates, rank
-from llm_kb.search.search import find_candidates, search
-from llm_kb.subjects.topics import Topic
+from llm_kb.search.index.index import with_index
+from llm_kb.search.question import parse_question
+from llm_kb.search.search import search
 
 SIZES = (1_000, 10_000, 100_000)
 QUESTIONS = 100
@@ -71,30 +65,6 @@ def timed(work: Callable[[], object]) -> float:
     return 1000 * (time.process_time() - started)
 
 
-def find_documents(tree: Path) -> TopicDocuments:
-    """Return the files of a tree, watched as those of a topic are."""
-    known = documents(tree)
-    topic = Topic(id=tree.name, root=tree)
-    return TopicDocuments(topic, DirectoryCatalog(topic), known.database, hidden=True)
-
-
-def time_query(index: Index, question: str) -> tuple[float, float]:
-    """Return the times of the query in the index and of the re-ranking."""
-    read_hits, reading = index.read_hits, 0.0
-
-    def read(*given: Any) -> list[Hit]:
-        nonlocal reading
-        started = time.process_time()
-        hits = read_hits(*given)
-        reading += 1000 * (time.process_time() - started)
-        return hits
-
-    found: list[Candidates] = []
-    with patch.object(index, "read_hits", read):
-        both = timed(lambda: found.append(find_candidates(index, question, {})))
-    return both - reading, reading + timed(lambda: rank(found[0], 10))
-
-
 def quantiles(times: Sequence[float]) -> tuple[float, float]:
     """Return p50 and p95."""
     return statistics.median(times), sorted(times)[int(0.95 * len(times))]
@@ -104,38 +74,33 @@ def main(arguments: Sequence[str]) -> None:
     questions = sorted(
         {
             query.text
-            for tree in build_trees("report")
+            for tree in build_trees(REPORT)
             for kind, queries in tree.questions.items()
             if kind not in {"Chinese", "Japanese", "misspelled"}
             for query in queries
         }
     )
     asked = random.Random(7).sample(questions, QUESTIONS)
-    print(
-        "| chunks | query p50 / p95 | re-ranking | plain OR | tantivy | search | query / plain OR |"
-    )
-    print("|---|---|---|---|---|---|---|")
+    print("| chunks | query p50 / p95 | plain OR | tantivy | search | query / plain OR |")
+    print("|---|---|---|---|---|---|")
     for size in [int(argument) for argument in arguments] or SIZES:
-        tree = find_documents(make_tree(size))
-        update_index(tree)
+        group = group_of(make_tree(size))
         time.sleep(0.1)  # from then on, the times of directories are reliable
+        chunks = with_index(group, lambda index, _: read_chunks(index))
+        count = len(chunks)
+        plain, tantivy = make_plain(chunks), make_tantivy(chunks)
+        del chunks
         times: dict[str, list[float]] = {}
-        with open_index(tree) as index:
-            count = index.update().chunks
-            chunks = read_chunks(index)
-            plain, tantivy = make_plain(chunks), make_tantivy(chunks)
-            del chunks
-            for question in asked:
-                works: dict[str, Callable[[], object]] = {
-                    "plain": partial(plain, question),
-                    "tantivy": partial(tantivy, question),
-                    "search": partial(search, [tree], question),
-                }
-                query, ranking = zip(*(time_query(index, question) for _ in range(2)), strict=True)
-                times.setdefault("query", []).append(min(query))
-                times.setdefault("re-ranking", []).append(min(ranking))
-                for name, work in works.items():
-                    times.setdefault(name, []).append(min(timed(work) for _ in range(2)))
+        for question in asked:
+            read = parse_question(question)
+            works: dict[str, Callable[[], object]] = {
+                "query": partial(search, [group], read, max_age=math.inf),
+                "plain": partial(plain, question),
+                "tantivy": partial(tantivy, question),
+                "search": partial(search, [group], read),
+            }
+            for name, work in works.items():
+                times.setdefault(name, []).append(min(timed(work) for _ in range(2)))
         found = {name: quantiles(each) for name, each in times.items()}
         ratios = map(truediv, found["query"], found["plain"])
         cells = [f"{p50:.1f} / {p95:.1f}" for p50, p95 in found.values()]

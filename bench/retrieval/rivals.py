@@ -23,11 +23,13 @@ from typing import Any, NamedTuple
 
 from sources import CACHE
 
+from llm_kb.search.index.documents import TopicGroup
 from llm_kb.search.index.index import Index
 from llm_kb.search.index.vectors import Embedder, rank_by_vector, update_vectors
-from llm_kb.search.question import STOP_WORDS
+from llm_kb.search.languages import STOP_WORDS
+from llm_kb.search.question import build_match, parse_question
 from llm_kb.search.ranking import CANDIDATES
-from llm_kb.search.search import find_candidates, search
+from llm_kb.search.search import NEAREST, search
 
 MODEL = "all-MiniLM-L6-v2"
 LEG = 60
@@ -41,6 +43,7 @@ class Chunk(NamedTuple):
     """A chunk as all rankers know it; its number is that of its row in the index."""
 
     id: int
+    topic: str
     path: str
     first_line: int
     last_line: int
@@ -52,8 +55,9 @@ def read_chunks(index: Index) -> list[Chunk]:
     """Return all chunks of an index."""
     connection: Any = index._connection  # noqa: SLF001 - all of it, which no search reads
     rows = connection.execute(
-        "SELECT chunks.id, path, first_line, last_line, title, text FROM chunks"
-        " JOIN documents ON documents.id = document ORDER BY chunks.id"
+        "SELECT chunks.id, topics.name, path, first_line, last_line, title, text FROM chunks"
+        " JOIN documents ON documents.id = document JOIN topics ON topics.id = topic"
+        " ORDER BY chunks.id"
     )
     return [Chunk(*row) for row in rows]
 
@@ -94,7 +98,7 @@ def split_words(text: str) -> list[str]:
 
 
 def any_word(question: str) -> str:
-    words = [word for word in split_words(question) if word.lower() not in STOP_WORDS]
+    words = [word for word in split_words(question) if word.lower() not in STOP_WORDS["en"]]
     return " OR ".join(map(quote, words or split_words(question)))
 
 
@@ -139,8 +143,8 @@ def make_plain(chunks: Sequence[Chunk]) -> Ranker:
 def make_docs_mcp(chunks: Sequence[Chunk]) -> Ranker:
     pages: dict[str, str] = {}
     for chunk in chunks:
-        pages.setdefault(chunk.path, chunk.title)
-    rows = ((c.id, c.text, pages[c.path], c.path, c.title) for c in chunks)
+        pages.setdefault(f"{chunk.topic}/{chunk.path}", chunk.title)
+    rows = ((c.id, c.text, pages[f"{c.topic}/{c.path}"], c.path, c.title) for c in chunks)
     table = Table("content, title, url, path", "porter unicode61", rows)
     return lambda question: table.match(phrase_or_tokens(question), (10, 1, 5, 1), LEG)
 
@@ -154,7 +158,7 @@ def make_t_koma(chunks: Sequence[Chunk]) -> Ranker:
 def make_qmd(chunks: Sequence[Chunk]) -> Ranker:
     documents: dict[str, list[Chunk]] = {}
     for chunk in chunks:
-        documents.setdefault(chunk.path, []).append(chunk)
+        documents.setdefault(f"{chunk.topic}/{chunk.path}", []).append(chunk)
     rows = (
         (held[0].id, path, _space_out(held[0].title), _space_out("".join(c.text for c in held)))
         for path, held in documents.items()
@@ -209,24 +213,26 @@ def make_tantivy(chunks: Sequence[Chunk]) -> Ranker:
 # Ours
 
 
-def make_ours(index: Index, embedder: Embedder | None = None) -> Ranker:
+def make_ours(group: TopicGroup, index: Index, embedder: Embedder | None = None) -> Ranker:
     """Rank as a search does, which looks for the nearest word of one that no text has."""
-    numbers = {(c.path, c.first_line, c.last_line): c.id for c in read_chunks(index)}
+    numbers = {tuple(chunk[1:5]): chunk.id for chunk in read_chunks(index)}
 
     def find(question: str) -> Sequence[int]:
-        hits = search([index.documents], question, embedder=embedder, max_age=math.inf).hits
-        return [numbers[place[1:]] for hit in hits for place in (hit.place, *hit.copies)]
+        asked = parse_question(question)
+        hits = search([group], asked, lambda: embedder, limit=LEG, max_age=math.inf).hits
+        return [numbers[tuple(place)] for hit in hits for place in (hit.place, *hit.copies)]
 
     return find
 
 
 def make_first(index: Index) -> Ranker:
     """Rank by our BM25 alone, without what the ranking sees besides."""
-    numbers = {(c.path, c.first_line, c.last_line): c.id for c in read_chunks(index)}
 
     def find(question: str) -> Sequence[int]:
-        hits = sorted(find_candidates(index, question, {}).hits, key=lambda hit: -hit.bm25)
-        return [numbers[hit.place[1:]] for hit in hits]
+        words = parse_question(question).words
+        counts = index.count_words(words)
+        match, _ = build_match(words, {word: counts[word].frequency for word in words})
+        return list(index.match(match, CANDIDATES)) if match else []
 
     return find
 
@@ -240,7 +246,7 @@ def make_near(index: Index, embedder: Embedder) -> Callable[[str], dict[int, flo
 
     def find(question: str) -> dict[int, float]:
         (vector,) = embedder.embed([question])
-        return rank_by_vector(index, MODEL, vector, CANDIDATES)
+        return rank_by_vector(index, MODEL, vector, NEAREST)
 
     return find
 

@@ -14,7 +14,7 @@ import re
 from collections import Counter
 
 from known_items import QUESTIONS, Query, build_trees
-from sources import CACHE
+from sources import CACHE, SPLITS
 
 from llm_kb.api import KnowledgeBase
 from llm_kb.knowledge_base.tool_text import SEARCH_KNOWLEDGE
@@ -43,7 +43,7 @@ def main() -> None:
     questions = [
         (tree.directory.name, query)
         for split in ("tune", "report")
-        for tree in build_trees(split)
+        for tree in build_trees(SPLITS[split])
         for kind, queries in tree.questions.items()
         for query in (queries if kind.startswith("own words") else ())
     ]

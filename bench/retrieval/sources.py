@@ -143,7 +143,7 @@ EMBEDDED = frozenset(
 def read_source(name: str) -> Iterator[tuple[str, str]]:
     """Yield path and text of every file of a source, in order."""
     source = SOURCES[name]
-    repository = _clone(source)
+    repository = clone(source)
     listed = _git(repository, "ls-tree", "-r", "-z", "-l", source.commit).decode()
     for entry in listed.split("\0"):
         attributes, _, path = entry.partition("\t")
@@ -156,7 +156,7 @@ def read_source(name: str) -> Iterator[tuple[str, str]]:
             yield path.removesuffix(".en.utf8"), text
 
 
-def _clone(source: Source) -> Path:
+def clone(source: Source) -> Path:
     """Return a clone that has the commit of a source, made once."""
     target = CACHE / "git" / source.repository.replace("/", "+")
     if not target.exists():

@@ -80,10 +80,10 @@ def find_passages(
     IndexUnusableError.
     """
     asked = parse_question(question)
-    sets = {opened.topic.id: _open_documents(opened, options.workspace) for opened in topics}
+    sets = {opened.topic.id: open_documents(opened, options.workspace) for opened in topics}
     try:
         result = search(
-            list(_collect(topics, sets, options)),
+            group_topics(topics, sets, options),
             asked,
             options.find_embedder,
             limit=limit + SPARE,
@@ -117,7 +117,7 @@ def find_passages(
     )
 
 
-def _open_documents(opened: OpenTopic, workspace: Path | None) -> TopicDocuments | MemoryDocuments:
+def open_documents(opened: OpenTopic, workspace: Path | None) -> TopicDocuments | MemoryDocuments:
     """Return the documents of a topic for the index."""
     topic, catalog = opened.topic, opened.catalog
     if isinstance(catalog, ReferenceCatalog):
@@ -137,23 +137,25 @@ def _find_place(root: Path, workspace: Path | None) -> str:
     return f"{root.name}/"
 
 
-def _collect(
+def group_topics(
     topics: Sequence[OpenTopic],
-    sets: Mapping[str, TopicDocuments | MemoryDocuments],
+    opened: Mapping[str, TopicDocuments | MemoryDocuments],
     options: SearchOptions,
-) -> Iterator[TopicGroup]:
-    """Yield the documents of a workspace's own topics, and those of the fetched ones."""
+) -> list[TopicGroup]:
+    """Return the documents of topics, those of the workspace and the fetched ones together."""
     fetched = {o.topic.id: o.catalog for o in topics if isinstance(o.catalog, ReferenceCatalog)}
-    if own := [documents for name, documents in sets.items() if name not in fetched]:
+    groups: list[TopicGroup] = []
+    if own := [documents for name, documents in opened.items() if name not in fetched]:
         database = None
         if options.index_dir:
             workspace = str(options.workspace.resolve()) if options.workspace else ""
             key = hashlib.blake2b(workspace.encode(errors="surrogateescape"), digest_size=10)
             database = options.index_dir / f"{key.hexdigest()}.sqlite3"
-        yield TopicGroup(database=database, topics=own)
+        groups.append(TopicGroup(database=database, topics=own))
     if fetched:
         index = next(iter(fetched.values())).index
-        yield TopicGroup(database=index, topics=[sets[name] for name in fetched])
+        groups.append(TopicGroup(database=index, topics=[opened[name] for name in fetched]))
+    return groups
 
 
 def _describe_fetched(topics: Sequence[OpenTopic], passages: Sequence[Passage]) -> Iterator[str]:

@@ -1,9 +1,10 @@
 """The order of the chunks that may answer a question. Pure.
 
 BM25 counts the words of a chunk, wherever they are and whatever is around the chunk. To the
-logarithm of its score are added, each from 0 to 1: whether the chunk opens a section, whether the
-question names that, how much of the question the chunk has word for word, and how much it and its
-neighbours have together. Meaning counts for the part of the question that no word answers.
+logarithm of its score are added, each from 0 to 1: whether the chunk opens a section (less for a
+pasted question), whether the question names that section, how much of the question the chunk has
+word for word, and how much it and its neighbours have together. Meaning counts for the part of the
+question that no word answers.
 """
 
 from __future__ import annotations
@@ -72,15 +73,18 @@ def rank(hits: Sequence[Hit], question: Question, rarities: Rarities) -> list[Hi
     unanswered = 1.0 - max(shares, default=0.0)
     nearest = max((hit.cosine or 0.0 for hit in hits), default=0.0) or 1.0
     runs = _Runs(question.sequence)
+    word_for_word = [runs.measure(hit.text) for hit in hits]
+    # What is pasted from a text may be anywhere in it.
+    asked = 1.0 - max(word_for_word, default=0.0)
     names = [name for name in ("".join(question.sequence), question.name) if name]
     weighed: list[tuple[float, Hit]] = []
     for number, around in enumerate(_find_neighbours(hits)):
         hit = hits[number]
         weight = (
             math.log(max(hit.bm25 / best, LEAST if hit.cosine else 1e-9))
-            + bool(hit.heading)
+            + asked * bool(hit.heading)
             + _is_named(hit, names)
-            + runs.measure(hit.text)
+            + word_for_word[number]
             + rarities.share(stem for each in around for stem in held[each])
             + unanswered * (max(0.0, hit.cosine or 0.0) / nearest) ** DENSE_POWER
             + hit.prior
