@@ -49,8 +49,9 @@ class Library:
     resolver: Resolver | None = None
     """Resolves the names of hosts; None for the system's resolver."""
     clock: Callable[[], datetime] = lambda: datetime.now(timezone.utc)
-    approvals: Path | None = None
-    """The directory of approved hosts, always the user's own; None for one below `root`."""
+    own: Path | None = None
+    """The user's own directory, for what a person approved: `root` may be one that others write.
+    None for `root`."""
 
     @property
     def store(self) -> Store:
@@ -94,7 +95,12 @@ class Library:
         """
         directory = self.store.directory(topic_id)
         place = hashlib.sha256(os.fsencode(directory.absolute())).hexdigest()[:16]
-        return (self.approvals or self.root / ".approved") / f"{topic_id}-{place}"
+        return self.private / ".approved" / f"{topic_id}-{place}"
+
+    @property
+    def private(self) -> Path:
+        """The directory for approved hosts and waiting plans."""
+        return self.own or self.root
 
     def find_outdated(self, topic: TopicFile) -> str | None:
         """Return the reason why a topic is outdated on this machine; None if it seems current.
@@ -179,5 +185,5 @@ def open_library(config: Config, user_dir: Path) -> Library:
     return Library(
         root=references_root(config.references, user_dir),
         settings=config.references,
-        approvals=user_dir / DIRECTORY / ".approved",
+        own=user_dir / DIRECTORY,
     )

@@ -24,7 +24,12 @@ from llm_kb.references.errors import (
     TopicFileError,
     UnknownPlanError,
 )
-from llm_kb.references.fetch.create import approved_hosts, carry_out, create_topic
+from llm_kb.references.fetch.create import (
+    approved_hosts,
+    carry_out,
+    create_topic,
+    plan_topic,
+)
 from llm_kb.references.fetch.refresh import refresh_topic
 from llm_kb.references.library import Library
 from llm_kb.references.plan import crawl
@@ -550,3 +555,17 @@ def test_a_plan_waits_on_when_what_its_hosts_hold_is_denied(careful: Library, si
 
 def test_ask_first_is_the_users_own_setting() -> None:
     assert References().ask_first is False
+
+
+def test_a_plan_that_others_wrote_is_not_approved(
+    library: Library, site: Site, tmp_path: Path
+) -> None:
+    """The directory of topics may be a checkout that a team shares."""
+    shared = replace(library, own=tmp_path / "own")
+    asked = request(WebSource(url=site.put("/a", PAGE)))
+    waiting = open_pending(library)  # as its author would, in the shared directory
+    plan = plan_topic(library, asked)
+    waiting.add(plan)
+    waiting.approve(plan.id)
+    with pytest.raises(DeniedError):
+        create_topic(shared, asked, lambda _: False, by_model=True)

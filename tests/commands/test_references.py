@@ -20,7 +20,7 @@ from tests.preloaded import Process
 from tests.references.remotes import Remote
 from tests.references.sites import Site, serve_site
 
-DOCS = Path(__file__).parents[2] / "docs" / "references.md"
+DOCS = Path(__file__).parents[2] / "docs" / "references-details.md"
 
 
 @pytest.fixture

@@ -245,7 +245,7 @@ def pending_entry(pending: PendingPlan) -> dict[str, Any]:
 def open_pending(library: Library) -> PendingPlans:
     """Return the waiting plans of a library."""
     return PendingPlans(
-        directory=library.root / ".pending",
+        directory=library.private / ".pending",
         protocols=library.settings.allow_protocols,
         clock=library.clock,
     )
