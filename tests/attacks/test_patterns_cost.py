@@ -17,8 +17,8 @@ import llm_kb
 from tests.growth import LARGE, measure_growth
 
 if sys.version_info >= (3, 11):
-    from re import _constants as constants
-    from re import _parser as parser
+    from re import _constants as constants  # type: ignore[attr-defined] # has no types
+    from re import _parser as parser  # type: ignore[attr-defined]
 else:
     import sre_constants as constants
     import sre_parse as parser
@@ -70,7 +70,7 @@ def find_patterns() -> Iterator[Use]:
             methods = find_methods(name, str(module.__file__), value)
             if known := MATCHED.get(f"{info.name}:{name}"):
                 methods = {known}
-            for pattern, method in product(patterns, methods):
+            for pattern, method in product(patterns, sorted(methods)):
                 if (pattern, method) not in seen:
                     seen.add((pattern, method))
                     yield Use(f"{info.name}:{name}", pattern, method)
