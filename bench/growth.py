@@ -1,7 +1,7 @@
 """How the cost of each command grows with the files of a topic, and on one very large real tree.
 
-    python bench/growth.py [TREE]      TREE is added to the trees that are made; Linux in RESULTS.md
-    python bench/growth.py --draw      draws bench/growth.svg from the table in RESULTS.md
+    python bench/growth.py [TREE]    TREE is added to the trees that are made; Linux in RESULTS.md
+    python scripts/plot_growth.py    draws docs/growth.svg from the table in RESULTS.md
 
 Trees of 1, 1,000, 10,000, 20,000 and 50,000 files are made of paragraphs of Django's
 documentation, 1,500 characters a file; then there is one of 20,000 with a link to one of its
@@ -19,22 +19,18 @@ from __future__ import annotations
 import json
 import os
 import random
-import re
 import shutil
 import statistics
 import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from math import log10
 from pathlib import Path
 from typing import NamedTuple
 
 from sdists import CACHE, fetch
 
 BIN = Path(sys.executable).parent
-PROJECT = Path(__file__).resolve().parent.parent
-PLOT = PROJECT / "bench" / "growth.svg"
 QUESTION = "how long is a session cookie kept by the browser"
 QUESTIONS = (QUESTION, "session cookie age", "which lock protects the list of devices")
 CHARACTERS = 1_500
@@ -127,15 +123,20 @@ def open_tree(tree: Path) -> Path:
     """Return a workspace for a tree that exists; nothing is written into the tree."""
     root = CACHE / "growth" / tree.name
     root.mkdir(parents=True, exist_ok=True)
-    if not (root / "docs").exists():
-        shutil.copytree(tree, root / "docs", symlinks=True)
-    (root / "llm-kb.toml").write_text('[kb.topic.docs]\ntitle = "Docs"\nsubjects = "docs"\n')
+    if not (root / "tree").exists():
+        shutil.copytree(tree, root / "tree", symlinks=True)
+    (root / "llm-kb.toml").write_text('[kb.topic.docs]\ntitle = "Tree"\nsubjects = "tree"\n')
     return root
+
+
+def find_place(root: Path) -> Path:
+    """Return the directory of a workspace's topic; code below `docs/` would be examples."""
+    return next(place for place in (root / "docs", root / "tree") if place.exists())
 
 
 def change(root: Path, files: int) -> None:
     """Write a line to the first files of a topic, as an editor does that replaces them."""
-    pages = [path for path in sorted((root / "docs").rglob("*")) if path.is_file()]
+    pages = [path for path in sorted(find_place(root).rglob("*")) if path.is_file()]
     for page in pages[:files]:
         new = page.with_suffix(".new")
         new.write_bytes(page.read_bytes() + b"\nOne line more.\n")
@@ -174,11 +175,12 @@ def measure(root: Path) -> dict[str, Cost]:
     costs["check"] = llm_kb(root, "check", runs=1)
     database = CACHE / "growth" / "bare.sqlite3"
     database.unlink(missing_ok=True)
-    bare = [run(root, sys.executable, "-c", FTS, "docs", str(database), QUESTION) for _ in range(4)]
+    place = find_place(root).name
+    bare = [run(root, sys.executable, "-c", FTS, place, str(database), QUESTION) for _ in range(3)]
     costs["FTS5: index"] = bare[0]
     costs["FTS5: search"] = median(bare[1:])
     words = "|".join(QUESTION.split())
-    costs["rg"] = median([run(root, "rg", "-c", words, "docs") for _ in range(3)])
+    costs["rg"] = median([run(root, "rg", "-c", words, place) for _ in range(3)])
     return costs
 
 
@@ -217,86 +219,8 @@ def print_ratios(costs: dict[str, dict[str, Cost]], version: float) -> None:
     print(f"- cold search of 50,000 files / `llm --version`: {whole:.2f} (at most 1.6)")
 
 
-# The plot
-
-LINES = {"first index": "index", "check": "check", "list": "list", "cold search": "search"}
-LEFT, TOP, WIDTH, HEIGHT = 70, 64, 560, 260
-FILES, SECONDS = (800, 100_000), (0.1, 1000)
-
-STYLE = """\
-text{font:13px system-ui,sans-serif;fill:#444}.title{font-size:16px;font-weight:600;fill:#111}
-.grid{stroke:#ddd}.index{stroke:#b0612b;fill:#b0612b}.check{stroke:#8a4fb0;fill:#8a4fb0}
-.list{stroke:#3a8a4d;fill:#3a8a4d}.search{stroke:#2f6fc4;fill:#2f6fc4}.bare{stroke:#888;fill:#888}
-polyline{fill:none!important;stroke-width:2.5}.end{text-anchor:end}.middle{text-anchor:middle}
-text.index,text.check,text.list,text.search,text.bare{stroke:none;font-weight:600}rect{fill:#fff}
-@media(prefers-color-scheme:dark){rect{fill:#14181f}text{fill:#b9c0cb}.title{fill:#eef1f5}
-.grid{stroke:#333a45}.index{stroke:#e0925a;fill:#e0925a}.check{stroke:#c08ae0;fill:#c08ae0}
-.list{stroke:#6cc082;fill:#6cc082}.search{stroke:#6ea8f5;fill:#6ea8f5}.bare{stroke:#999;fill:#999}}"""
-
-
-def read_table(text: str) -> list[dict[str, float]]:
-    """Return the rows of the table in RESULTS.md: seconds by column, and `files`."""
-    rows = []
-    for line in re.findall(r"^\| (?:Linux 6\.1: )?[\d,]+ \|.*;.*\|$", text, re.MULTILINE):
-        name, *cells = (cell.strip() for cell in line.strip("|").split("|"))
-        if len(cells) == len(COLUMNS):
-            values = [float(cell.partition(";")[0].removesuffix(" ms")) for cell in cells]
-            files = float(name.rpartition(" ")[2].replace(",", ""))
-            rows.append({"files": files, **dict(zip(COLUMNS, values, strict=True))})
-    return [row for row in rows if row["files"] > 1]
-
-
-def draw(rows: list[dict[str, float]]) -> str:
-    """Return the seconds of each command over the number of files, both axes logarithmic."""
-    bottom = TOP + HEIGHT
-    parts = [
-        *(
-            f'<path class="grid" d="M{LEFT} {_y(s):.0f}H{LEFT + WIDTH}"/>'
-            for s in (0.1, 1, 10, 100)
-        ),
-        *(
-            f'<text class="end" x="{LEFT - 8}" y="{_y(s) + 4:.0f}">{s:g} s</text>'
-            for s in (0.1, 1, 10, 100)
-        ),
-        *(
-            f'<text class="middle" x="{_x(n):.0f}" y="{bottom + 18}">{n:,}</text>'
-            for n in (1_000, 10_000, 50_000)
-        ),
-    ]
-    for column, name in {"FTS5: index": "bare", **LINES}.items():
-        places = [(_x(row["files"]), _y(row[column])) for row in rows]
-        path = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
-        parts.append(f'<polyline class="{name}" points="{path}"/>')
-        x, y = places[0]
-        label = "index of bare FTS5" if name == "bare" else column
-        parts.append(f'<text class="{name}" x="{x + 4:.0f}" y="{y - 8:.0f}">{label}</text>')
-    lines = "\n".join(parts)
-    return f"""<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 660 380" role="img">
-<title>Processor time of commands, against the files in the topic</title>
-<style>{STYLE}</style>
-<rect width="660" height="380" rx="8"/>
-<text class="title" x="24" y="34">Processor time of commands, by the files of a topic</text>
-{lines}
-<text class="middle" x="340" y="{bottom + 40}">files (the last is Linux 6.1)</text>
-</svg>
-"""
-
-
-def _x(files: float) -> float:
-    return LEFT + WIDTH * log10(files / FILES[0]) / log10(FILES[1] / FILES[0])
-
-
-def _y(seconds: float) -> float:
-    share = log10(max(seconds, SECONDS[0]) / SECONDS[0]) / log10(SECONDS[1] / SECONDS[0])
-    return TOP + HEIGHT * (1 - share)
-
-
 def main(tree: str | None = None) -> None:
     """Print the table and the ratios."""
-    if tree == "--draw":
-        rows = read_table((PROJECT / "bench" / "RESULTS.md").read_text(encoding="utf-8"))
-        PLOT.write_text(draw(rows), encoding="utf-8")
-        return
     user = CACHE / "growth-user"
     shutil.rmtree(user, ignore_errors=True)
     os.environ["LLM_USER_PATH"] = str(user)

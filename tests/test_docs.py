@@ -13,7 +13,7 @@ import click
 import pytest
 
 from llm_kb.plugin import make_options, register_commands
-from scripts import plot, plot_tokens
+from scripts import plot, plot_growth, plot_tokens
 from scripts.screenshot import PICTURES, draw, record
 from tests.console import PROJECT, SAMPLE, find_transcripts, iter_commands
 from tests.scripted import Script
@@ -208,6 +208,13 @@ def test_the_plot_of_tokens_shows_what_was_measured() -> None:
     table = plot_tokens.read_table(plot_tokens.RESULTS.read_text(encoding="utf-8"))
     assert len(table) > 4
     assert plot_tokens.draw(table) == plot_tokens.PLOT.read_text(encoding="utf-8")
+
+
+def test_the_plot_of_growth_shows_what_was_measured() -> None:
+    """Made anew by scripts/plot_growth.py."""
+    table = plot_growth.read_table(plot_growth.RESULTS.read_text(encoding="utf-8"))
+    assert len(table) > 3
+    assert plot_growth.draw(table) == plot_growth.PLOT.read_text(encoding="utf-8")
 
 
 def test_the_plot_shows_what_was_measured() -> None:

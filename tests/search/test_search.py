@@ -230,7 +230,7 @@ def test_without_a_place_for_an_index_one_is_made_for_the_search(
     monkeypatch.setattr(index_module, "MEMORY_BYTES", 12)
     result = search([other], "tusk walrus")
     assert [hit.path for hit in result.hits] == ["b.md"]
-    assert [str(left)[:31] for _, left in result.left_out] == ["1 of 2 files, beyond 50,000 fil"]
+    assert [str(left)[:31] for _, left in result.left_out] == ["1 of 2 files, beyond 100,000 fi"]
 
 
 def test_a_file_that_is_too_large_is_named(zoo: Path, monkeypatch: pytest.MonkeyPatch) -> None:

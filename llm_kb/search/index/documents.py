@@ -18,7 +18,7 @@ MAX_FILE_BYTES = 20_000_000
 
 TOO_LARGE = f"larger than {MAX_FILE_BYTES // 1_000_000} MB"
 
-MAX_FILES = 50_000
+MAX_FILES = 100_000
 MAX_BYTES = 500_000_000
 """Files beyond this number or total size are not indexed; every answer reports them."""
 
