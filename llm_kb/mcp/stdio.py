@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 import time
 import traceback
@@ -44,8 +45,9 @@ def run(server: Server) -> None:
     signal.signal(signal.SIGINT, lambda *_: os._exit(130))
     # What else prints or reads must not disturb the messages.
     source, sink = os.dup(0), os.dup(1)
-    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    os.dup2(2, 1)
+    nothing = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nothing, 0)
+    os.dup2(2 if sys.stderr else nothing, 1)
     with suppress(BrokenPipeError):  # the client is gone
         Conversation(server, source, sink).hold()
 

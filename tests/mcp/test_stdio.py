@@ -193,6 +193,13 @@ def test_notifications_and_responses_are_not_answered(client: Client) -> None:
     assert client.ask("ping") == {}
 
 
+def test_it_serves_without_a_standard_error(workspace: Path) -> None:
+    client = Client(workspace, f"import os, sys; os.close(2); sys.stderr = None; {LLM_KB}")
+    assert client.ask("ping") == {}
+    assert client.ask("tools/list")["tools"][0]["name"] == "learn"
+    assert client.end() == 0
+
+
 def test_a_line_without_an_end_takes_no_memory(client: Client) -> None:
     assert client.ask("ping") == {}
     status = Path(f"/proc/{client.process.pid}/status")
