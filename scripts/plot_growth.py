@@ -15,7 +15,7 @@ PLOT = PROJECT / "docs" / "growth.svg"
 
 LINES = {"first index": "index", "check": "check", "list": "list", "cold search": "search"}
 LEFT, TOP, WIDTH, HEIGHT = 70, 64, 560, 260
-FILES, SECONDS = (800, 100_000), (0.1, 1000)
+FILES, SECONDS = (800, 300_000), (0.1, 1000)
 
 STYLE = """\
 text{font:13px system-ui,sans-serif;fill:#444}.title{font-size:16px;font-weight:600;fill:#111}
@@ -63,13 +63,18 @@ def draw(rows: list[dict[str, float]]) -> str:
             for n in (1_000, 10_000, 50_000)
         ),
     ]
-    for column, name in {"FTS5: index": "bare", **LINES}.items():
+    columns = {"FTS5: index": "bare", **LINES}
+    last, lowest = rows[-1], float(bottom)
+    for column in sorted(columns, key=last.__getitem__):
+        name = columns[column]
         places = [(_x(row["files"]), _y(row[column])) for row in rows]
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
         parts.append(f'<polyline class="{name}" points="{path}"/>')
-        x, y = places[0]
-        label = "index of bare FTS5" if name == "bare" else column
-        parts.append(f'<text class="{name}" x="{x + 4:.0f}" y="{y - 8:.0f}">{label}</text>')
+        # A label stands right of its line, above the one before.
+        lowest = min(places[-1][1] + 4, lowest - 16)
+        label = "index, bare FTS5" if name == "bare" else column
+        x = places[-1][0] + 8
+        parts.append(f'<text class="{name}" x="{x:.0f}" y="{lowest:.0f}">{label}</text>')
     lines = "\n".join(parts)
     return f"""<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 660 380" role="img">
 <title>Processor time of commands, against the files in the topic</title>
