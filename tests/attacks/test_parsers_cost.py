@@ -102,6 +102,7 @@ UNITS = (
         ".. _a:\n",
         ".. |a| replace:: b\n",
         ":a: b\n",
+        ".. a:: b:: c:: d\n",
         "a::\n\n x\n",
     ),
     *(".. function:: a\n", "def f():\n", "# c\n", "@d\n", "class A {\n", "func (a A) b(", "f(a, "),
