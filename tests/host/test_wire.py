@@ -1,6 +1,6 @@
 """The bytes sent for each way to add knowledge and each kind of request.
 
-The table in docs/design.md shows the same.
+The table in docs/using.md shows the same.
 """
 
 from __future__ import annotations
