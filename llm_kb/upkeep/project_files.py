@@ -135,10 +135,15 @@ def read_project(root: Path) -> Project:
     other = {f"{place}": "languages" for place in find_translations(pages)}
     other |= {place: f"{kind}s" for place, kind in find_editions(pages).items()}
     other |= dict.fromkeys(_find_language_twins(files), "languages")
+    # `docs/history.md` is another copy of `HISTORY.md`.
+    own = {_find_stem(path): _find_rule(path, ()) for path in pages if "/" not in path}
+    logs = {stem for stem, rule in own.items() if rule == "changes"}
     left_out: defaultdict[str, list[str]] = defaultdict(list)
     kept = []
     for path in pages:
         rule = _find_rule(path, dense) or _find_edition(path, other)
+        if rule is None and _find_stem(path) in logs:
+            rule = "changes"
         if rule:
             left_out[rule].append(path)
         else:
@@ -258,7 +263,7 @@ def _is_page(path: str, directories: Collection[str]) -> bool:
 def _find_rule(path: str, dense: Collection[str]) -> str | None:
     """Return the name of the first rule that leaves a page out, by its own name or place."""
     *parents, name = path.lower().split("/")
-    stem = name.rpartition(".")[0] or name
+    stem = _find_stem(name)
     places = list(list_parents(path))
     documented = next((n for n, each in enumerate(parents) if _DOCUMENTATION.fullmatch(each)), None)
     # Among many pages `history` and `license` may be what they are about.
@@ -297,6 +302,11 @@ def _find_language_twins(files: Collection[str]) -> Iterator[str]:
     for found in twins.values():
         common = [path for path, language in found.items() if language in LANGUAGES]
         yield from found if len(common) > 1 else common
+
+
+def _find_stem(path: str) -> str:
+    name = path.lower().rpartition("/")[2]
+    return name.rpartition(".")[0] or name
 
 
 def _find_edition(path: str, editions: Mapping[str, str]) -> str | None:
