@@ -381,7 +381,7 @@ def _check_characters(file: str, text: str) -> Iterator[Finding]:
             yield Finding(Rule.INVISIBLE, file, f"{count(len(found), name)}: {points}", line)
 
 
-_CODE = re.compile(r"^(`{3,}|~{3,})[^\n]*\n(?:(?!\1)[^\n]*\n)*|`[^`\n]*`", re.MULTILINE)
+_CODE = re.compile(r"^(?=(`{3,}|~{3,}))\1[^\n]*\n(?:(?!\1)[^\n]*\n)*|`[^`\n]*`", re.MULTILINE)
 _LINK = re.compile(
     r"\]\(<?(?![a-z][a-z0-9+.-]*:|[/#?{<])"
     r"(?P<target>[^()<>{}\s#?]{1,300}\.(?:mdx?|markdown|rst|adoc|ipynb|txt|org))(?=[)#?>\s])",
