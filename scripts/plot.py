@@ -13,14 +13,15 @@ RESULTS = PROJECT / "bench" / "RESULTS.md"
 PLOT = PROJECT / "docs" / "search.svg"
 
 KINDS = {
+    "asked by users": "questions of real users",
     "headings, all": "a deleted heading's section",
     "code, all": "a deleted docstring's function",
     "names": "names of options and functions",
     "words": "such a name, as words",
     "messages": "pasted error messages",
     "misspelled": "one wrong letter",
-    "own words, user": "a user's own words",
-    "Chinese": "Chinese documentation",
+    "own words, user": "a user's own words for a page",
+    "Japanese": "Japanese documentation",
 }
 _ROW = re.compile(r"\| ([^|]+) \| [\d,]+ \| ([\d.]+) \| [^|]*\| [^|]+ \| ([\d.]+) \| [+-][\d.]+ \|")
 
@@ -40,23 +41,25 @@ def draw(table: dict[str, tuple[float, float]]) -> str:
     """Return a bar chart, two bars for each kind."""
     rows = []
     for number, (kind, values) in enumerate(table.items()):
-        top = 46 + number * ROW
+        top = 70 + number * ROW
         rows.append(f'<text class="kind" x="{LEFT - 12}" y="{top + 20}">{KINDS[kind]}</text>')
         for place, (name, value) in enumerate(zip(("ours", "best"), values, strict=True)):
             y, width = top + place * 15, round(value * SCALE, 1)
             rows.append(f'<rect class="{name}" x="{LEFT}" y="{y}" width="{width}" height="13"/>')
             rows.append(f'<text x="{LEFT + width + 6}" y="{y + 11}">{value:.0f}</text>')
-    height = 60 + len(table) * ROW
+    height = 84 + len(table) * ROW
     lines = "\n".join(rows)
     return f"""<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 720 {height}" role="img">
 <title>Questions of 100 whose passage is among the first five</title>
 <style>text{{font:12px system-ui,sans-serif;fill:#555}}.kind{{font-size:14px;text-anchor:end}}
+.title{{font-size:16px;fill:#333}}
 .ours{{fill:#3f7fd4}}.best{{fill:#b4bac4}}</style>
 <rect width="720" height="{height}" fill="#fff"/>
-<rect class="ours" x="{LEFT}" y="16" width="13" height="13"/>
-<text x="{LEFT + 19}" y="27">llm-kb, words alone</text>
-<rect class="best" x="{LEFT + 170}" y="16" width="13" height="13"/>
-<text x="{LEFT + 189}" y="27">the best of five others</text>
+<text class="title" x="16" y="24">Answer among the first five, of 100 questions</text>
+<rect class="ours" x="{LEFT}" y="40" width="13" height="13"/>
+<text x="{LEFT + 19}" y="51">llm-kb, words alone</text>
+<rect class="best" x="{LEFT + 170}" y="40" width="13" height="13"/>
+<text x="{LEFT + 189}" y="51">the best other: FTS5, bm25s, tantivy, 2 more</text>
 {lines}
 </svg>
 """

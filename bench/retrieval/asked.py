@@ -1,8 +1,8 @@
 """Real questions: asked by users of projects, each searched as `llm kb init` leaves it.
 
-`questions/asked.jsonl` has those that choices were made with, `questions/asked-unseen.jsonl` those
-of projects that were not looked at before. Both were written anew, in the words of the askers,
-with all the places in the documentation that answer them.
+`questions/asked.jsonl` has those that choices were made with, each written anew from a thread;
+`questions/asked-unseen.jsonl` has questions in users' words on projects that no choice was made
+with. Both have all the places in the documentation that answer.
 """
 
 from __future__ import annotations

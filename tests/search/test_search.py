@@ -409,3 +409,40 @@ def test_of_a_pasted_traceback_the_line_that_says_it_is_found(tmp_path: Path) ->
     hit = search([topic], f"Traceback (most recent call last):\n{frames}{message}").hits[0]
 
     assert hit.path == "modes.md"
+
+
+PAGES = {
+    "approvals.md": "# Approvals\n\nA change needs two approvals: zwei Freigaben, deux accords, dos"
+    " aprobaciones, due approvazioni.\n",
+    "tokens.md": "# Tokens\n\nA token expires after a day: Ablauf, expiration du jeton, caducidad,"
+    " scadenza.\n",
+    "many.md": "# Many things\n\nHow many, how much and how long: viele, combien, muchas, quante."
+    " What is possible, why it does, the difference between all of these, and how often.\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("question", "page"),
+    [
+        ("how many approvals does a change need", "approvals.md"),
+        ("how long is it until a token expires", "tokens.md"),
+        ("can I change it without approvals?", "approvals.md"),
+        ("is it possible that a token never expires", "tokens.md"),
+        ("why does my token expire", "tokens.md"),
+        ("what are approvals used for", "approvals.md"),
+        ("wie viele Freigaben brauche ich für das", "approvals.md"),
+        ("wann ist der Ablauf von dem token", "tokens.md"),
+        ("combien faut-il d'accords pour ce change", "approvals.md"),
+        ("pourquoi est-ce que le jeton a une expiration", "tokens.md"),
+        ("cuántas aprobaciones son para el cambio", "approvals.md"),
+        ("por qué es así la caducidad de mi token", "tokens.md"),
+        ("quante approvazioni ci sono per questo", "approvals.md"),
+        ("perché è questa la scadenza del token", "tokens.md"),
+    ],
+)
+def test_the_words_in_which_a_question_is_put_find_no_other_page(
+    tmp_path: Path, question: str, page: str
+) -> None:
+    topic = make_topic(tmp_path, "topic-forms", PAGES)
+
+    assert search([topic], question).hits[0].path == page
