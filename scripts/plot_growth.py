@@ -82,7 +82,7 @@ def draw(rows: list[dict[str, float]]) -> str:
 <rect width="660" height="380" rx="8"/>
 <text class="title" x="24" y="34">Processor time of commands, by the files of a topic</text>
 {lines}
-<text class="middle" x="340" y="{bottom + 40}">files (the last is Linux 6.1)</text>
+<text class="middle" x="340" y="{bottom + 40}">files in the topic</text>
 </svg>
 """
 
