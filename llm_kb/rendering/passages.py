@@ -26,7 +26,7 @@ AHEAD = 0.7
 """A passage with less than this share of the best score is named, not quoted."""
 
 QUOTED = 2
-"""Default number of quoted passages: a third answered none of 83 real questions."""
+"""Default number of quoted passages: a third answered 2 of 83 real questions."""
 
 FOUND_NOTHING = "Nothing in "
 """The beginning of the answer if nothing fits the question."""
