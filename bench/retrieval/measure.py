@@ -142,7 +142,8 @@ def make_rankers(group: TopicGroup, index: Index, *, dense: bool) -> dict[str, R
 
 def find_ranks(case: Case, index: Index, rankers: Mapping[str, Ranker]) -> Ranks:
     chunks = {chunk.id: chunk for chunk in read_chunks(index)}
-    paths = {id_: f"{case.places[chunk.topic]}{chunk.path}" for id_, chunk in chunks.items()}
+    # An index may also have topics that the project had before.
+    paths = {id_: f"{case.places.get(each.topic)}{each.path}" for id_, each in chunks.items()}
 
     def answers(title: str, query: Question, id_: int) -> bool:
         lines = (0, 10**9) if title == QMD else (chunks[id_].first_line, chunks[id_].last_line)
