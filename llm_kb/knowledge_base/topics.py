@@ -200,8 +200,6 @@ class EmptyTopicError(NoMatchError):
             # For example links that leave the topic, or a damaged store.
             first = listing.skipped[0]
             reason = f"{show_place(first.path)}: {first.reason}"
-        elif topic.disabled:
-            reason = f"{place} has none that `disabled` leaves; see `llm kb config`"
         else:
             reason = f"{place} is empty; `llm kb new {topic.id}/NAME` writes one"
         self.args = (f"topic {topic.id!r} lists no subjects: {reason}",)

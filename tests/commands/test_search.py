@@ -257,6 +257,7 @@ def test_fetched_topics_that_the_menu_lacks_are_listed(run_llm: RunLlm, tmp_path
     assert "  only on request: -T References or -k for prompts, -t for searches\n" in listed
     assert listed.count("only on request") == 1
     (tmp_path / "llm-kb.toml").write_text("[kb]\nreferences = true\n")
+    assert run_llm(["kb", "trust", "-y"]).exit_code == 0
     assert "only on request" not in run_llm(["kb", "list"]).stdout
     (tmp_path / "llm-kb.toml").write_text("")
     named = run_llm(["kb", "search", "-t", "frob", "knob"])

@@ -465,7 +465,7 @@ def test_a_topic_of_which_all_is_disabled_is_not_called_empty(
     (here / "llm-kb.toml").write_text('[kb.topic.project]\nsubjects = "kb"\ndisabled = ["**"]\n')
     result = run_llm(["-m", "wire", "-T", "learn", "hi"])
     assert (result.exit_code, server.sent) == (1, [])
-    assert f"{here}/kb has none that `disabled` leaves; see `llm kb config`" in result.stderr
+    assert f"{here}/kb are all disabled;" in result.stderr
 
 
 @pytest.mark.parametrize("command", [["prompt"], ["prompt", "--async"], ["chat"]], ids=" ".join)
