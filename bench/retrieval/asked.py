@@ -1,8 +1,8 @@
 """Real questions: asked by users of projects, each searched as `llm kb init` leaves it.
 
 `questions/asked.jsonl` has those that choices were made with, each written anew from a thread;
-`questions/asked-unseen.jsonl` has questions in users' words on projects that no choice was made
-with. Both have all the places in the documentation that answer.
+`questions/asked-unseen.jsonl` has questions in users' words on other projects, written when the
+ranking was almost done. Both have all the places in the documentation that answer.
 """
 
 from __future__ import annotations
