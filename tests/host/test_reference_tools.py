@@ -27,7 +27,7 @@ from tests.references.sites import Site, serve_site
 from tests.scripted import Script
 from tests.search.embedding import HashingModel
 
-DOCS = Path(__file__).parents[2] / "docs" / "references.md"
+DOCS = Path(__file__).parents[2] / "docs" / "tools.md"
 
 
 @pytest.fixture
@@ -85,22 +85,14 @@ def test_the_toolbox_yields_the_five_tools_with_their_schemas() -> None:
 
 def test_the_arguments_of_every_tool_are_documented() -> None:
     documented: dict[str, dict[str, bool]] = {}
-    tool = ""
-    for line in DOCS.read_text().splitlines():
-        cells = [cell.strip() for cell in line.split("|")[1:-1]]
-        if len(cells) != 3:
-            continue
-        if cells[0].startswith("`reference_"):
-            tool = cells[0].strip("`")
-        elif cells[0]:
-            continue
-        documented.setdefault(tool, {}).update(
-            {name: f"**`{name}`**" in cells[1] for name in re.findall(r"`(\w+)`", cells[1])}
-        )
-    assert documented == {
-        text.name: {name: name in text.schema["required"] for name in text.schema["properties"]}
-        for text in ALL
-    }
+    for section in DOCS.read_text().split("\n## ")[1:]:
+        rows = re.findall(r"^\| `(\w+)` \| ([^|]*) \|", section, re.MULTILINE)
+        tool = section.partition("\n")[0]
+        documented[tool] = {name: kind.endswith("required") for name, kind in rows}
+    for text in ALL:
+        required = text.schema["required"]
+        properties = text.schema["properties"]
+        assert documented[text.name] == {name: name in required for name in properties}
 
 
 def test_create_search_list_and_update_answer_with_the_fields_of_the_seed(remote: Remote) -> None:
