@@ -24,6 +24,7 @@ from llm_kb.files.fields import (
     read_line,
     read_text,
 )
+from llm_kb.subjects.ignore import is_private
 from llm_kb.subjects.patterns import parse_pattern
 from llm_kb.subjects.topics import Layout, Origin
 
@@ -108,6 +109,12 @@ def read_directory(value: object, source: LayerSource) -> str:
         raise BadValueError(
             f"{describe(value)}, which leads to {str(path)!r}",
             f"a directory inside the workspace {str(source.bounds)!r}",
+        )
+    if bounds and any(map(is_private, path.relative_to(bounds).parts)):
+        raise BadValueError(
+            f"{describe(value)}, which leads to {str(path)!r}",
+            "a directory whose files can be subjects (those of version control, and those with"
+            " passwords, are never subjects)",
         )
     owner = find_foreign_owner(path) if source.owned_below else None
     if owner is not None:

@@ -17,9 +17,9 @@ _SECRETS = (
 )  # fmt: skip
 """Files and directories with passwords and keys: a hidden subject could be loaded by name."""
 
-_ALWAYS = frozenset(
-    {".git", ".hg", ".svn", "node_modules", "__pycache__", ".DS_Store", "Thumbs.db", *_SECRETS}
-)
+_PRIVATE = frozenset({".git", ".hg", ".svn", *_SECRETS})
+
+_ALWAYS = _PRIVATE | {"node_modules", "__pycache__", ".DS_Store", "Thumbs.db"}
 
 _MOST_RULES = 500
 """The most rules of one place: every file is compared with each of them."""
@@ -31,6 +31,14 @@ _MOST_STARS = 2
 def is_always_ignored(name: str) -> bool:
     """Tell whether a file or directory of this name is never a subject."""
     return name in _ALWAYS or name.startswith(".#") or name.endswith(("~", ".swp"))
+
+
+def is_private(name: str) -> bool:
+    """Tell whether a directory of this name holds passwords, or the data of version control.
+
+    Some file systems ignore case.
+    """
+    return name.lower() in _PRIVATE
 
 
 class IgnoreRules:

@@ -207,3 +207,15 @@ def test_a_new_subject_is_not_written_through_a_link_swapped_in_after_the_check(
     with pytest.raises(KbError, match="it would be outside"):
         new_subject.create_subject(topic, "a/b/c")
     assert [path.name for path in (workspace.parent / "secret").iterdir()] == ["f.md"]
+
+
+@pytest.mark.parametrize("name", [".git", ".git/logs", ".GIT", "docs/.ssh", "page", "deep/.hg"])
+def test_no_topic_of_a_workspace_is_where_passwords_are(workspace: Path, name: str) -> None:
+    """`.git/config` may hold a token, and a clone may name `.git`, or a link to it."""
+    (workspace / "docs" / ".ssh").mkdir(parents=True)
+    (workspace / "deep" / ".hg").mkdir(parents=True)
+    (workspace / ".git" / "logs").mkdir(parents=True)
+    (workspace / "page").symlink_to(".git")
+    (workspace / "llm-kb.toml").write_text(f'[kb.topic.p]\nsubjects = "{name}"\n')
+    with pytest.raises(ConfigError, match="never subjects"):
+        KnowledgeBase.discover(workspace)
