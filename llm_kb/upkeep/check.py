@@ -70,6 +70,8 @@ class Inspection:
         self._contents: defaultdict[bytes, dict[str, str]] = defaultdict(dict)
         """The files of each content that was read: their real paths with their names."""
         self._exists: dict[str, bool] = {}
+        self._unchecked = ""
+        """The first file with a reference that was not looked up."""
         self.subjects = 0
         """The number of subjects that were read so far."""
 
@@ -83,6 +85,9 @@ class Inspection:
         yield from self._inspect_nesting()
         yield from self._inspect_menu()
         yield from self._inspect_ignored_rules()
+        if self._unchecked:
+            what = f"only the first {MOST_PATTERNS:,} references in texts were looked up"
+            yield Finding(Rule.UNCHECKED, self._unchecked, what)
 
     def _report_no_topics(self) -> Finding:
         file = self._kb.config.workspace_file
@@ -229,16 +234,19 @@ class Inspection:
             except UnknownTopicError as error:
                 yield _locate(Rule.DANGLING, file, str(error), text, reference.span)
                 continue
-            problem = reference.pattern and self._resolve(opened, reference.pattern)
+            problem = reference.pattern and self._resolve(opened, reference.pattern, file)
             if problem:
                 yield _locate(Rule.DANGLING, file, problem, text, reference.span)
 
-    def _resolve(self, opened: OpenTopic, pattern: str) -> str | None:
-        """Return the reason why a pattern matches no subject; None if it matches one."""
+    def _resolve(self, opened: OpenTopic, pattern: str, file: str) -> str | None:
+        """Return the reason why a pattern of a file matches no subject; None if it matches one."""
         key = (opened.topic.id, pattern)
-        if key not in self._resolved and len(self._resolved) < MOST_PATTERNS:
+        if key not in self._resolved:
+            if len(self._resolved) >= MOST_PATTERNS:
+                self._unchecked = self._unchecked or file
+                return None
             self._resolved[key] = self._match(opened, pattern)
-        return self._resolved.get(key)
+        return self._resolved[key]
 
     def _match(self, opened: OpenTopic, pattern: str) -> str | None:
         try:

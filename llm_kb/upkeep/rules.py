@@ -107,6 +107,11 @@ class Rule(Enum):
         "A model that follows the link finds nothing.",
         "Correct the link, or write the page.",
     )
+    UNCHECKED = (
+        Level.NOTE,
+        "What was not looked up may be dangling, too.",
+        "Correct the references that are reported, and run `llm kb check` again.",
+    )
     DUPLICATE = (
         Level.NOTE,
         "Searches return one of them where another passage could have helped.",
