@@ -432,7 +432,7 @@ def _make_id(name: str) -> str:
 
 def _title(name: str) -> str:
     words = UNUSABLE.sub("", name).replace("_", "-").strip(".").split("-")
-    return " ".join(word[:1].upper() + word[1:] for word in words)
+    return " ".join(word[:1].upper() + word[1:] for word in words if word)
 
 
 # Patterns

@@ -134,6 +134,12 @@ def test_pages_are_grouped_by_the_directories_that_people_name(
     assert list_proposed(tmp_path) == expected
 
 
+def test_a_title_has_no_space_where_the_name_has_an_underscore_at_its_edge(tmp_path: Path) -> None:
+    make_files(tmp_path, "README.md", *(f"_template/{name}.md" for name in "abcd"))
+    titles = {topic.id: topic.title for topic in propose_topics(tmp_path).topics}
+    assert titles == {"overview": "Overview", "template": "Template"}
+
+
 def test_every_page_is_in_a_topic_or_left_out(tmp_path: Path, run_llm: RunLlm) -> None:
     make_files(tmp_path, "README.md", "LICENSE", "docs/a.md", "docs/b.json", "x/y/z/deep.md")
     make_files(tmp_path, "x/a.py", "x/b.py", "web/AGENTS.md", "web/x.ts", ".cursorrules", "q/s.rst")
