@@ -28,6 +28,10 @@ MAX_TOPICS = 1_000
 """The most topics of one configuration."""
 
 
+MOST_ITEMS = 5_000
+"""The most values of all lists of a file: each pattern may need a look at every subject."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
     """One value and every origin that set or extended it, lowest layer first.
@@ -99,6 +103,7 @@ class _LayerReader:
         """The topics without `subjects`."""
         self._source = source
         self._replaces = replaces
+        self._items = 0
 
     def read_kb(self, kb: Fields) -> None:
         topics, references = kb.fields("topic"), _read_references(kb)
@@ -136,6 +141,15 @@ class _LayerReader:
             return
         value: Value | None
         if isinstance(key, ListKey):
+            found = fields.table.get(name)
+            self._items += len(found) if isinstance(found, list) else 0
+            if self._items > MOST_ITEMS:
+                fields.report(
+                    name,
+                    f"the lists of a file may have {MOST_ITEMS:,} values together;"
+                    " a pattern such as 'drafts/**' stands for many",
+                )
+                return
             read_item = key.read
             value = fields.texts(name, lambda item: read_item(item, self._source))
         else:

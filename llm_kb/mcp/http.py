@@ -13,7 +13,7 @@ import platform
 import secrets
 import signal
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from ipaddress import ip_address
@@ -295,7 +295,7 @@ class _Connection:
                     self._send(h11.InformationalResponse(status_code=100, headers=[]))
                 await self._receive()
             elif isinstance(event, h11.Request):
-                headers = {k.decode("latin-1"): v.decode("latin-1") for k, v in event.headers}
+                headers = _join_headers(event.headers)
                 check(event, headers)
             elif isinstance(event, h11.Data):
                 body += event.data
@@ -358,7 +358,16 @@ async def _serve(guard: Guard, workers: Workers, say: Callable[[str], None]) -> 
 def _authority(origin: str) -> str:
     """Return the host and port of an origin; empty if it is not that of a web page."""
     scheme, _, authority = origin.partition("://")
-    return authority if scheme in {"http", "https"} else ""
+    is_page = scheme in {"http", "https"} and not {*authority} & {*"@\\, "}
+    return authority if is_page else ""
+
+
+def _join_headers(fields: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
+    """Return the fields by name; the values of a repeated one are joined, so that all count."""
+    joined: dict[str, str] = {}
+    for name, value in ((n.decode("latin-1"), v.decode("latin-1")) for n, v in fields):
+        joined[name] = f"{joined[name]}, {value}" if name in joined else value
+    return joined
 
 
 def _is_address(host: str) -> bool:

@@ -13,11 +13,14 @@ RULES_FILE = ".kbignore"
 
 _SECRETS = (
     ".aws", ".env", ".envrc", ".git-credentials", ".gnupg", ".htpasswd", ".netrc", ".npmrc",
-    ".pgpass", ".pypirc", ".ssh",
+    ".pgpass", ".pypirc", ".ssh", "id_dsa", "id_ecdsa", "id_ed25519", "id_rsa",
 )  # fmt: skip
 """Files and directories with passwords and keys: a hidden subject could be loaded by name."""
 
 _PRIVATE = frozenset({".git", ".hg", ".svn", *_SECRETS})
+
+_TEMPLATES = (".dist", ".example", ".sample", ".template")
+"""Ends of the names of files such as `.env.example`, which hold no passwords."""
 
 _ALWAYS = _PRIVATE | {"node_modules", "__pycache__", ".DS_Store", "Thumbs.db"}
 
@@ -30,15 +33,18 @@ _MOST_STARS = 2
 
 def is_always_ignored(name: str) -> bool:
     """Tell whether a file or directory of this name is never a subject."""
-    return name in _ALWAYS or name.startswith(".#") or name.endswith(("~", ".swp"))
+    if name in _ALWAYS or name.startswith(".#") or name.endswith(("~", ".swp")):
+        return True
+    return is_private(name)
 
 
 def is_private(name: str) -> bool:
-    """Tell whether a directory of this name holds passwords, or the data of version control.
+    """Tell whether a file or directory holds passwords, or the data of version control.
 
     Some file systems ignore case.
     """
-    return name.lower() in _PRIVATE
+    lower = name.lower()
+    return lower in _PRIVATE or (lower.startswith(".env.") and not lower.endswith(_TEMPLATES))
 
 
 class IgnoreRules:

@@ -204,3 +204,17 @@ def test_a_workspace_does_not_turn_on_what_the_user_turned_off(
     config = KnowledgeBase.discover(tmp_path).config
     assert config.withheld == ("kb.topic.repo-knowledge.enable",)
     assert [topic.enable for topic in config.adjustments] == [False]
+
+
+@pytest.mark.parametrize("key", ["learned", "disabled", "ignore"])
+def test_the_lists_of_a_configuration_are_bounded_together(tmp_path: Path, key: str) -> None:
+    """Each pattern may need a look at every subject, so their number is a cost of every search."""
+    (tmp_path / "kb").mkdir()
+    most = ",".join(f'"p{number}"' for number in range(2_501))
+    topic = '[kb.topic.{}]\nsubjects = "kb"\n{} = [{}]\n'
+    (tmp_path / "llm-kb.toml").write_text(topic.format("a", key, most))
+    assert "a" in KnowledgeBase.discover(tmp_path).topics
+    both = topic.format("a", key, most) + topic.format("b", key, most)
+    (tmp_path / "llm-kb.toml").write_text(both)
+    with pytest.raises(ConfigError, match=r"may have 5,000 values together"):
+        KnowledgeBase.discover(tmp_path)

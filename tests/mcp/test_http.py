@@ -86,6 +86,16 @@ BEARER = {"authorization": f"Bearer {TOKEN}"}
         ),
         pytest.param("127.0.0.1", None, LOCAL | {"origin": "null"}, 403, id="page without origin"),
         pytest.param(
+            "127.0.0.1", None, LOCAL | {"origin": "http://evil.com@127.0.0.1"}, 403, id="user"
+        ),
+        pytest.param(
+            "127.0.0.1",
+            None,
+            LOCAL | {"origin": "https://evil.com, http://localhost"},
+            403,
+            id="two origins",
+        ),
+        pytest.param(
             "127.0.0.1", None, LOCAL | {"origin": "file://127.0.0.1"}, 403, id="page of a file"
         ),
         pytest.param("127.0.0.1", TOKEN, LOCAL, 401, id="no token"),
