@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import signal
 import sys
+from contextlib import suppress
 from dataclasses import asdict
 
 from llm_kb.mcp import stdio
@@ -130,8 +133,10 @@ def _is_progress(line: bytes) -> bool:
 
 
 def _kill(worker: asyncio.subprocess.Process) -> None:
+    """End a process; `Process.kill` may collect it first, of which asyncio would warn."""
     if worker.returncode is None:
-        worker.kill()
+        with suppress(ProcessLookupError):
+            os.kill(worker.pid, signal.SIGKILL)
 
 
 def work() -> None:
