@@ -519,16 +519,19 @@ def _pattern_of_place(place: str, kept_names: Collection[str]) -> str:
 
 
 def _pattern_of_file(path: str, kept: Collection[str], files: Sequence[str]) -> str:
-    """Return the pattern of a file: one for files named alike, if it fits none that is kept."""
+    """Return the pattern of a file: one for files named alike, if it fits none that is kept.
+
+    Of one file the whole name counts, with any extension: `code*` would hide later pages.
+    """
     above, slash, name = path.rpartition("/")
     words = re.split(r"(?<=[._-])", name)
     extension = Path(name).suffix
-    for start in (words[0].rstrip("._-"), *("".join(words[:n]) for n in range(1, len(words)))):
+    starts = ["".join(words[:number]) for number in range(1, len(words))]
+    stem = f"{name.removesuffix(extension)}." if extension else ""
+    for start in (*starts, stem):
         globs = (f"{start}*", f"{start}*{extension}")
         for glob in (*globs, *(f"/{above}{slash}{glob}" for glob in globs)):
-            is_alike = sum(_fits(each, glob) for each in files) > 1 or start == words[0].rstrip(
-                "._-"
-            )
+            is_alike = start == stem or sum(_fits(each, glob) for each in files) > 1
             if start and is_alike and not any(_fits(each, glob) for each in kept):
                 literal, _, end = glob.partition("*")
                 return f"{escape(literal)}*{escape(end)}"

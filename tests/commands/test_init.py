@@ -75,7 +75,7 @@ def test_what_it_took_and_left_out_is_printed(
         f"{NEXT}"
     )
     topics = {topic.id: topic for topic in load(tmp_path, user_dir).topics}
-    assert topics["overview"].ignore == ("*", "!/*.md", "CHANGELOG*", "LICENSE*")
+    assert topics["overview"].ignore == ("*", "!/*.md", "CHANGELOG.*", "LICENSE.*")
     assert topics["docs"].ignore == ("adr/", "*.png")
     assert topics["skills"].layout is Layout.SKILLS
     assert run_llm(["kb", "check"]).stderr == "llm-kb: nothing wrong in 7 subjects\n"
@@ -339,3 +339,10 @@ def test_a_workspace_that_no_longer_counts_is_named(
     monkeypatch.chdir(tmp_path / "sub")
     shown = run_llm(["kb", "init"]).stderr
     assert f"In this directory {tmp_path}/llm-kb.toml is no longer used\n" in shown
+
+
+def test_a_later_page_with_a_similar_name_is_not_hidden(tmp_path: Path, run_llm: RunLlm) -> None:
+    make_files(tmp_path, "README.md", "docs/a.md", "docs/b.md", "docs/code_of_conduct.md")
+    run_llm(["kb", "init"])
+    make_files(tmp_path, "docs/code-review.md")
+    assert list_slugs(run_llm, "docs") == ["a", "b", "code-review"]
