@@ -317,6 +317,13 @@ def test_a_young_check_is_not_repeated(zoo: Path) -> None:
     assert len(search([zoo], "tusks").hits) == 2
 
 
+def test_a_young_check_does_not_count_for_a_new_index(zoo: Path) -> None:
+    search([zoo], "tusks")
+    index_path(zoo).unlink()
+
+    assert len(search([zoo], "tusks", max_age=60.0).hits) == 1
+
+
 def test_the_dense_leg_finds_what_shares_no_word(zoo: Path) -> None:
     def embed(texts: list[str]) -> list[list[float]]:
         """Embed `pinniped` where the walrus is."""

@@ -134,6 +134,8 @@ def with_index(
     database = None if in_memory else group.database
     # Listed first, so that no index is created for a topic that has been deleted.
     is_new = not (database and database.exists())
+    if is_new:
+        _forget_checks(database)
     listed = {id(topic): _list(topic) for topic in group.topics} if is_new else {}
     if len(group.topics) == 1 and listed == {id(group.topics[0]): None}:
         raise DocumentsGoneError(database, group.topics[0].name)
