@@ -19,7 +19,8 @@ exclude_patterns = ["examples"]
 html_theme = "furo"
 html_title = f"llm-kb {version}"
 html_favicon = "favicon.svg"
-html_static_path: list[str] = []
+html_static_path = ["_static"]
+html_css_files = ["pictures.css"]
 html_theme_options = {
     "source_repository": "https://github.com/llm-kb/llm-kb/",
     "source_branch": "main",

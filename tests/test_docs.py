@@ -15,7 +15,7 @@ import pytest
 from llm_kb.plugin import make_options, register_commands
 from scripts import plot, plot_growth, plot_tokens
 from scripts.screenshot import PICTURES, draw, record
-from tests.console import PROJECT, SAMPLE, find_transcripts, iter_commands
+from tests.console import EXAMPLES, PROJECT, SAMPLE, find_transcripts, iter_commands
 from tests.scripted import Script
 
 DOCUMENTS = [
@@ -23,6 +23,8 @@ DOCUMENTS = [
     *sorted((PROJECT / "docs").glob("*.md")),
     *sorted((PROJECT / "docs" / "howto").glob("*.md")),
 ]
+
+PARTS = PROJECT / "docs" / "parts.svg"
 
 HOME = "https://github.com/llm-kb/llm-kb"
 
@@ -181,6 +183,18 @@ def test_there_are_programs() -> None:
 def test_the_picture_of_a_terminal_shows_what_the_commands_print(path: Path) -> None:
     """Made anew by scripts/screenshot.py."""
     assert draw(record(PICTURES[path])) == path.read_text(encoding="utf-8")
+
+
+def test_the_drawing_of_parts_names_what_is_in_the_example() -> None:
+    """Every name in docs/parts.svg is that of a subject or part, and every one is drawn."""
+    drawn = re.findall(r'class="name \w+"[^>]*>docs/([^<]+)<', PARTS.read_text(encoding="utf-8"))
+    pages = {path.stem: path.read_text("utf-8") for path in (EXAMPLES / "weather/docs").glob("*")}
+    parts = [
+        f"{name}#{heading.lower()}"
+        for name, text in pages.items()
+        for heading in re.findall("(?m)^## (.+)$", text)
+    ]
+    assert sorted(drawn) == sorted([*pages, *parts])
 
 
 def test_the_readme_tells_what_was_measured() -> None:
