@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from itertools import pairwise
 from types import FrameType
 
+from tests.cost import measure_pace
+
 SMALL, MIDDLE, LARGE = 4_096, 32_768, 65_536
 """Lengths of inputs: those of code that is quick are small."""
 
@@ -30,6 +32,14 @@ TRIPLED = 3.0
 """Twice the input may take up to this many times as long: linear code takes twice, quadratic
 four times."""
 
+STEEP = 2.5
+"""So may each doubling from `SMALL` to `LARGE` on average: code that reads a text again for each
+of its lengths, of which there are as many as the root of its size, takes 2.8 times."""
+
+DEAREST = 8e-6
+"""Seconds a character may take on a calm machine: work that is done again at each of 100 levels
+is linear, and a hundred times too much."""
+
 
 class EndlessError(BaseException):
     """A call was given up."""
@@ -47,13 +57,17 @@ def measure_growth(action: Callable[[str], object], make: Callable[[int], str]) 
         small = _time(action, make(SMALL), runs=1)
         if small < QUICK:
             return ""
-        if _time(action, make(MIDDLE), runs=1) < STEADY * small * MIDDLE / SMALL:
+        middle = _time(action, make(MIDDLE), runs=1)
+        if middle < min(STEADY * small / SMALL, DEAREST) * MIDDLE:
             return ""
-        times = [_time(action, make(LARGE >> shift)) for shift in (2, 1, 0)]
+        times = [_time(action, make(LARGE >> shift)) for shift in (4, 2, 1, 0)]
     except EndlessError:
         return "it was given up"
-    ratios = [after / max(before, 1e-6) for before, after in pairwise(times)]
-    if times[-1] < FLOOR or min(ratios) < TRIPLED:
+    if times[-1] / LARGE > DEAREST * max(1.0, measure_pace()):
+        return f"a character takes {times[-1] / LARGE * 1e6:.1f} µs"
+    ratios = [after / max(before, 1e-6) for before, after in pairwise(times[1:])]
+    steepness = (times[-1] / max(times[0], 1e-6)) ** 0.25
+    if times[-1] < FLOOR or (min(ratios) < TRIPLED and steepness < STEEP):
         return ""
     return f"{LARGE:,} characters take {times[-1]:.2f} s, half of them {times[-2]:.2f} s"
 

@@ -15,9 +15,15 @@ from llm_kb.converters.html_page import (
     page_base,
     page_title,
 )
-from llm_kb.converters.html_tree import BLOCKS, Budget, Element, parse_html
+from llm_kb.converters.html_tree import (
+    BLOCKS,
+    HEADINGS,
+    TEXT,
+    Element,
+    PageTooComplexError,
+    parse_html,
+)
 
-_HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 _MARKS = {"strong": "**", "b": "**", "em": "*", "i": "*", "del": "~~", "s": "~~"}
 _CODE = frozenset({"code", "kbd", "samp", "tt"})
 # Classes of notes and warnings: Sphinx and MkDocs, Docusaurus, GitHub, VitePress.
@@ -44,6 +50,9 @@ _PERMALINKS = frozenset(
 _PERMALINK_TEXTS = frozenset({"¶", "#", "§", "[source]"})
 _LANGUAGE = re.compile(r"(?:language|lang|highlight-source|highlight)-([A-Za-z0-9+#-]{1,40})")
 
+ADDED_PER_CHARACTER = 5
+"""Characters of markup that Markdown may add for each character of the page."""
+
 MAX_COLUMNS = 100
 """Most columns to which short rows of a table are filled up."""
 
@@ -53,13 +62,12 @@ def html_to_markdown(html: str, url: str) -> str:
 
     Raises PageTooComplexError.
     """
-    budget = Budget(len(html))
-    return tree_to_markdown(parse_html(html, budget), url, budget)
+    return tree_to_markdown(parse_html(html), url, len(html))
 
 
-def tree_to_markdown(root: Element, url: str, budget: Budget) -> str:
-    """Return the main part of a parsed page, as `html_to_markdown` does."""
-    writer = _Writer(page_base(root, url), budget)
+def tree_to_markdown(root: Element, url: str, size: int) -> str:
+    """Return the main part of a parsed page of a size, as `html_to_markdown` does."""
+    writer = _Writer(page_base(root, url), size)
     blocks = list(writer.blocks(find_main(root).children))
     title = page_title(root)
     if title and not any(block.startswith("# ") for block in blocks):
@@ -71,9 +79,10 @@ def tree_to_markdown(root: Element, url: str, budget: Budget) -> str:
 class _Writer:
     """Turns elements into blocks of Markdown; holds the state around the current element."""
 
-    def __init__(self, base: str, budget: Budget) -> None:
+    def __init__(self, base: str, size: int) -> None:
         self._base = base
-        self._budget = budget
+        self._left = ADDED_PER_CHARACTER * size + 100_000
+        """Characters of markup that may still be added."""
         self._level = 1
         """The level of the last heading."""
         self._keeps_links = True
@@ -84,7 +93,6 @@ class _Writer:
         """Yield the blocks of children; adjacent inline ones form a paragraph."""
         inline: list[Element | str] = []
         for child in children:
-            self._budget.step()
             if isinstance(child, Element) and (child.tag in BLOCKS or child.holds(BLOCKS)):
                 yield from self._paragraph(inline)
                 inline = []
@@ -101,11 +109,11 @@ class _Writer:
 
     def _block(self, element: Element) -> Iterator[str]:
         tag = element.tag
-        if tag in _HEADINGS:
+        if tag in HEADINGS:
             self._level = int(tag[1])
             yield from self._heading(element, self._level)
         elif tag == "pre":
-            yield from _fence(element, self._language, self._budget)
+            yield from self._fence(element)
         elif tag in {"ul", "ol"}:
             yield from self._list(element)
         elif tag == "dl":
@@ -133,23 +141,29 @@ class _Writer:
             text = "".join(
                 part if isinstance(part, str) else part.text()
                 for part in element.children
-                if isinstance(part, str) or not _is_permalink(part)
+                if isinstance(part, str) or not _is_permalink(part, part.text())
             )
         else:
-            whole = element.text().strip()
-            self._keeps_links = any(
-                e.text().strip() == whole and e.attributes.get("href", "")[:1] != "#"
-                for e in element.find("a")
-            )
+            self._keeps_links = _is_link(element)
             text = self._text(element.children)
             self._keeps_links = True
         if text.strip():
             yield f"{'#' * level} {' '.join(text.split())}"
 
+    def _fence(self, element: Element) -> Iterator[str]:
+        """Yield preformatted text as a fence of more backticks than the text has in a row."""
+        text = "".join(_verbatim(element)).strip("\n")
+        if text.strip():
+            fence = "`" * max(3, _longest_run(text) + 1)
+            code = next(element.find("code"), element)
+            language = _find_language(element) or _find_language(code) or self._language
+            self._add(2 * len(fence) + len(language))
+            yield f"{fence}{'' if language in _NO_LANGUAGE else language}\n{text}\n{fence}"
+
     def _quote(self, blocks: Sequence[str]) -> Iterator[str]:
         if blocks:
             text = "\n\n".join(blocks)
-            self._budget.add(2 * (1 + text.count("\n")))
+            self._add(2 * (1 + text.count("\n")))
             yield re.sub(r"(?m)^> $", ">", "> " + text.replace("\n", "\n> "))
 
     def _admonition(self, element: Element) -> Iterator[str]:
@@ -191,7 +205,7 @@ class _Writer:
         self._level = outer
 
     def _list(self, element: Element) -> Iterator[str]:
-        if element.holds(_HEADINGS):
+        if element.holds(HEADINGS):
             # Javadoc marks up sections as list items; a heading inside an item would be lost.
             for child in element.children:
                 yield from self.blocks([child] if isinstance(child, str) else child.children)
@@ -214,7 +228,7 @@ class _Writer:
             # A list after a single paragraph follows it without a blank line.
             is_tight = is_simple and len(blocks) == 2 and blocks[1].startswith(("- ", "1. "))
             text = ("\n" if is_tight else "\n\n").join(blocks)
-            self._budget.add((1 + text.count("\n")) * len(marker))
+            self._add((1 + text.count("\n")) * len(marker))
             indent = "\n" + " " * len(marker)
             yield marker + text.replace("\n", indent).replace(f"{indent}\n", "\n\n")
 
@@ -235,20 +249,25 @@ class _Writer:
             for row in rows
         ]
         for line in lines:
-            self._budget.add(3 * max(width, len(line)))
+            self._add(3 * max(width, len(line)))
             line += [""] * (width - len(line))
         lines.insert(1, ["---"] * len(lines[0]))
         yield "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+    def _add(self, characters: int) -> None:
+        """Count added markup; raise PageTooComplexError when it is out of proportion."""
+        self._left -= characters
+        if self._left < 0:
+            raise PageTooComplexError("as Markdown it would be many times its size")
 
     def _text(self, children: Sequence[Element | str]) -> str:
         """Return inline children as Markdown."""
         return _tidy("".join(map(self._inline, children)))
 
     def _inline(self, child: Element | str) -> str:  # noqa: PLR0911 - one for each kind
-        self._budget.step()
         if isinstance(child, str):
             return _BLANK.sub(" ", child)
-        if _is_skipped(child) or _is_permalink(child):
+        if _is_skipped(child):
             return ""
         if child.tag == "br":
             return _BREAK
@@ -260,13 +279,16 @@ class _Writer:
         text = "".join(self._inline(inner) for inner in child.children)
         if child.tag in _MARKS:
             return _wrap(text, _MARKS[child.tag])
-        if child.tag == "a":
-            is_shown = text.strip() and self._keeps_links
-            link = absolute_link(self._base, child.attributes.get("href", "")) if is_shown else ""
-            if link:
-                self._budget.add(len(link))
-                return f"[{text.strip()}]({link})"
-        return text
+        return self._link(child, text) if child.tag == "a" else text
+
+    def _link(self, element: Element, text: str) -> str:
+        """Return a link of a text; the text alone where links are not kept."""
+        if _is_permalink(element, text):
+            return ""
+        is_shown = text.strip() and self._keeps_links
+        link = absolute_link(self._base, element.attributes.get("href", "")) if is_shown else ""
+        self._add(len(link))
+        return f"[{text.strip()}]({link})" if link else text
 
 
 def _tidy(text: str) -> str:
@@ -287,17 +309,6 @@ def _code_span(text: str) -> str:
     ticks = "`" * (_longest_run(text) + 1)
     pad = " " if "`" in text else ""
     return f"{ticks}{pad}{text}{pad}{ticks}"
-
-
-def _fence(element: Element, around: str, budget: Budget) -> Iterator[str]:
-    """Yield preformatted text as a fence of more backticks than the text has in a row."""
-    text = "".join(_verbatim(element)).strip("\n")
-    if text.strip():
-        fence = "`" * max(3, _longest_run(text) + 1)
-        code = next(element.find("code"), element)
-        language = _find_language(element) or _find_language(code) or around
-        budget.add(2 * len(fence) + len(language))
-        yield f"{fence}{'' if language in _NO_LANGUAGE else language}\n{text}\n{fence}"
 
 
 def _verbatim(element: Element) -> Iterator[str]:
@@ -335,11 +346,26 @@ def _is_skipped(element: Element) -> bool:
     )
 
 
-def _is_permalink(element: Element) -> bool:
+def _is_permalink(element: Element, text: str) -> bool:
     """Tell whether an element is a link of a heading to itself, or to its source code."""
     return element.tag == "a" and (
-        not _PERMALINKS.isdisjoint(element.classes()) or element.text().strip() in _PERMALINK_TEXTS
+        not _PERMALINKS.isdisjoint(element.classes()) or text.strip() in _PERMALINK_TEXTS
     )
+
+
+def _is_link(element: Element) -> bool:
+    """Tell whether all words of an element are one link to another page."""
+    while True:
+        inner = [
+            child
+            for child in element.children
+            if (child.strip() if isinstance(child, str) else child.holds({TEXT}))
+        ]
+        if len(inner) != 1 or isinstance(inner[0], str):
+            return False
+        element = inner[0]
+        if element.tag == "a" and element.attributes.get("href", "")[:1] != "#":
+            return True
 
 
 def _find_members(definitions: Element) -> Iterator[Element | str]:

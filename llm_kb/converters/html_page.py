@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from urllib.parse import urlsplit
 
 from llm_kb.converters.addresses import join_url
-from llm_kb.converters.html_tree import Element
+from llm_kb.converters.html_tree import TEXT, Element
 
 MAX_LINK = 2_000
 """Longest link, in characters; longer links and `<base>` addresses are ignored."""
@@ -76,18 +77,31 @@ def absolute_link(base: str, href: str) -> str:
 
 def find_main(root: Element) -> Element:
     """Return the element that holds the content: `main`, else all `article`s, else the page."""
-    mains = [e for e in root.walk() if e.tag == "main" or e.attributes.get("role") == "main"]
-    main = max(mains, key=lambda element: len(element.text()), default=None)
+    main = max(_find_mains(root), key=lambda element: len(element.text()), default=None)
     # A main part without text is a shell that a script fills.
-    if main and main.text().strip():
+    if main and main.holds({TEXT}):
         return main
-    articles = {id(e) for e in root.find("article") if e.text().strip()}
-    found = root
-    while articles and (inner := _child_with(found, articles)):
-        found = inner
-    return found
+    articles = [element for element in root.find("article") if element.holds({TEXT})]
+    if not articles:
+        return root
+    parents = {id(child): element for element in root.walk() for child in element.elements()}
+    around = {id(element) for element in _find_ancestors(articles[-1], parents)}
+    return next(e for e in _find_ancestors(articles[0], parents) if id(e) in around)
 
 
-def _child_with(element: Element, wanted: set[int]) -> Element | None:
-    """Return the child that is or contains all elements of these ids."""
-    return next((c for c in element.elements() if wanted <= {id(e) for e in c.walk()}), None)
+def _find_mains(root: Element) -> Iterator[Element]:
+    """Yield the main elements that are not in another one."""
+    stack = [root]
+    while stack:
+        element = stack.pop()
+        if element.tag == "main" or element.attributes.get("role") == "main":
+            yield element
+        else:
+            stack.extend(reversed(element.elements()))
+
+
+def _find_ancestors(element: Element | None, parents: Mapping[int, Element]) -> Iterator[Element]:
+    """Yield an element and those around it, the innermost first."""
+    while element is not None:
+        yield element
+        element = parents.get(id(element))

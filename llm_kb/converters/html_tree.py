@@ -3,12 +3,12 @@
 The standard library's parser takes quadratic time on some malformed pages in
 the Pythons we support. Here an element that is never closed ends with the page, as
 the HTML standard has it, so every byte is looked at a bounded number of times.
+What an element contains is noted while it is open: nothing is searched for at each level.
 """
 
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from html import unescape
@@ -21,12 +21,6 @@ MAX_ELEMENTS = 200_000
 
 MAX_ATTRIBUTES = 100
 """Most attributes of an element that are kept."""
-
-PAGE_SECONDS = 20.0
-"""Processor time that one page may take; the largest pages allowed take about five."""
-
-ADDED_PER_CHARACTER = 5
-"""Characters of markup that Markdown may add for each character of the page."""
 
 VOID = frozenset(
     """
@@ -41,6 +35,11 @@ BLOCKS = frozenset(
     section summary table ul
     """.split()  # noqa: SIM905 - as strings, one a line, nobody would read them
 )
+HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
+TEXT = "#text"
+"""What an element with words in it is noted to contain, like the name of a tag."""
+
+_NOTED = BLOCKS | {TEXT}
 # A start tag on the left ends an open element on the right, up to a boundary.
 _ENDS: dict[str, frozenset[str]] = {
     "li": frozenset({"li"}),
@@ -66,29 +65,7 @@ _LONG_REFERENCE = re.compile(r"&#(?:[0-9]{8,}|[xX][0-9a-fA-F]{8,});?")
 
 
 class PageTooComplexError(ValueError):
-    """A page that takes more time or memory than its size can explain."""
-
-
-class Budget:
-    """What one page may cost: processor time, and markup that is added to its text."""
-
-    def __init__(self, size: int) -> None:
-        self._characters = ADDED_PER_CHARACTER * size + 100_000
-        self._end = time.thread_time() + PAGE_SECONDS
-        self._steps = 0
-
-    def step(self) -> None:
-        """Count a step of work; raise PageTooComplexError when the time is over."""
-        self._steps += 1
-        if not self._steps % 256 and time.thread_time() > self._end:
-            raise PageTooComplexError(f"it takes over {PAGE_SECONDS:g} s of processor time")
-
-    def add(self, characters: int) -> None:
-        """Count added markup; raise PageTooComplexError when it is out of proportion."""
-        self.step()
-        self._characters -= characters
-        if self._characters < 0:
-            raise PageTooComplexError("as Markdown it would be many times its size")
+    """A page whose Markdown would be many times its size."""
 
 
 @dataclass(slots=True)
@@ -98,6 +75,8 @@ class Element:
     tag: str
     attributes: dict[str, str] = field(default_factory=dict)
     children: list[Element | str] = field(default_factory=list)
+    inside: frozenset[str] = frozenset()
+    """The tags of the blocks below it, and `TEXT` if there are words."""
 
     def walk(self) -> Iterator[Element]:
         """Yield this element and all below it, in document order."""
@@ -116,8 +95,8 @@ class Element:
         return (element for element in self.walk() if element.tag in tags)
 
     def holds(self, tags: Collection[str]) -> bool:
-        """Tell whether an element with one of these tags is below this one."""
-        return any(element.tag in tags for element in self.walk() if element is not self)
+        """Tell whether a block with one of these tags, or text, is below this element."""
+        return not self.inside.isdisjoint(tags)
 
     def text(self) -> str:
         """Return the text of this element and all below it."""
@@ -140,17 +119,12 @@ class Element:
         return self.attributes.get("class", "").split()
 
 
-def parse_html(text: str, budget: Budget | None = None) -> Element:
-    """Return the root of a page's tree, without NUL characters.
-
-    Raises PageTooComplexError, and nothing else.
-    """
-    budget = budget or Budget(len(text))
+def parse_html(text: str) -> Element:
+    """Return the root of a page's tree, without NUL characters."""
     text = text.replace("\0", "")
     tree = _Tree()
     position = 0
     while found := _MARKUP.search(text, position):
-        budget.step()
         tree.add_text(text[position : found.start()])
         if not found["name"]:
             position = _skip_declaration(text, found.start())
@@ -176,29 +150,35 @@ class _Tree:
     def __init__(self) -> None:
         self.root = Element("html")
         self._open = [self.root]
+        self._places: dict[str, list[int]] = {}
+        """The places of the open elements, by their tags; the root is not among them."""
         self._left = MAX_ELEMENTS
 
     def add_text(self, text: str) -> None:
         """Add a text to the innermost open element."""
         if text:
             self._open[-1].children.append(_unescape(text))
+            if not text.isspace():
+                self._note(TEXT)
 
     def open(self, name: str, attributes: dict[str, str]) -> None:
         """Begin an element, and close those that its start tag ends."""
         if name in BLOCKS and self._open[-1].tag == "p":
-            self._open.pop()
+            self._cut(len(self._open) - 1)
         ended = _ENDS.get(name, frozenset())
-        depth = self._find(ended) if ended else 0
+        depth = self._find(ended)
         if depth and depth > self._find(_BOUNDARIES):
             while self._open[depth - 1].tag in ended:
                 depth -= 1
-            del self._open[depth:]
+            self._cut(depth)
         if name == "html" or not self._left:
             return
         self._left -= 1
         element = Element(name, attributes)
         self._open[-1].children.append(element)
+        self._note(name)
         if name not in VOID and len(self._open) < MAX_DEPTH:
+            self._places.setdefault(name, []).append(len(self._open))
             self._open.append(element)
 
     def close(self, name: str) -> None:
@@ -209,14 +189,27 @@ class _Tree:
         reaches_far = name in {"body", "html", "main", "article", "table"}
         scope = {"table", "ul", "ol"} if name == "li" else {"table"}
         if depth and (reaches_far or depth > self._find(scope)):
-            del self._open[depth:]
+            self._cut(depth)
+
+    def _note(self, name: str) -> None:
+        """Note what the open elements contain; each notes a name once."""
+        for element in reversed(self._open if name in _NOTED else ()):
+            if name in element.inside:
+                break
+            element.inside |= {name}
+
+    def _cut(self, depth: int) -> None:
+        """Close the elements from a place on."""
+        while len(self._open) > depth:
+            self._places[self._open.pop().tag].pop()
 
     def _find(self, names: Collection[str]) -> int:
-        """Return the index of the innermost open element with one of these names; 0 without one."""
-        place = len(self._open) - 1
-        while place and self._open[place].tag not in names:
-            place -= 1
-        return place
+        """Return the place of the innermost open element with one of these names; 0 without one."""
+        found = 0
+        for name in names:
+            if (places := self._places.get(name)) and places[-1] > found:
+                found = places[-1]
+        return found
 
 
 def _unescape(text: str) -> str:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import gzip
+import time
 from pathlib import Path
 
 import pytest
 
 from llm_kb.converters.html import html_to_markdown, tree_to_markdown
 from llm_kb.converters.html_page import MAX_LINK, absolute_link
-from llm_kb.converters.html_tree import Budget, Element, PageTooComplexError
+from llm_kb.converters.html_tree import Element, PageTooComplexError
 from llm_kb.references.errors import FetchError
 from llm_kb.references.plan.crawl import MAX_WILDCARDS, Robots, find_pages
 from llm_kb.references.sources.addresses import Policy
@@ -67,6 +68,20 @@ def test_no_page_takes_time_or_memory_out_of_proportion(html: str) -> None:
         except PageTooComplexError:
             size = 0
     assert size <= 6 * len(html) + 200_000
+
+
+@pytest.mark.parametrize("around", ["<ul><li>", "<a href=x>", "<h1>", "<b>", "<table><tr><td>"])
+@pytest.mark.parametrize("inside", ["<b>", "<td>", "<a href=x>y</a>"])
+def test_nesting_does_not_multiply_the_time_of_a_page(around: str, inside: str) -> None:
+    """What is below an element is not looked through again for each element around it."""
+    wide = inside * (60_000 // len(inside))
+    deep = around * (120 // around.count("<") - 1)
+    times = []
+    for html in (wide, deep + wide):
+        started = time.process_time()
+        html_to_markdown(html, URL)
+        times.append(time.process_time() - started)
+    assert times[1] < 3 * times[0] + 0.1
 
 
 @pytest.mark.parametrize(
@@ -138,10 +153,10 @@ def test_a_page_that_crashes_a_parser_stops_no_other_topic(
     monkeypatch: pytest.MonkeyPatch,
     error: type[Exception],
 ) -> None:
-    def convert(root: Element, url: str, budget: Budget) -> str:
+    def convert(root: Element, url: str, size: int) -> str:
         if "crash" in root.text():
             raise error
-        return tree_to_markdown(root, url, budget)
+        return tree_to_markdown(root, url, size)
 
     user_dir.mkdir(parents=True, exist_ok=True)
     (user_dir / "kb.toml").write_text('[kb.references]\nallow_hosts = ["127.0.0.1"]\n')

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from itertools import pairwise
+from itertools import pairwise, product
 
 import pytest
 
@@ -122,6 +122,7 @@ UNITS = (
         "_",
         "$",
         "=",
+        "=\n",
         "a: b\n",
         "a:\n ",
     ),
@@ -151,6 +152,10 @@ PAIRS = (
 )
 
 
+AROUND = ("<ul><li>", "<a href=x>", "<h1>", "<b>", "<table><tr><td>", "<blockquote>", "<dl><dd>")
+INSIDE = ("<b>", "<td>", "<a href=x>y</a>", "<h1>", "<p>x", "</b>")
+"""Elements around many others, each pair a family: as deep as a tree may be, and then wide."""
+
 NAMED = {
     "headings": "# {}\n",
     "titles": "{}\n=====\n",
@@ -167,6 +172,9 @@ def find_families() -> Iterator[tuple[str, Callable[[int], str]]]:
     for start, end in PAIRS:
         yield f"{start!r} nested", nest(start, end)
         yield f"{start!r}{end!r} repeated", repeat(start + end)
+    for around, inside in product(AROUND, INSIDE):
+        yield f"{inside!r} deep in {around!r}, repeated", widen(around, inside)
+    yield "headings that are not closed", repeat("<h1>" * 495 + "</h1>\n")
     for name, line in NAMED.items():
         yield f"{name} that differ in case", number(line, spell)
         yield f"{name} that fold alike", number(line, fold_alike)
@@ -187,6 +195,11 @@ def nest(start: str, end: str) -> Callable[[int], str]:
         return start * depth + "\n" + end * depth
 
     return make
+
+
+def widen(around: str, inside: str) -> Callable[[int], str]:
+    start = around * (120 // around.count("<") - 1)
+    return lambda size: start + inside * (max(0, size - len(start)) // len(inside))
 
 
 def number(line: str, name: Callable[[int], str]) -> Callable[[int], str]:
@@ -218,6 +231,32 @@ def fold_alike(number: int) -> str:
 
 FAMILIES = dict(find_families())
 USUAL = [name for name in FAMILIES if not name.endswith("repeated")]
+
+
+def scan_for_each_length(text: str) -> None:
+    """Read a text again for each length of a fence in it, as a parser of fences once did."""
+    for length in {len(line) for line in text.split("\n")}:
+        sum(map(length.__eq__, map(len, text)))
+
+
+def scan_at_each_level(text: str) -> None:
+    """Read a text again for each of 120 levels, as a writer of nested elements once did."""
+    for _ in range(120):
+        "".join(character.upper().lower().strip().title() for character in text)
+
+
+SLOW: Mapping[str, tuple[Callable[[str], object], str]] = {
+    "for each length": (scan_for_each_length, "fences of falling length"),
+    "at each level": (scan_at_each_level, "'<b>' deep in '<ul><li>', repeated"),
+}
+
+
+@pytest.mark.parametrize("slow", cases(SLOW))
+def test_the_measure_finds_code_that_reads_a_text_again(
+    slow: tuple[Callable[[str], object], str],
+) -> None:
+    parse, family = slow
+    assert measure_growth(parse, FAMILIES[family])
 
 
 @pytest.mark.parametrize("parse", cases(PARSERS))

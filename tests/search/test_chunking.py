@@ -267,6 +267,7 @@ def test_markdown_headings_and_fences_are_those_of_commonmark(text: str) -> None
         pytest.param("1. step\n\n    ```sh\n    # no\n    ```\n\n# A\n", ["A"], id="fence in list"),
         pytest.param("- ```\n  # no\n  ```\n# A\n", ["A"], id="fence opens a list item"),
         pytest.param("# A\r\n\r\ntext\r\n\r\nB\r\n===\r\n", ["A", "B"], id="crlf"),
+        pytest.param("A\n===\nB\n---\ntext\n", ["A", "B"], id="right below a title"),
         pytest.param("#\n", ["#"], id="empty heading keeps its section"),
         pytest.param("!!! a\n\n    # no\n\n# B\n??? x\n# C\n", ["B", "C"], id="notes"),
         pytest.param("# [A](u) b\n\n![C](d.png)\n===\n", ["A b", "C"], id="links"),

@@ -18,7 +18,7 @@ from llm_kb.converters.html_page import (
     page_links,
     refresh_target,
 )
-from llm_kb.converters.html_tree import Budget, parse_html
+from llm_kb.converters.html_tree import parse_html
 from llm_kb.files.conversion import ConversionError, Conversions
 from llm_kb.references.errors import FetchError, NoPageError, PlanChangedError, TooLargeError
 from llm_kb.references.sources.addresses import Policy
@@ -123,10 +123,9 @@ def find_page(  # noqa: PLR0913 - what is known, and what is allowed
     links: list[str] = []
     canonical = None
     if answer.content_type in HTML_TYPES:
-        budget = Budget(len(text))
-        root = parse_html(text, budget)
+        root = parse_html(text)
         links, canonical = page_links(root, answer.url), canonical_link(root, answer.url)
-        text = tree_to_markdown(root, answer.url, budget)
+        text = tree_to_markdown(root, answer.url, len(text))
     content = Page(
         url=answer.url,
         text=text,

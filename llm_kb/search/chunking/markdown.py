@@ -50,7 +50,7 @@ _HTML_ENDS = {
 def outline_markdown(text: str) -> Outline:
     """Return headings outside of fences and HTML, those of HTML too, and the fences and notes."""
     front = FRONT_MATTER.match(text)
-    body = position = front.end() if front else 0
+    body = position = floor = front.end() if front else 0
     marks: list[Mark] = []
     wholes: list[tuple[int, int]] = []
     fences, tags = _Fences(text), ClosingTags(text)
@@ -58,16 +58,18 @@ def outline_markdown(text: str) -> Outline:
         position = match.end()
         if match["fence"]:
             end = fences.find_end(match)
-            if end is not None:
-                wholes.append((match.start(), end))
-                position = end
+            if end is None:
+                continue
+            wholes.append((match.start(), end))
+            position = end
         elif hashes := match["hashes"]:
             marks.append(_make_mark(match.start(), len(hashes), _strip_hashes(match["title"])))
         elif under := match["under"]:
-            start = _paragraph_start(text, match.start(), marks)
-            if start is not None:
-                title = text[start : match.start()]
-                marks.append(_make_mark(start, 1 if under[0] == "=" else 2, title))
+            start = _paragraph_start(text, match.start(), floor)
+            if start is None:
+                continue
+            title = text[start : match.start()]
+            marks.append(_make_mark(start, 1 if under[0] == "=" else 2, title))
         elif level := match["level"]:
             end = tags.find(f"h{level}", position)
             if title := read_title(text, position, end):
@@ -78,6 +80,7 @@ def outline_markdown(text: str) -> Outline:
             wholes.append(match.span())
         else:
             position = _html_end(text, match)
+        floor = position
     return make_outline(text, marks, wholes, body=body)
 
 
@@ -152,16 +155,18 @@ def mark_fenced(lines: Iterable[str]) -> Iterator[tuple[bool, str]]:
             fence = ""
 
 
-def _paragraph_start(text: str, underline: int, marks: list[Mark]) -> int | None:
-    """Return the start of the paragraph above a setext underline; None without one."""
-    floor = marks[-1].offset if marks else 0
+def _paragraph_start(text: str, underline: int, floor: int) -> int | None:
+    """Return the start of the paragraph above a setext underline; None without one.
+
+    It does not reach above `floor`, the end of the last heading, fence or note.
+    """
     start = underline
     for _ in range(_LONGEST_PARAGRAPH + 1):
         if start <= floor:
             break
         previous = text.rfind("\n", 0, start - 1) + 1
         line = text[previous : start - 1]
-        if not line.strip() or (marks and previous <= floor and text[floor] == "#"):
+        if previous < floor or not line.strip():
             break
         if _NO_PARAGRAPH.match(line):
             # After a list, a quotation or code, a line of dashes is a rule.
