@@ -31,6 +31,9 @@ NOT_STARTED = 126
 NOT_FOUND = 127
 """The codes of a GitError for a command that did not run to its end."""
 
+SPARE_MEMORY = 2_000_000_000
+"""Bytes of memory that a process with `max_file` may have besides two such files."""
+
 _CHUNK = 65_536
 
 _KEPT = frozenset(
@@ -156,7 +159,8 @@ def run_git(  # noqa: PLR0913 - the arguments of a process
     `terminal` ask for a passphrase there. It is ended after `timeout` seconds, when
     `watch`, called a few times a second, raises, and after `max_output` bytes, then with
     an OutputTooLargeError. With a `timeout` and no `terminal` all processes that it
-    started end with it. No file it writes is larger than `max_file` bytes.
+    started end with it. No file it writes is larger than `max_file` bytes, and its memory is
+    bounded likewise.
     """
     command = _limited(git_command(args, settings), max_file)
     is_guarded = timeout is not None and not terminal
@@ -276,11 +280,12 @@ def _feed(pipe: IO[bytes], data: bytes) -> None:
 
 
 def _limited(command: Sequence[str], max_file: int | None) -> Sequence[str]:
-    """Return a command that can only write files up to a size."""
+    """Return a command that can only write files up to a size, and has memory in proportion."""
     if max_file is None:
         return command
-    blocks = str(max_file // 512 + 1)
-    return ["/bin/sh", "-c", 'ulimit -f "$0" 2>/dev/null; exec "$@"', blocks, *command]
+    blocks, kilobytes = max_file // 512 + 1, (2 * max_file + SPARE_MEMORY) // 1024
+    limits = f"ulimit -f {blocks} 2>/dev/null; ulimit -v {kilobytes} 2>/dev/null"
+    return ["/bin/sh", "-c", f'{limits}; exec "$0" "$@"', *command]
 
 
 @contextmanager

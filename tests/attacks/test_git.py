@@ -7,9 +7,12 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -21,7 +24,7 @@ from llm_kb.references.errors import FetchError, TooLargeError
 from llm_kb.references.fetch.create import create_topic
 from llm_kb.references.library import Library
 from llm_kb.references.sources.addresses import Policy
-from llm_kb.references.sources.git import Repositories
+from llm_kb.references.sources.git import Repositories, find_commit
 from llm_kb.references.sources.records import GitSource
 from tests.capture.repositories import Repo, make_repo
 from tests.conftest import RunLlm
@@ -462,6 +465,41 @@ def test_no_file_may_outgrow_its_limit(tmp_path: Path) -> None:
     with pytest.raises(GitError):
         run_git("-c", f"alias.w=!{writes}", "w", cwd=tmp_path, timeout=60, max_file=10**6)
     assert (tmp_path / "big").stat().st_size < 1_001_000
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is limited on Linux")
+def test_the_memory_of_a_transfer_is_bounded(tmp_path: Path) -> None:
+    """Git keeps every ref that a server lists."""
+    takes = f"{sys.executable} -c 'bytearray(3_000_000_000)'"
+    with pytest.raises(GitError, match="MemoryError"):
+        run_git("-c", f"alias.t=!{takes}", "t", cwd=tmp_path, timeout=60, max_file=10**6)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is limited on Linux")
+def test_a_server_that_lists_refs_for_ever_is_given_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def packet(text: str) -> bytes:
+        return f"{len(text) + 4:04x}{text}".encode()
+
+    def list_refs(handler: BaseHTTPRequestHandler) -> None:
+        handler.send_response(200)
+        handler.send_header("Content-Type", "application/x-git-upload-pack-advertisement")
+        handler.end_headers()
+        handler.wfile.write(packet("# service=git-upload-pack\n") + b"0000")
+        with suppress(OSError):
+            for number in count():
+                refs = range(number * 1_000, number * 1_000 + 1_000)
+                lines = (packet(f"{'a' * 40} refs/heads/branch-{each}\n") for each in refs)
+                handler.wfile.write(b"".join(lines))
+
+    monkeypatch.setattr("llm_kb.git.run.SPARE_MEMORY", 200_000_000)
+    policy = Policy(allow_hosts=("127.0.0.1",), timeout=60, max_bytes=1_000_000)
+    with serve_site() as site:
+        url = site.answer("/x/info/refs?service=git-upload-pack", list_refs).partition("/info")[0]
+        with pytest.raises(FetchError, match=r"[Oo]ut of memory|malloc"):
+            find_commit(GitSource(url=url), policy)
 
 
 def test_repositories_of_long_ids_are_read(library: Library, tmp_path: Path) -> None:

@@ -105,7 +105,7 @@ def ask_server(  # noqa: PLR0913 - what a process takes
             settings=(_SAFE | stalled | dict(settings or {}) | pinned).items(),
             timeout=policy.timeout * (TRANSFER_PATIENCE if cwd else 1),
             watch=watch,
-            max_file=most if cwd else None,
+            max_file=most,
         )
     except GitError as error:
         watch()

@@ -9,6 +9,7 @@ others as they are.
 from __future__ import annotations
 
 import hashlib
+import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -30,6 +31,8 @@ TAIL = 150
 
 _BREADCRUMB, _IN_CODE_NAMES = " > ", "."
 """Separators between the titles of nested sections."""
+
+_WORD = re.compile(r"[^\W_]")
 
 # Where to cut, the best first.
 _BLANK_LINES = ("\n\n", "\n\r\n")
@@ -142,7 +145,7 @@ def _find_edges(text: str, outline: Outline) -> Iterator[tuple[int, Section | No
 
 def _has_text(section: str, heading: str) -> bool:
     """Tell whether a section has words besides its heading."""
-    return any(character.isalnum() for character in section.replace(heading, "", 1))
+    return _WORD.search(section.replace(heading, "", 1)) is not None
 
 
 def _cut_point(
