@@ -4,21 +4,18 @@
 
 Documents come from strangers, and their libraries are not made for hostile ones. So each is
 converted in a separate process with limits on memory and time, started by `files`.
-Needs the extra `documents` for PDF and DOCX.
+Needs the extra `documents`.
 """
 
 from __future__ import annotations
 
 import io
-import posixpath
 import re
 import sys
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote
-from xml.etree import ElementTree as ET
 
 from llm_kb.converters import MAX_BYTES
 from llm_kb.converters.html import html_to_markdown
@@ -139,92 +136,14 @@ def convert_docx(data: bytes) -> str:
     """Return the text of a DOCX with headings, lists and tables; pictures are left out."""
     import mammoth  # noqa: PLC0415 - an extra
 
-    _open_packed(data)
+    _check_archive(data)
     without = mammoth.images.img_element(lambda _: {})
     html = mammoth.convert_to_html(io.BytesIO(data), convert_image=without).value
     return html_to_markdown(f"<main>{html}</main>", "")
 
 
-_DRAWING = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
-_SLIDES = "{http://schemas.openxmlformats.org/presentationml/2006/main}"
-_RELATION = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
-
-
-def convert_pptx(data: bytes) -> str:
-    """Return the slides of a PPTX, each under its title, with tables and notes."""
-    parts = _open_packed(data)
-    root = _parse(parts, "ppt/presentation.xml")
-    targets = _read_relations(parts, "ppt/presentation.xml")
-    slides = [targets[each.get(_RELATION, "")] for each in root.iter(f"{_SLIDES}sldId")]
-    return "\n\n".join(_convert_slide(parts, path, n) for n, path in enumerate(slides, 1)) + "\n"
-
-
-def _convert_slide(parts: zipfile.ZipFile, path: str, number: int) -> str:
-    title, blocks = "", []
-    for shape in _parse(parts, path).iter():
-        if shape.tag == f"{_SLIDES}sp":
-            text = _read_paragraphs(shape)
-            place = shape.find(f".//{_SLIDES}ph")
-            if place is not None and place.get("type") in {"title", "ctrTitle"} and not title:
-                title = " ".join(text)
-            elif place is None or place.get("type") not in {"sldNum", "dt", "ftr"}:
-                blocks.append("\n".join(f"- {line}" for line in text))
-        elif shape.tag == f"{_DRAWING}tbl":
-            blocks.append(_convert_table(shape))
-    notes = next((p for p in _read_relations(parts, path).values() if "/notesSlide" in p), None)
-    if notes:
-        shapes = _parse(parts, notes).iter(f"{_SLIDES}sp")
-        bodies = (s for s in shapes if s.find(f".//{_SLIDES}ph[@type='body']") is not None)
-        said = [line for shape in bodies for line in _read_paragraphs(shape)]
-        blocks += ["Notes: " + " ".join(said)] if said else []
-    return "\n\n".join([f"## {title or f'Slide {number}'}", *filter(None, blocks)])
-
-
-def _read_paragraphs(shape: ET.Element) -> list[str]:
-    lines = (
-        " ".join("".join(run.text or "" for run in p.iter(f"{_DRAWING}t")).split())
-        for p in shape.iter(f"{_DRAWING}p")
-    )
-    return list(filter(None, lines))
-
-
-def _convert_table(table: ET.Element) -> str:
-    rows = [
-        [" ".join(_read_paragraphs(cell)).replace("|", "\\|") for cell in row.iter(f"{_DRAWING}tc")]
-        for row in table.iter(f"{_DRAWING}tr")
-    ]
-    lines = [f"| {' | '.join(row)} |" for row in rows]
-    return "\n".join([*lines[:1], "|" + " --- |" * len(rows[0]), *lines[1:]]) if rows else ""
-
-
-def convert_epub(data: bytes) -> str:
-    """Return the chapters of an EPUB in the order of its spine."""
-    parts = _open_packed(data)
-    container = _parse(parts, "META-INF/container.xml")
-    package = next(e.get("full-path", "") for e in container.iter() if _name(e) == "rootfile")
-    root = _parse(parts, package)
-    files = {
-        e.get("id"): posixpath.normpath(
-            posixpath.join(posixpath.dirname(package), unquote(e.get("href", "")))
-        )
-        for e in root.iter()
-        if _name(e) == "item" and "html" in e.get("media-type", "")
-    }
-    spine = [e.get("idref") for e in root.iter() if _name(e) == "itemref"]
-    known = set(parts.namelist())
-    chapters = [
-        html_to_markdown(parts.read(files[id_]).decode("utf-8", "replace"), "").strip()
-        for id_ in dict.fromkeys(spine)
-        if id_ in files and files[id_] in known
-    ]
-    return "\n\n".join(filter(None, chapters)) + "\n" if any(chapters) else ""
-
-
-def _open_packed(data: bytes) -> zipfile.ZipFile:
-    """Open a packed document; raise BadDocumentError if it would unpack to too much.
-
-    No more is read from a member than its stated size.
-    """
+def _check_archive(data: bytes) -> None:
+    """Raise BadDocumentError for a document that is not an archive, or unpacks to too much."""
     try:
         parts = zipfile.ZipFile(io.BytesIO(data))
     except zipfile.BadZipFile as error:
@@ -232,38 +151,11 @@ def _open_packed(data: bytes) -> zipfile.ZipFile:
     members = parts.infolist()
     if len(members) > MOST_PARTS or sum(each.file_size for each in members) > MOST_UNPACKED:
         raise BadDocumentError(f"it unpacks to more than {MOST_UNPACKED // 1_000_000} MB")
-    return parts
-
-
-def _parse(parts: zipfile.ZipFile, path: str) -> ET.Element:
-    text = parts.read(path)
-    if b"<!ENTITY" in text.replace(b"\0", b""):  # also in UTF-16
-        raise BadDocumentError("it declares entities")
-    return ET.fromstring(text)  # noqa: S314 - entities are refused, memory and time are bounded
-
-
-def _read_relations(parts: zipfile.ZipFile, path: str) -> dict[str, str]:
-    """Return the paths that a part refers to, keyed by its names for them."""
-    folder, name = posixpath.split(path)
-    try:
-        root = _parse(parts, f"{folder}/_rels/{name}.rels")
-    except KeyError:
-        return {}
-    return {
-        each.get("Id", ""): posixpath.normpath(posixpath.join(folder, each.get("Target", "")))
-        for each in root
-    }
-
-
-def _name(element: ET.Element) -> str:
-    return element.tag.rpartition("}")[2]
 
 
 CONVERTERS: dict[str, Callable[[bytes], str]] = {
     "pdf": convert_pdf,
     "docx": convert_docx,
-    "pptx": convert_pptx,
-    "epub": convert_epub,
 }
 
 if __name__ == "__main__":

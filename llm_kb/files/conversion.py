@@ -1,4 +1,4 @@
-"""PDF, DOCX, PPTX and EPUB documents as Markdown, converted once and cached on disk."""
+"""PDF and DOCX documents as Markdown, converted once and cached on disk."""
 
 from __future__ import annotations
 

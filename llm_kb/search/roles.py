@@ -27,7 +27,7 @@ ROLES = tuple(role.value for role in Role)
 # Of a document
 
 _MARKUP = re.compile(
-    r"a(?:scii)?doc|docx|epub|x?html?|ipynb|mark?down|md[cx]?|mkd|org|pdf|pptx|[qr]md|re?st|te?xt?|tex"
+    r"a(?:scii)?doc|docx|x?html?|ipynb|mark?down|md[cx]?|mkd|org|pdf|[qr]md|re?st|te?xt?|tex"
 )
 _README = re.compile(r"readme|contributing|licen[cs]e|copying|authors|security")
 # Whole names of directories or files, in lower case and without extension.

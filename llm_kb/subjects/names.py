@@ -59,13 +59,13 @@ _KINDS = """
 png jpg jpeg gif webp bmp ico icns tif tiff psd eps svg avif heic xcf pxm sketch drawio excalidraw
 ttf otf woff woff2 eot mp3 wav ogg flac m4a mp4 mov avi mkv webm
 zip gz tgz bz2 xz zst 7z rar tar jar whl exe dll so dylib o class pyc pyo wasm bin
-doc xls xlsx ppt odt ods odp db sqlite sqlite3 parquet npy npz pkl pickle inv typed
+doc epub xls xlsx ppt pptx odt ods odp db sqlite sqlite3 parquet npy npz pkl pickle inv typed
 """
 _NEVER_TEXT = frozenset(_KINDS.split())
 """Extensions of files that are not text, or not text for readers."""
 
 
-DOCUMENTS = frozenset({"pdf", "docx", "pptx", "epub"})
+DOCUMENTS = frozenset({"pdf", "docx"})
 """Extensions of documents that can be read as Markdown, with the extra `documents`."""
 
 INSTALL = "llm install 'llm-kb[documents]'"

@@ -10,9 +10,6 @@ import pypdf
 from pypdf.generic import DecodedStreamObject, DictionaryObject, NameObject
 
 W = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
-A = 'xmlns:a="http://schemas.openxmlformats.org/drawingml/2006/main"'
-P = 'xmlns:p="http://schemas.openxmlformats.org/presentationml/2006/main"'
-R = 'xmlns:r="http://schemas.openxmlformats.org/officeDocument/2006/relationships"'
 RELS = 'xmlns="http://schemas.openxmlformats.org/package/2006/relationships"'
 OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 
@@ -70,47 +67,4 @@ def make_docx(paragraphs: Sequence[tuple[str, str]]) -> bytes:
             'officeDocument" Target="word/document.xml"/></Relationships>',
             "word/document.xml": f"<w:document {W}><w:body>{body}</w:body></w:document>",
         }
-    )
-
-
-def make_pptx(slides: Sequence[tuple[str, Sequence[str]]]) -> bytes:
-    """Return a PPTX of slides, each with a title and lines."""
-    parts = {
-        "ppt/presentation.xml": f"<p:presentation {P} {R}><p:sldIdLst>"
-        + "".join(f'<p:sldId r:id="r{n}"/>' for n in range(len(slides)))
-        + "</p:sldIdLst></p:presentation>",
-        "ppt/_rels/presentation.xml.rels": f"<Relationships {RELS}>"
-        + "".join(
-            f'<Relationship Id="r{n}" Target="slides/slide{n}.xml"/>' for n in range(len(slides))
-        )
-        + "</Relationships>",
-    }
-    for number, (title, lines) in enumerate(slides):
-        shapes = [("title", [title]), ("body", lines)]
-        parts[f"ppt/slides/slide{number}.xml"] = (
-            f"<p:sld {P} {A}>"
-            + "".join(
-                f'<p:sp><p:nvPr><p:ph type="{kind}"/></p:nvPr><p:txBody>'
-                + "".join(f"<a:p><a:r><a:t>{line}</a:t></a:r></a:p>" for line in texts)
-                + "</p:txBody></p:sp>"
-                for kind, texts in shapes
-            )
-            + "</p:sld>"
-        )
-    return pack(parts)
-
-
-def make_epub(chapters: Sequence[str]) -> bytes:
-    """Return an EPUB of chapters in HTML, whose files are not in their order."""
-    names = [f"c{len(chapters) - number}.xhtml" for number in range(len(chapters))]
-    items = "".join(
-        f'<item id="{name}" href="{name}" media-type="application/xhtml+xml"/>'
-        for name in sorted(names)
-    )
-    spine = "".join(f'<itemref idref="{name}"/>' for name in names)
-    package = f"<package><manifest>{items}</manifest><spine>{spine}</spine></package>"
-    container = '<container><rootfiles><rootfile full-path="OPS/a.opf"/></rootfiles></container>'
-    return pack(
-        {"META-INF/container.xml": container, "OPS/a.opf": package}
-        | {f"OPS/{name}": text for name, text in zip(names, chapters, strict=True)}
     )

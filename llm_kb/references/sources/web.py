@@ -39,12 +39,9 @@ ACCEPT = "text/markdown, text/html;q=0.9, application/xhtml+xml;q=0.9, text/plai
 HTML_TYPES = frozenset({"text/html", "application/xhtml+xml"})
 TEXT_TYPES = frozenset({"application/json", "application/xml", "application/yaml"})
 
-_OFFICE = "application/vnd.openxmlformats-officedocument"
 _DOCUMENT_TYPES = {
     "application/pdf": "pdf",
-    "application/epub+zip": "epub",
-    f"{_OFFICE}.wordprocessingml.document": "docx",
-    f"{_OFFICE}.presentationml.presentation": "pptx",
+    "application/vnd.openxmlformats-officedocument.wordprocessingml.document": "docx",
 }
 
 MAX_TEXT_BYTES = 500_000

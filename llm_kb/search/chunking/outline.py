@@ -15,7 +15,7 @@ _OUTLINERS: dict[str, Callable[[str], Outline]] = {
     **dict.fromkeys(
         (".md", ".markdown", ".mdx", ".mdc", ".mkd", ".qmd", ".rmd", ".ipynb"), outline_markdown
     ),
-    **dict.fromkeys((".pdf", ".docx", ".pptx", ".epub"), outline_markdown),  # as converted
+    **dict.fromkeys((".pdf", ".docx"), outline_markdown),  # as converted
     # Plain text underlines titles in the same way, and may be reStructuredText.
     **dict.fromkeys((".rst", ".rest", ".txt", ".text", ""), outline_rst),
     **dict.fromkeys((".html", ".htm", ".xhtml"), outline_html),
