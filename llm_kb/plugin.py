@@ -18,6 +18,8 @@ import click
 from click_default_group import DefaultGroup  # type: ignore[import-untyped]
 from pluggy import HookimplMarker
 
+from llm_kb import __version__
+
 hookimpl = HookimplMarker("llm")
 """The same as `llm.hookimpl`, without the half second that importing the host takes."""
 
@@ -110,17 +112,21 @@ def __dir__() -> list[str]:
 
 def main() -> None:
     """Run `llm-kb`: the commands of `llm kb`, without importing the host."""
-    from llm_kb import __version__
-
-    group = LazyGroup(CONSOLE, COMMANDS, SUMMARY)
-    click.version_option(__version__)(group)
+    group = make_group(CONSOLE)
     group.main(prog_name=CONSOLE, help_option_names=["-h", "--help"])  # the host's setting
+
+
+def make_group(name: str) -> click.Group:
+    """Return all our commands as one group."""
+    group = LazyGroup(name, COMMANDS, SUMMARY)
+    click.version_option(__version__, prog_name=CONSOLE)(group)
+    return group
 
 
 @hookimpl
 def register_commands(cli: click.Group) -> None:
     """Add the `kb` group, and our options to `prompt` and `chat`."""
-    cli.add_command(LazyGroup("kb", COMMANDS, SUMMARY))
+    cli.add_command(make_group("kb"))
     extend_commands(cli)
 
 

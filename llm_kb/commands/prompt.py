@@ -8,6 +8,7 @@ from llm_kb.api import KnowledgeBase
 from llm_kb.commands._config import say_notices
 from llm_kb.commands._options import knowledge_options
 from llm_kb.commands._output import say, show, show_content, show_json
+from llm_kb.host.terminal import style
 from llm_kb.upkeep.costs import count_costs, render_costs
 
 
@@ -37,7 +38,8 @@ def prompt(
         if json_:
             show_json(costs.as_dict())
         else:
-            show(render_costs(costs))
+            header, *rows = render_costs(costs).splitlines()
+            show("\n".join([style(header, dim=True), *map(_style, rows)]))
         return
     section = kb.section(learn=not preloaded, search=not preloaded and kb.offers_search())
     if section is not None:
@@ -47,3 +49,8 @@ def prompt(
     cuts = () if preloaded else kb.menu().cuts
     if cuts:
         say(f"llm-kb: {'; '.join(cuts)}")
+
+
+def _style(row: str) -> str:
+    """Return the total bold, and other rows as they are."""
+    return style(row, bold=True) if row.startswith("total ") else row

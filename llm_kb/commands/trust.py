@@ -26,7 +26,7 @@ from llm_kb.user_dir import find_user_dir
 @click.option("json_", "--json", is_flag=True, help="With --list: output as JSON")
 def trust(yes: bool, list_: bool, json_: bool) -> None:
     """
-    Trust the settings that this workspace's configuration requests
+    Trust the settings that this workspace requests
 
     Needed for 'auto = true', for showing your own topics and references, and for
     a checkout that belongs to another user: a repository you cloned cannot decide
@@ -90,7 +90,7 @@ def say_corrupt(trusted: Mapping[str, str] | None) -> None:
 @click.argument("file", required=False, type=click.Path(path_type=Path))
 def untrust(file: Path | None) -> None:
     """
-    Withdraw the trust in this workspace's configuration, or in FILE
+    Withdraw the trust in this workspace, or in FILE
 
     FILE need not exist any more; 'llm kb trust --list' names the trusted files.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta, timezone
+from shutil import get_terminal_size
 
 import click
 
@@ -10,6 +11,7 @@ from llm_kb.api import KnowledgeBase
 from llm_kb.commands._options import kb_cfg_option
 from llm_kb.commands._output import say, show, show_json
 from llm_kb.host.log import read_turns
+from llm_kb.host.terminal import style
 from llm_kb.upkeep.usage import count_usage, render_usage
 
 _UNITS = {"h": "hours", "d": "days", "w": "weeks"}
@@ -51,7 +53,7 @@ def _read_since(_ctx: click.Context, _param: click.Parameter, value: str) -> str
 @kb_cfg_option
 def used(since: str, database: str | None, json_: bool, kb_cfg: tuple[str, ...]) -> None:
     """
-    Show which subjects models read in this workspace, by llm's log
+    Show which subjects models read here, by llm's log
 
     For each subject, this shows how often models loaded it with learn, how often their
     searches found it, and in how many conversations -k, kb: or kb-search: sent it. It also
@@ -68,6 +70,15 @@ def used(since: str, database: str | None, json_: bool, kb_cfg: tuple[str, ...])
     if json_:
         show_json(usage.as_dict())
     else:
-        show("".join(f"{line}\n" for line in render_usage(usage)), nl=False)
+        lines = render_usage(usage, get_terminal_size().columns)
+        show("".join(f"{_style(line)}\n" for line in lines), nl=False)
     if not usage.conversations:
         say("llm-kb: the log has no request with knowledge of this workspace")
+
+
+def _style(line: str) -> str:
+    """Return the heading of a topic or a list bold, and the names of columns dim."""
+    if not line.startswith(" "):
+        name, end, rest = line.partition(":")
+        return style(name, bold=True) + end + rest
+    return style(line, dim=True) if line.startswith("  loaded") else line

@@ -107,7 +107,7 @@ def render_costs(costs: Costs) -> str:
     for name, sent, inlined in rows:
         all_of_it = f"{inlined:>9,}" if inlined is not None else ""
         lines.append(f"{name:{width}}  {sent:>9,}  {all_of_it}".rstrip())
-    lines.append(f"{'section':{width}}  {costs.section:>9,}  {costs.inlined:>9,}")
+    lines.append(f"{'total':{width}}  {costs.section:>9,}  {costs.inlined:>9,}")
     if costs.menu and costs.inlined < costs.section:
         lines.append("All of it costs less than the menu of it: pre-load it with -k, or `learned`.")
     return "\n".join(lines)

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
+from textwrap import wrap
 from typing import Any, NamedTuple, TypeAlias
 
 from llm_kb.errors import KbError, PatternError, UnknownTopicError
@@ -198,8 +199,8 @@ class _Tally:
         return sorted(uses, key=lambda use: (*(-number for number in use[1:]), use.slug))
 
 
-def render_usage(usage: Usage) -> Iterator[str]:
-    """Yield the lines of the report for people."""
+def render_usage(usage: Usage, width: int = 80) -> Iterator[str]:
+    """Yield the lines of the report for people; the unread subjects are folded at `width`."""
     for use in usage.topics:
         listings = f", listed {count(use.listed, 'time')}" if use.listed else ""
         loads = sum(subject.loaded for subject in use.subjects)
@@ -212,8 +213,15 @@ def render_usage(usage: Usage) -> Iterator[str]:
         never = [visible_line(subject.slug) for subject in use.subjects[len(used) :]]
         if never:
             more = len(never) - MOST_NEVER
-            named = ", ".join(never[:MOST_NEVER])
-            yield f"  never: {named}" + (f" and {more:,} more" if more > 0 else "")
+            named = ", ".join(never[:MOST_NEVER]) + (f" and {more:,} more" if more > 0 else "")
+            yield from wrap(
+                f"never: {named}",
+                width,
+                initial_indent="  ",
+                subsequent_indent="         ",
+                break_long_words=False,
+                break_on_hyphens=False,
+            )
     for heading, counts in (
         ("names that failed:", usage.failed),
         ("searches that found nothing:", usage.found_nothing),

@@ -57,3 +57,15 @@ def test_a_topic_is_no_mistyped_command(run_llm: RunLlm, tmp_path: Path) -> None
     assert run_llm(["kb", "serach"]).exit_code == 0
     (tmp_path / "llm-kb.toml").write_text("[kb]\nnonsense = 1\n", encoding="utf-8")
     assert "Did you mean the command" not in run_llm(["kb", "serach"]).stderr
+
+
+@pytest.mark.parametrize("group", GROUPS, ids=" ".join)
+def test_the_help_of_a_group_has_whole_sentences_in_80_columns(
+    run_llm: RunLlm, group: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("click.formatting.FORCED_WIDTH", 80)
+    lines = run_llm([*group, "--help"]).output.splitlines()
+    members = lines[lines.index("Commands:") + 1 :]
+    assert members
+    assert not [line for line in members if line.endswith("...")]
+    assert not [line for line in members if line.startswith("    ")]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 
 from tests.conftest import RunLlm
 from tests.scripted import Script
+from tests.terminal import run_on_terminal
 
 CONFIG = """
 [kb]
@@ -214,3 +216,29 @@ def test_fragments_of_a_search_count_once_a_conversation(
         "found": 0,
         "given": 3,
     }
+
+
+@pytest.mark.parametrize("color", [True, False])
+def test_on_a_terminal_names_stand_out_and_long_lines_are_folded(
+    log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, color: bool
+) -> None:
+    monkeypatch.setenv("NO_COLOR", "" if color else "1")
+    monkeypatch.setenv("COLUMNS", "60")
+    names = [f"a-rather-long-name-{number:02}" for number in range(9)]
+    for name in names:
+        (tmp_path / "kb" / "skills" / f"{name}.md").write_text("x\n", encoding="utf-8")
+    shown, _ = run_on_terminal(["kb", "used"])
+    assert ("\x1b[1mproject\x1b[0m: " in shown) is color
+    lines = re.sub(r"\x1b\[[\d;]*m", "", shown).splitlines()
+    assert max(map(len, lines)) <= 60
+    assert re.findall(r"a-rather-long-name-\d+", "".join(lines)) == names
+
+
+@pytest.mark.parametrize("color", [True, False])
+def test_on_a_terminal_the_total_of_the_tokens_stands_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, color: bool
+) -> None:
+    make_workspace(tmp_path)
+    monkeypatch.setenv("NO_COLOR", "" if color else "1")
+    shown, _ = run_on_terminal(["kb", "prompt", "--tokens"])
+    assert ("\x1b[1mtotal " in shown) is color

@@ -152,7 +152,7 @@ def setup(remote: str, push: bool, yes: bool) -> None:
 @click.option("--check", is_flag=True, help="Write nothing; fail if FILE is not up to date")
 def export(file: str | None, scope: str | None, check: bool) -> None:
     """
-    Write entries into a Markdown file, so that a pull request can review them
+    Write entries into a Markdown file, for review
 
     FILE can be a subject of a topic, or a file such as AGENTS.md or CLAUDE.md: the
     entries go into a block between two marks, and the rest of the file stays. Run it

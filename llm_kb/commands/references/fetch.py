@@ -83,7 +83,7 @@ def refresh(topics: tuple[str, ...], all_: bool, stale: bool, yes: bool, json_: 
 @json_option
 def approve(plan_id: str, yes: bool, json_: bool) -> None:
     """
-    Show a plan that a model has made, and carry it out if you approve it
+    Show a plan of a model, and carry it out if you approve
 
     \b
         llm kb references pending
