@@ -129,6 +129,18 @@ def test_links_of_all_pages_of_a_crawl_are_bounded(
     assert peak_of(lambda: find_pages(source, TRUSTING)) < 12_000_000
 
 
+def test_dots_lead_no_crawl_out_of_its_directory(site: Site) -> None:
+    """A sitemap's addresses are taken as they are, and no browser has joined them."""
+    start = site.put("/d/", "<p>d <a href=%2e%2e/x>x</a>")
+    ways = ("/d/../x", "/d/%2e%2e/x", "/d/a/%2E./../x", "/d/y")
+    locations = "".join(f"<loc>{site.url}{way}</loc>" for way in ways)
+    site.answer("/sitemap.xml", Answer(f"<urlset>{locations}".encode(), kind="application/xml"))
+    for way in ways:
+        site.put(way, f"<p>{way}")
+    find_pages(CrawlSource(url=start), TRUSTING)
+    assert [each for each in site.requests if each.endswith(("/x", "/y"))] == ["GET /d/y"]
+
+
 @pytest.mark.parametrize("kind", ["dead", "copies", "redirects"])
 def test_the_requests_of_a_crawl_are_bounded(site: Site, kind: str) -> None:
     start = site.put("/d/", "<p>start" + "".join(f"<a href=p{n}>x</a>" for n in range(400)))

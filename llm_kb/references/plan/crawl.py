@@ -116,6 +116,8 @@ class Site:
         inside = self.is_here(url) and split.path.startswith(self.prefix)
         if not inside or not is_page or _ACTION.search(split.query):
             return False
+        if ".." in unquote(split.path).split("/"):  # which a server may take for another directory
+            return False
         if _GENERATED.search(split.path[len(self.prefix) - 1 :]):
             return False
         return self._source.wants(self.path_of(url))
