@@ -179,10 +179,10 @@ class UnknownPlanError(KbError):
         super().__init__(f"no plan {plan_id!r} to approve: {reason}")
 
 
-HOSTILE = (
+_HOSTILE = (
     ArithmeticError, AssertionError, LookupError, MemoryError, RecursionError, ValueError,
 )  # fmt: skip
-"""The errors that parsers of pages, character sets and archives raise on hostile content."""
+"""The errors that parsers of pages and character sets raise on hostile content."""
 
 
 @contextmanager
@@ -193,6 +193,6 @@ def refuse_hostile(url: str) -> Iterator[None]:
     """
     try:
         yield
-    except HOSTILE as error:
+    except _HOSTILE as error:
         reason = f"its content cannot be processed ({type(error).__name__}: {error})"
         raise FetchError(url, shorten(reason, 160)) from error

@@ -118,7 +118,7 @@ class Library:
         return None
 
     def _has_changed(self, topic: TopicFile, index: int, source: Source) -> bool:
-        # Imported here: few topics have such sources, and a search reads no archives.
+        # Imported here: few topics have such sources, and a search reads none.
         from llm_kb.references.sources.local import has_changed  # noqa: PLC0415
 
         since = topic.fetched_at.timestamp() if topic.fetched_at else 0

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import io
 import json
-import tarfile
-from base64 import b64encode
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from hashlib import sha256, sha512
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,11 +20,11 @@ from llm_kb.references.plan import package as packages
 from llm_kb.references.plan.package import choose_documents
 from llm_kb.references.plan.topic_request import parse_request
 from llm_kb.references.sources.installed import Package, as_git_url, find_installed
-from llm_kb.references.sources.records import ArchiveSource, GitSource, PackageSource
+from llm_kb.references.sources.records import GitSource, PackageSource
 from tests.cost import at_most
 from tests.references.remotes import Remote
 from tests.references.requests import files_of, never, request, yes
-from tests.references.sites import Answer, Site
+from tests.references.sites import Site
 
 FROB = PackageSource(ecosystem="pypi", name="Frob_Nicate")
 
@@ -305,134 +301,23 @@ def test_documents_are_told_by_their_names(paths: list[str], chosen: tuple[str, 
     assert choose_documents(paths) == chosen
 
 
-def make_archive(version: str, top: str) -> bytes:
-    """Return an archive of a package with its documentation, below one directory."""
-    stream = io.BytesIO()
-    with tarfile.open(fileobj=stream, mode="w:gz") as archive:
-        for name, text in {
-            "README.md": "# Frob\n",
-            "docs/a.md": f"# {version}\n",
-            "x.py": "x",
-        }.items():
-            entry = tarfile.TarInfo(f"{top}/{name}")
-            entry.size = len(text)
-            archive.addfile(entry, io.BytesIO(text.encode()))
-    return stream.getvalue()
-
-
-def publish_sdist(site: Site, version: str, **changes: str) -> str:
-    """Put a release without a repository on an index; return the address of its archive."""
-    data = make_archive(version, f"frob-{version}")
-    url = site.answer(f"/files/frob-{version}.tar.gz", Answer(data, kind="application/gzip"))
-    file = {"packagetype": "sdist", "url": url, "digests": {"sha256": sha256(data).hexdigest()}}
-    info = {"version": version, "project_urls": None}
-    table = {"info": info, "urls": [{"packagetype": "bdist_wheel"}, {**file, **changes}]}
-    site.put(f"/pypi/frob-nicate/{version}/json", json.dumps(table))
-    return url
-
-
-@pytest.fixture
-def index(site: Site, monkeypatch: pytest.MonkeyPatch) -> Site:
-    """The user's index of Python packages."""
-    monkeypatch.setenv("PIP_INDEX_URL", f"{site.url}/simple")
-    return site
-
-
-SDIST = replace(FROB, name="frob-nicate")
-
-
-def test_without_a_repository_it_is_the_source_distribution_and_is_followed(
-    library: Library, workspace: Path, index: Site
-) -> None:
-    library = replace(library, workspace=workspace)
-    install(workspace, "1.0", "https://docs.example/")
-    urls = [publish_sdist(index, version) for version in ("1.0", "2.0")]
-    create_topic(library, request(SDIST), yes)
-    assert files_of(library) == {"README.md": "# Frob\n", "docs/a.md": "# 1.0\n"}
-    index.requests.clear()
-    assert refresh_topic(library, "topic-frob", never).changed is False
-    assert index.requests == []
-    install(workspace, "2.0", "https://docs.example/")
-    assert refresh_topic(library, "topic-frob", never).modified == 1
-    (source,) = library.read("topic-frob").sources
-    assert isinstance(source, ArchiveSource)
-    assert (source.url, source.package) == (urls[1], "pypi frob-nicate 2.0")
-    assert files_of(library)["docs/a.md"] == "# 2.0\n"
-    assert library.find_outdated(library.read("topic-frob")) is None
-
-
-def test_a_repository_without_the_tag_is_replaced_by_the_source_distribution(
-    library: Library, released: Remote, workspace: Path, index: Site
-) -> None:
-    install(workspace, "3.0", released.url)
-    publish_sdist(index, "3.0")
-    plan = plan_topic(replace(library, workspace=workspace), request(SDIST))
-    assert plan.sources[0].source.type == "archive"
-
-
-@pytest.mark.parametrize(
-    ("changes", "reason"),
-    [
-        ({"digests": {"sha256": "0" * 64}}, "it is not the file whose sha256 is known"),
-        ({"digests": {"sha256": "x"}}, "hash 'sha256:x' must be"),
-        ({"url": "file:///etc/passwd"}, "must be http or https"),
-    ],
-)
-def test_a_source_distribution_is_what_the_index_says(
-    library: Library, workspace: Path, index: Site, changes: dict[str, str], reason: str
-) -> None:
-    install(workspace, "1.0", "https://docs.example/")
-    publish_sdist(index, "1.0", **changes)
-    with pytest.raises(NothingFetchedError, match=reason):
-        plan_topic(replace(library, workspace=workspace), request(SDIST))
-
-
-def test_an_index_may_give_the_address_of_an_archive_as_a_link(
-    library: Library, workspace: Path, index: Site
-) -> None:
-    install(workspace, "1.0", "https://docs.example/")
-    url = publish_sdist(index, "1.0", url="../../../files/frob-1.0.tar.gz")
-    plan = plan_topic(replace(library, workspace=workspace), request(SDIST))
-    assert plan.sources[0].source.url == url
-
-
-def publish_npm(site: Site, version: str) -> tuple[str, str]:
-    """Put a release on a registry, as that answers for one version; return address and hash."""
-    data = make_archive(version, "package")
-    url = site.answer(f"/@x/frob/-/frob-{version}.tgz", Answer(data, kind="application/gzip"))
-    digest = sha512(data)
-    integrity = f"sha512-{b64encode(digest.digest()).decode()}"
-    table = {
-        "name": "@x/frob",
-        "version": version,
-        "dist": {"shasum": "0" * 40, "tarball": url, "integrity": integrity},
-        "_npmVersion": "9.6.7",
-    }
+def publish_npm(site: Site, version: str, url: str) -> None:
+    """Put a release on a registry, as that answers for one version."""
+    table = {"name": "@x/frob", "version": version, "repository": {"url": f"git+{url}"}}
     for name in (version, "latest"):
         site.put(f"/@x%2Ffrob/{name}", json.dumps(table))
-    return url, f"sha512:{digest.hexdigest()}"
 
 
-def publish_crate(site: Site, version: str) -> tuple[str, str]:
-    """Put a release on an index of crates, beside an older one; return address and hash."""
-    data = make_archive(version, f"frob-{version}")
-    url = site.answer(f"/files/frob/frob-{version}.crate", Answer(data, kind="application/gzip"))
-    checksum = sha256(data).hexdigest()
-    table = {
-        "crate": {"id": "frob", "max_stable_version": version, "repository": None},
-        "versions": [
-            {"num": version, "checksum": checksum, "yanked": False},
-            {"num": "0.1", "checksum": "0" * 64, "yanked": True},
-        ],
-    }
+def publish_crate(site: Site, version: str, url: str) -> None:
+    """Put a release on an index of crates."""
+    table = {"crate": {"id": "frob", "max_stable_version": version, "repository": url}}
     site.put("/crates/frob", json.dumps(table))
-    return url, f"sha256:{checksum}"
 
 
 class Registry(NamedTuple):
     """How a registry is published to, a package there, and a lock file that names its version."""
 
-    publish: Callable[[Site, str], tuple[str, str]]
+    publish: Callable[[Site, str, str], None]
     source: PackageSource
     lock: str
     locked: str
@@ -459,37 +344,24 @@ def registry(site: Site, monkeypatch: pytest.MonkeyPatch) -> Site:
     """The user's registry of Node packages, and in the place of crates.io."""
     monkeypatch.setenv("npm_config_registry", site.url)
     monkeypatch.setattr(packages, "CRATES", f"{site.url}/crates")
-    monkeypatch.setattr(packages, "CRATE_FILES", f"{site.url}/files")
     return site
 
 
 @pytest.mark.parametrize("of", REGISTRIES, ids=["npm", "crate"])
-def test_archives_of_other_registries_are_fetched_and_followed_as_well(
-    library: Library, workspace: Path, registry: Site, of: Registry
+def test_repositories_that_other_registries_name_are_fetched_and_followed(
+    library: Library, workspace: Path, registry: Site, released: Remote, of: Registry
 ) -> None:
     library = replace(library, workspace=workspace)
     for version in ("1.0", "2.0"):
-        url, hash_ = of.publish(registry, version)
+        of.publish(registry, version, released.url)
         write(workspace, {of.lock: of.locked.replace("VERSION", version)})
         if version == "1.0":
             create_topic(library, request(of.source), yes)
         else:
             assert refresh_topic(library, "topic-frob", never).modified == 1
         (kept,) = library.read("topic-frob").sources
-        assert isinstance(kept, ArchiveSource)
-        package = str(replace(of.source, version=version))
-        assert (kept.url, kept.hash, kept.package) == (url, hash_, package)
-        assert files_of(library) == {"README.md": "# Frob\n", "docs/a.md": f"# {version}\n"}
-
-
-@pytest.mark.parametrize("of", REGISTRIES, ids=["npm", "crate"])
-def test_an_archive_that_a_registry_did_not_name_is_refused(
-    library: Library, registry: Site, of: Registry
-) -> None:
-    url, _ = of.publish(registry, "1.0")
-    registry.answer(url.removeprefix(registry.url), Answer(make_archive("6.6", "package")))
-    with pytest.raises(NothingFetchedError, match=r"it is not the file whose sha\d+ is known"):
-        plan_topic(library, request(of.source))
+        assert kept.package == str(replace(of.source, version=version))
+        assert ("version 2" in files_of(library)["docs/guide.md"]) == (version == "2.0")
 
 
 MODULE = PackageSource(ecosystem="go", name="go.example/Frob/sub/v2")

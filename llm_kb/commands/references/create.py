@@ -70,7 +70,7 @@ def _refuse_paths(
     "--local",
     multiple=True,
     type=click.Path(exists=True, path_type=Path),
-    help="A directory, file or archive of this machine",
+    help="A directory or file of this machine",
 )
 @click.option("pypi", "--pypi", multiple=True, metavar="NAME", help="A Python package's docs")
 @click.option("npm", "--npm", multiple=True, metavar="NAME", help="A Node package's docs")

@@ -13,7 +13,7 @@ from llm_kb.references.plan.package import resolve_package
 from llm_kb.references.plan.pages import CrawlKind, WebKind
 from llm_kb.references.plan.plan import PlannedSource
 from llm_kb.references.plan.remotes import Remotes, check_count
-from llm_kb.references.plan.trees import ArchiveKind, GitKind, LocalKind
+from llm_kb.references.plan.trees import GitKind, LocalKind
 from llm_kb.references.sources.installed import find_installed
 from llm_kb.references.sources.records import PackageSource, PlannedPage, Source
 from llm_kb.references.topic.old_topic import OldTopic
@@ -21,7 +21,7 @@ from llm_kb.references.topic.staging import Staged
 
 
 class PackageKind(Kind[PackageSource]):
-    """A package: its plan is that of the repository or archive that it is found in."""
+    """A package: its plan is that of the repository that it is found in."""
 
     def plan(self) -> PlannedSource:
         """Find the source of the documentation, and plan that."""
@@ -51,7 +51,6 @@ KINDS: Mapping[str, type[Kind[Any]]] = {
     "crawl": CrawlKind,
     "package": PackageKind,
     "local": LocalKind,
-    "archive": ArchiveKind,
 }
 
 

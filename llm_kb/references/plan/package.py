@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import os
 import re
 from collections.abc import Iterable
 from configparser import ConfigParser
 from configparser import Error as ConfigError
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 from urllib.parse import quote
 
-from llm_kb.converters.addresses import join_url
-from llm_kb.files.fields import Fields
 from llm_kb.references.errors import FetchError, SourceError
 from llm_kb.references.plan.remotes import Remotes
 from llm_kb.references.sources.addresses import Policy
@@ -31,13 +27,10 @@ from llm_kb.references.sources.installed import (
     node_repository,
     read_text,
 )
-from llm_kb.references.sources.local import list_local
 from llm_kb.references.sources.records import (
-    ArchiveSource,
     GitSource,
     PackageSource,
     parse_package,
-    read_source,
 )
 from llm_kb.references.sources.rules import (
     check_git_url,
@@ -57,60 +50,21 @@ _DOCUMENTS = re.compile(
 """Names of top-level entries of a repository that are documentation."""
 
 
-def resolve_package(source: PackageSource, remotes: Remotes) -> GitSource | ArchiveSource:
-    """Return the repository of a package at its version's tag, else its source distribution.
-
-    Raises FetchError if there is neither.
-    """
+def resolve_package(source: PackageSource, remotes: Remotes) -> GitSource:
+    """Return the repository of a package at the tag of its version; raise FetchError."""
     package = find_package(source, remotes.workspace, remotes.policy)
     source = replace(source, version=package.version or None)
-    problem = FetchError(
-        source.url, "its metadata names no repository; give it with type git and its ref"
-    )
-    if package.repository:
-        url = check_git_url(package.repository, source.url, remotes.policy.allow_protocols)
-        require_approved(url, remotes.policy.hosts)
-        try:
-            git = _find_tag(GitSource(url=url, role=source.role), source, remotes, package)
-            return replace(
-                git, paths=choose_documents(f.path for f in remotes.list_files(git).files)
-            )
-        except FetchError as error:
-            problem = error
-    found = package.archive
-    if not found and source.ecosystem != "go":
-        with suppress(FetchError):  # the problem of the repository is more informative
-            found = ask_index(source, source.version, remotes.policy).archive
-    if not found:
-        raise problem
-    return _make_archive(found, source, remotes)
+    if not package.repository:
+        raise FetchError(
+            source.url, "its metadata names no repository; give it with type git and its ref"
+        )
+    url = check_git_url(package.repository, source.url, remotes.policy.allow_protocols)
+    require_approved(url, remotes.policy.hosts)
+    git = _find_tag(GitSource(url=url, role=source.role), source, remotes, package)
+    return replace(git, paths=choose_documents(f.path for f in remotes.list_files(git).files))
 
 
-def _make_archive(
-    found: tuple[str, str], package: PackageSource, remotes: Remotes
-) -> ArchiveSource:
-    """Return the source distribution that an index names, limited to its documents."""
-    table = {"type": "archive", "url": found[0], "hash": found[1], "package": str(package)}
-    fields = Fields(table)
-    archive = read_source(fields, allow_local=True)
-    fields.raise_problems(lambda problems: FetchError(package.url, "; ".join(problems)))
-    archive = replace(cast("ArchiveSource", archive), role=package.role)  # or it had a problem
-    files = list_local(remotes.locate(archive), remotes.policy.max_bytes).files
-    return replace(archive, paths=choose_documents(file.path for file in files))
-
-
-def follow_archive(source: ArchiveSource, remotes: Remotes) -> ArchiveSource:
-    """Return the source distribution of the version that the workspace has now."""
-    wanted = _find_wanted(source, remotes)
-    if wanted is None:
-        return source
-    found = ask_index(wanted, wanted.version, remotes.policy).archive
-    if found is None:
-        raise FetchError(wanted.url, f"version {wanted.version} has no source distribution")
-    return _make_archive(found, replace(wanted, role=source.role), remotes)
-
-
-def _find_wanted(source: GitSource | ArchiveSource, remotes: Remotes) -> PackageSource | None:
+def _find_wanted(source: GitSource, remotes: Remotes) -> PackageSource | None:
     """Return the package at the workspace's version; None if the source has it already."""
     if source.package is None:
         return None
@@ -175,7 +129,6 @@ def choose_documents(paths: Iterable[str]) -> tuple[str, ...]:
 
 
 CRATES = "https://crates.io/api/v1/crates"
-CRATE_FILES = "https://static.crates.io/crates"
 
 # The version of a Go module that has no tag ends in time and commit.
 _PSEUDO = re.compile(r"^v.*[-.]\d{14}-[0-9a-f]{12}(?:\+incompatible)?$")
@@ -215,32 +168,20 @@ def ask_index(source: PackageSource, version: str | None, policy: Policy) -> Pac
         return Package(
             version=str(info.get("version", "")),
             repository=choose_repository(labelled),
-            archive=_source_distribution(table.get("urls"), place),
         )
     if source.ecosystem == "npm":
         table = _get_json(f"{_npm()}/{name.replace('/', '%2F')}/{version or 'latest'}", policy)
-        dist = get_table(table, "dist")
         return Package(
             version=str(table.get("version", "")),
             repository=node_repository(table),
-            archive=_archive(dist.get("tarball"), "sha512", _unpack_integrity(dist)),
         )
     found = _get_json(f"{CRATES}/{name}", policy)
     crate = get_table(found, "crate")
     newest = str(crate.get("max_stable_version") or crate.get("max_version") or "")
     repository = crate.get("repository")
-    version = version or newest
-    entries = found.get("versions")
-    checksums = {
-        entry.get("num"): entry.get("checksum")
-        for entry in (entries if isinstance(entries, list) else [])
-        if isinstance(entry, dict)
-    }
-    place = f"{CRATE_FILES}/{name}/{name}-{quote(version)}.crate"
     return Package(
-        version=version,
+        version=version or newest,
         repository=as_git_url(repository) if isinstance(repository, str) else None,
-        archive=_archive(place, "sha256", checksums.get(version)),
     )
 
 
@@ -259,32 +200,6 @@ def _ask_proxy(module: str, version: str | None, policy: Policy) -> Package:
         repository=as_git_url(url) if isinstance(url, str) else module_repository(module),
         ref=tag if isinstance(tag, str) else None,
     )
-
-
-def _source_distribution(files: object, place: str) -> tuple[str, str] | None:
-    """Return address and hash of the source distribution among the files of a release.
-
-    An index of one's own may give the address as a link from the `place` of its answer.
-    """
-    for file in files if isinstance(files, list) else []:
-        if isinstance(file, dict) and file.get("packagetype") == "sdist":
-            url = join_url(place, str(file.get("url")))
-            return _archive(url, "sha256", get_table(file, "digests").get("sha256"))
-    return None
-
-
-def _unpack_integrity(dist: dict[str, Any]) -> str | None:
-    """Return the digits of an npm package's SHA-512."""
-    kind, _, text = str(dist.get("integrity", "")).partition(" ")[0].partition("-")
-    try:
-        return base64.b64decode(text, validate=True).hex() if kind == "sha512" else None
-    except ValueError:
-        return None
-
-
-def _archive(url: object, algorithm: str, digits: object) -> tuple[str, str] | None:
-    is_known = isinstance(url, str) and isinstance(digits, str) and digits
-    return (str(url), f"{algorithm}:{digits}") if is_known else None
 
 
 def _get_json(url: str, policy: Policy) -> dict[str, Any]:

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from pathlib import Path, PurePosixPath
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
 
 from llm_kb.git.run import GitError, find_program, run_gh
 from llm_kb.references.errors import FetchError
 from llm_kb.references.sources.addresses import Policy
-from llm_kb.references.sources.archive import TARS, ZIPS
 from llm_kb.references.sources.git import (
     GitFile,
     Repositories,
@@ -24,9 +22,8 @@ from llm_kb.references.sources.git import (
     find_commit,
     select_files,
 )
-from llm_kb.references.sources.http import request
-from llm_kb.references.sources.records import ArchiveSource, GitSource, LocalSource
-from llm_kb.references.sources.rules import check_git_url, host_and_port
+from llm_kb.references.sources.records import GitSource
+from llm_kb.references.sources.rules import check_git_url
 
 _REPOSITORY = re.compile(r"/([A-Za-z0-9][A-Za-z0-9-]*)/([A-Za-z0-9_.][A-Za-z0-9_.-]*?)(?:\.git)?/?")
 _NOT_USABLE = frozenset({4, 127})
@@ -94,9 +91,6 @@ def _api(source: GitSource, what: str, timeout: float) -> dict[str, Any] | None:
     return answer
 
 
-MAX_ARCHIVE_BYTES = 100_000_000
-"""The largest archive, whatever `max_bytes` allows."""
-
 PLAN_TIMEOUTS = 30
 """Time limit for a whole plan, as a multiple of the timeout of a request."""
 
@@ -109,8 +103,6 @@ class Remotes:
     repositories: Repositories
     workspace: Path | None = None
     """The directory whose installed packages count; None for none."""
-    archives: dict[str, Path] = field(default_factory=dict)
-    """Fetched archives, keyed by hash, until the run ends."""
 
     def while_planning(self) -> Remotes:
         """Return a copy with a deadline for planning, so that a slow site cannot hang it.
@@ -145,31 +137,6 @@ class Remotes:
         unknown = [file for file in files if file.size is None]
         weighed = {f.path: f for f in self.open(source).fetch_blobs(unknown)} if unknown else {}
         return replace(tree, files=tuple(weighed.get(file.path, file) for file in files))
-
-    def locate(self, source: ArchiveSource) -> LocalSource:
-        """Return the local path of an archive, which is fetched once."""
-        if source.hash not in self.archives:
-            self.archives[source.hash] = self._download(source.url, source.hash)
-        return LocalSource(url=self.archives[source.hash].as_posix(), paths=source.paths)
-
-    def _download(self, url: str, known: str) -> Path:
-        """Fetch an archive to a temporary path; raise FetchError unless it has the known hash.
-
-        Raises PlanChangedError if it leads to another host.
-        """
-        answer = request(url, self.policy, hosts={host_and_port(url)}, most=MAX_ARCHIVE_BYTES)
-        if answer.status != 200:
-            raise FetchError(url, f"the server answered {answer.status}")
-        algorithm, _, digits = known.partition(":")
-        if hashlib.new(algorithm, answer.body).hexdigest() != digits:
-            raise FetchError(url, f"it is not the file whose {algorithm} is known")
-        name = PurePosixPath(urlsplit(url).path).name
-        suffix = next((s for s in (*ZIPS, *TARS) if name.endswith(s)), None)
-        if suffix is None:
-            raise FetchError(url, f"{name!r} is not an archive that can be read")
-        path = self.repositories.make_directory() / f"archive{suffix}"
-        path.write_bytes(answer.body)
-        return path
 
     def open(self, source: GitSource) -> Repository:
         """Return the repository of a source with the trees of its commit."""

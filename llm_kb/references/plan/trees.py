@@ -1,4 +1,4 @@
-"""Sources that hold files with paths: repositories, directories of this machine, archives."""
+"""Sources that hold files with paths: repositories, directories of this machine."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import TypeVar
 
 from llm_kb.references.errors import FetchError, PlanChangedError
 from llm_kb.references.plan.kind import Kind
-from llm_kb.references.plan.package import follow_archive, follow_package
+from llm_kb.references.plan.package import follow_package
 from llm_kb.references.plan.plan import PlannedSource
 from llm_kb.references.sources.git import GitFile, Tree
 from llm_kb.references.sources.local import list_local, read_local, stat_tag
-from llm_kb.references.sources.records import ArchiveSource, GitSource, LocalSource
+from llm_kb.references.sources.records import GitSource, LocalSource
 from llm_kb.references.topic.old_topic import asks_the_same
 from llm_kb.references.topic.provenance import FileRecord, hash_content, total_size
 from llm_kb.references.topic.staging import Staged
 from llm_kb.references.topic.topic_directory import RESERVED
 
-T = TypeVar("T", GitSource, LocalSource, ArchiveSource)
+T = TypeVar("T", GitSource, LocalSource)
 
 
 class _TreeKind(Kind[T]):
@@ -139,78 +139,39 @@ class GitKind(_TreeKind[GitSource]):
         return new if staged.keep(path, new) else None
 
 
-class _FilesKind(_TreeKind[T]):
-    """Files on this machine."""
+class LocalKind(_TreeKind[LocalSource]):
+    """A directory or file that a person named."""
 
-    @abstractmethod
-    def _place(self) -> LocalSource:
-        """Return where the files are."""
-
-    def _compare(self, source: T, place: LocalSource) -> PlannedSource:
+    def plan(self) -> PlannedSource:
         """List the files, and compare them with the fetched ones."""
-        records = self.records
-        tree = list_local(place, self.remotes.policy.max_bytes)
+        source, records = self.source, self.records
+        tree = list_local(source, self.remotes.policy.max_bytes)
         for path, reason in tree.unread.items():
             if any(f"/{path}" in f"/{known}" for known in records):  # the fetched files still exist
                 raise FetchError(source.url, f"{path.rstrip('/')}: {reason}")
-        is_unchanged = bool(records) and _are_same(place, tree, records) and self.old.has(records)
+        is_unchanged = bool(records) and _are_same(source, tree, records) and self.old.has(records)
         return replace(self._planned(source, tree), is_unchanged=is_unchanged)
 
     def _list(self, planned: PlannedSource) -> Sequence[GitFile]:
-        tree = planned.tree or list_local(self._place(), self.remotes.policy.max_bytes)
+        tree = planned.tree or list_local(self.source, self.remotes.policy.max_bytes)
         return tree.files
 
     def _read(
         self, planned: PlannedSource, files: Sequence[GitFile], staged: Staged, prefix: str
     ) -> Iterator[tuple[GitFile, bytes | None, FileRecord]]:
-        place, by_path = self._place(), {file.path: file for file in files}
-        for path, data in read_local(place, by_path):
+        by_path = {file.path: file for file in files}
+        for path, data in read_local(self.source, by_path):
+            tag = stat_tag(self.source, path)
             old = self._recorded(prefix + path)
-            record = self._record(place, path)
             same = old is not None and old.hash == hash_content(data)
-            kept = replace(old, etag=record.etag) if old and same else None
+            kept = replace(old, etag=tag) if old and same else None
             is_kept = kept is not None and staged.keep(prefix + path, kept)
+            record = FileRecord(source=self.index, url=self.source.url, etag=tag)
             yield by_path[path], None if is_kept else data, record
-
-    @abstractmethod
-    def _record(self, place: LocalSource, path: str) -> FileRecord:
-        """Return the record of a file."""
-
-
-class LocalKind(_FilesKind[LocalSource]):
-    """A directory, file or archive that a person named."""
-
-    def plan(self) -> PlannedSource:
-        """Compare the files with the fetched ones."""
-        return self._compare(self.source, self.source)
-
-    def _place(self) -> LocalSource:
-        return self.source
-
-    def _record(self, place: LocalSource, path: str) -> FileRecord:
-        return FileRecord(source=self.index, url=self.source.url, etag=stat_tag(place, path))
-
-
-class ArchiveKind(_FilesKind[ArchiveSource]):
-    """An archive on the web, identified by its hash."""
-
-    def plan(self) -> PlannedSource:
-        """Fetch the archive of the wanted version, unless its files are here already."""
-        source = self.source if self.old.is_new else follow_archive(self.source, self.remotes)
-        is_known = self.records and asks_the_same(source, self.old.asked[self.index])
-        if is_known and self.old.has(self.records):  # its hash identifies its content
-            return self._unchanged(source)
-        return self._compare(source, self.remotes.locate(source))
-
-    def _place(self) -> LocalSource:
-        return self.remotes.locate(self.source)
-
-    def _record(self, place: LocalSource, path: str) -> FileRecord:
-        return FileRecord(source=self.index, url=self.source.url, revision=self.source.hash)
 
 
 def _are_same(place: LocalSource, tree: Tree, records: Mapping[str, FileRecord]) -> bool:
-    """Tell whether the files of a directory or an archive are as recorded."""
+    """Tell whether the files of a directory are as recorded."""
     paths = [file.path for file in tree.files]
     there = {path: hash_content(data) for path, data in read_local(place, paths)}
     # Whether the files have a folder of their own is not a change.

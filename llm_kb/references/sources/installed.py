@@ -30,14 +30,12 @@ _LABELS = ("source", "source code", "repository", "code", "github", "homepage", 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Package:
-    """A package at one version, the repository that its metadata names, and its archive."""
+    """A package at one version, and the repository that its metadata names."""
 
     version: str
     repository: str | None = None
     ref: str | None = None
     """The revision of this version in the repository, if known."""
-    archive: tuple[str, str] | None = None
-    """Address and hash of its source distribution."""
     module: str | None = None
     """The Go module that stands for it by `replace`."""
 

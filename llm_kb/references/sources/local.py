@@ -1,4 +1,4 @@
-"""Listing and reading local sources: a directory, a file or an archive."""
+"""Listing and reading local sources: a directory or a file."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from llm_kb.files.containment import read_regular
 from llm_kb.files.walk import iter_files
 from llm_kb.git.run import GitError, read_git
 from llm_kb.references.errors import FetchError
-from llm_kb.references.sources.archive import is_archive, list_archive, read_archive
 from llm_kb.references.sources.git import GitFile, Tree, select_files
 from llm_kb.references.sources.records import LocalSource, covers
 from llm_kb.rendering.plain_text import count, format_size
 from llm_kb.subjects.ignore import RULES_FILE, IgnoreRules, is_always_ignored
+from llm_kb.subjects.names import is_readable, is_unread_document
 
 MOST_NAMED = 10
 """Most directories and files that a note names."""
@@ -47,8 +47,8 @@ def list_local(source: LocalSource, most_bytes: int) -> Tree:
         notes, unread = walk.notes, walk.unread
     elif not stat.S_ISREG(mode):
         raise FetchError(source.url, "it is neither a directory nor a file")
-    elif is_archive(root):
-        entries, notes = list_archive(root), []
+    elif not is_readable(root.name) and not is_unread_document(root.name):
+        raise FetchError(source.url, "it is not text; unpack an archive, and name its directory")
     else:
         entries, notes = [GitFile(path=root.name, size=root.stat().st_size)], []
     large = [file for file in entries if (file.size or 0) > most_bytes]
@@ -61,9 +61,6 @@ def list_local(source: LocalSource, most_bytes: int) -> Tree:
 def read_local(source: LocalSource, paths: Collection[str]) -> Iterator[tuple[str, bytes]]:
     """Yield path and content of files of a local source."""
     root = Path(source.url)
-    if is_archive(root) and root.is_file():
-        yield from read_archive(root, paths)
-        return
     for path in paths:
         try:
             yield path, read_regular(root if root.is_file() else root / path)
@@ -72,7 +69,7 @@ def read_local(source: LocalSource, paths: Collection[str]) -> Iterator[tuple[st
 
 
 def stat_tag(source: LocalSource, path: str) -> str | None:
-    """Return a tag that changes with a file: time and size of the file, or of its archive."""
+    """Return a tag that changes with a file: its time and size."""
     root = Path(source.url)
     try:
         status = (root / path if root.is_dir() else root).stat()

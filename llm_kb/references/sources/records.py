@@ -158,28 +158,6 @@ class LocalSource(_Source):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ArchiveSource(_Source):
-    """An archive on the web with a known hash, such as the source distribution of a package."""
-
-    type: ClassVar[str] = "archive"
-    url: str
-    hash: str
-    """The hash of its bytes, as `sha256:…` or `sha512:…`."""
-    paths: tuple[str, ...] = ()
-    package: str | None = None
-    """The package and version it is of: `pypi flask 3.0.1`."""
-    role: Role | None = None
-    is_tree: ClassVar[bool] = True
-
-    @property
-    def folder(self) -> str:
-        """The name of the package, else of the file."""
-        if self.package:
-            return _folder(parse_package(self.package).name.rpartition("/")[2])
-        return _folder(PurePosixPath(urlsplit(self.url).path).name.partition(".")[0] or "archive")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class PackageSource(_Source):
     """The documentation of a package; a plan finds its repository and the tag of its version.
 
@@ -233,7 +211,6 @@ _PACKAGE = re.compile(r"(?:@[A-Za-z0-9._-]{1,100}/)?[A-Za-z0-9][A-Za-z0-9._-]{0,
 _MODULE = re.compile(
     r"[a-z0-9-]{1,60}(?:\.[a-z0-9-]{1,60})+(?:/[\w~-][\w.~-]{0,100}){1,8}", re.ASCII
 )
-_HASH = re.compile(r"sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128}")
 _VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+!-]{0,100}")
 
 _ON_GITHUB = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,38}/[A-Za-z0-9_-][\w.-]{0,99}", re.ASCII)
@@ -241,14 +218,11 @@ _ON_GITHUB = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,38}/[A-Za-z0-9_-][\w.-]{0,99
 
 _ABSOLUTE = re.compile(r"/|[A-Za-z]:/")
 
-Source = GitSource | LocalSource | ArchiveSource | WebSource | CrawlSource | PackageSource
+Source = GitSource | LocalSource | WebSource | CrawlSource | PackageSource
 
 _TYPES: dict[str, type[Source]] = {
-    each.type: each
-    for each in (GitSource, WebSource, CrawlSource, PackageSource, LocalSource, ArchiveSource)
+    each.type: each for each in (GitSource, WebSource, CrawlSource, PackageSource, LocalSource)
 }
-_OPERATORS = frozenset({"local", "archive"})
-"""Types of sources that models may not name."""
 
 
 def read_source(
@@ -264,7 +238,9 @@ def read_source(
     owner of a `topic.md` may add some.
     """
     known = len(fields.problems)
-    kind = fields.choice("type", [name for name in _TYPES if allow_local or name not in _OPERATORS])
+    kind = fields.choice(
+        "type", [name for name, type_ in _TYPES.items() if allow_local or not type_.is_local]
+    )
     if not kind:
         return None
     values: dict[str, Any] = {}
@@ -323,13 +299,6 @@ def _read_package(fields: Fields) -> str | None:
     return None if package is None else str(parse_package(package))
 
 
-def _read_hash(fields: Fields) -> str:
-    text = fields.text("hash", read=read_string)
-    if text and not _HASH.fullmatch(text):
-        raise SourceError("", f"hash {text!r} must be sha256: or sha512: and as many digits")
-    return text
-
-
 def _read_depth(fields: Fields) -> int:
     # Models know `max_depth` from other tools.
     depth = fields.count("max_depth", 2, most=MAX_CRAWL_DEPTH)
@@ -342,7 +311,6 @@ _READERS: dict[str, Callable[[Fields], object]] = {
     "paths": lambda fields: check_paths(fields.texts("paths", read_string), ""),
     "role": lambda fields: fields.get("role", lambda value: Role(read_choice(value, ROLES))),
     "package": _read_package,
-    "hash": _read_hash,
     "depth": _read_depth,
     "max_pages": lambda fields: fields.count("max_pages", 50, least=1, most=MAX_CRAWL_PAGES),
     "include": lambda fields: fields.texts("include", _read_pattern),

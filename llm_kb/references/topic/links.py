@@ -22,7 +22,7 @@ _CODE_OR_LINK = re.compile(
 class PageLinks:
     """The pages of a directory of fetched files, by the addresses they were fetched from.
 
-    Files of repositories and archives are not pages: they have a commit or a revision.
+    Files of repositories are not pages: they have a commit or a revision.
     """
 
     def __init__(self, root: Path, files: Mapping[str, FileRecord]) -> None:

@@ -178,8 +178,7 @@ def _pin_sources(tables: Sequence[Any], sources: Sequence[Source], where: str) -
         if "commit" in (new := source_table(source)):
             table["commit"] = new["commit"]
         if "package" in new:
-            pinned = ("url", "hash", "paths") if source.type == "archive" else ("ref",)
-            table.update({key: new[key] for key in (*pinned, "package") if key in new})
+            table.update({key: new[key] for key in ("ref", "package") if key in new})
 
 
 def _newline(text: str) -> str:
