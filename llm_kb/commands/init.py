@@ -127,6 +127,7 @@ def _name_place(topic: Proposal) -> str:
 
 def _say_next(found: Proposals) -> None:
     if found.topics:
+        say("Edit the introductions: a model chooses by them what to read")
         say('Next: llm kb check; then: llm -T learn "What is this project about?"')
     else:
         say(f"Found nothing to read; {FIRST_TOPIC.subjects} is the topic for what you write")

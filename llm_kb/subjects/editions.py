@@ -50,9 +50,12 @@ def find_editions(paths: Iterable[str]) -> Mapping[str, str]:
     for kind, parent, name in sorted(repeated):
         if 2 * repeated[kind, parent, name] > pages[kind, parent, name]:
             groups.setdefault((kind, parent), []).append(name)
-    for place in groups.keys() - plain:
-        groups[place].remove(max(groups[place], key=_rank))
-    return {f"{parent}{name}/": kind for (kind, parent), names in groups.items() for name in names}
+    for kind, parent in groups.keys() - plain:
+        editions = groups[kind, parent]
+        # Where few English pages are translated, the others repeat only a part of them.
+        if "en" in editions or (kind, parent, "en") not in repeated:
+            editions.remove(max(editions, key=_rank))
+    return {f"{parent}{name}/": kind for (kind, parent), each in groups.items() for name in each}
 
 
 def find_translations(paths: Iterable[str]) -> Mapping[str, str]:

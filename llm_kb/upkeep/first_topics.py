@@ -358,9 +358,11 @@ _SAME |= {"guide": "guides"}
 
 def _name_directory(place: str, pages: Collection[str]) -> Proposal:
     """Return the topic of a directory, without patterns."""
-    names = [name for name in place.split("/") if not _GENERIC.fullmatch(name.lower())]
+    names = [name for name in place.split("/") if not _GENERIC.fullmatch(name.lower())] or [
+        place if place == "pages" else "docs"
+    ]
     kind = next((i for i, name in enumerate(names) if name.lower() in {*_NAMED, *_SAME}), None)
-    last = (names or ["pages"])[-1]
+    last = names[-1]
     if kind is not None and (kind == len(names) - 1 or _is_record(place)):
         last = names[-1].lower()
         named = _SAME.get(last, last)
@@ -369,6 +371,8 @@ def _name_directory(place: str, pages: Collection[str]) -> Proposal:
         id_ = _make_id(f"{owner}-{named}")
         title = f"{_title(owner)} {title}".strip()
         about = about.format(owner or "this project")
+        if len(pages) > _MOST_NAMED and any("/" in path[len(place) + 1 :] for path in pages):
+            about = f"{about.rstrip('.')}: {_name_content(place, pages)}."
         return Proposal(id=id_, title=title, introduction=about, subjects=place)
     id_ = _make_id(last)
     about = f"Pages about {_name_content(place, pages)}."

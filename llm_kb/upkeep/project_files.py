@@ -81,6 +81,11 @@ RULES = (
         "examples and demos with their code",
         _words("example examples demo demos sample samples playground playgrounds"),
     ),
+    Rule(
+        "templates",
+        "templates of a site",
+        _words("archetypes layouts themes _layouts _includes _templates"),
+    ),
     Rule("languages", "other languages than the main one"),
     Rule("versions", "other versions of the same pages"),
     Rule("copies", "skills that are there twice"),
@@ -108,6 +113,8 @@ _NOT_PROSE = re.compile(
 _DOCUMENTATION = re.compile(
     rf"{DOCS_DIRECTORY}|manuals|man|notes|handbook|adrs?|decisions|rfcs|kb|knowledge|skills"
 )
+_TEMPLATES = re.compile(r"(?:^|/)(?:_|(?:layouts|themes|templates|partials)(?:/|$))")
+"""Directories whose HTML is not read by anybody as it is."""
 RULE_FILES = {".cursorrules": "Cursor", ".windsurfrules": "Windsurf", ".clinerules": "Cline"}
 """Hidden files with rules for a coding tool."""
 
@@ -257,7 +264,7 @@ def _is_page(path: str, directories: Collection[str]) -> bool:
     if directory.rpartition("/")[2].startswith("man") and extension in {*"12345678"}:
         return True
     is_site = is_documentation(directory) and directory not in directories
-    return extension in _HTML and is_site and not re.search(r"/_|^_", directory)
+    return extension in _HTML and is_site and not _TEMPLATES.search(directory)
 
 
 def _find_rule(path: str, dense: Collection[str]) -> str | None:

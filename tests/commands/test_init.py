@@ -14,7 +14,10 @@ from llm_kb.subjects.topics import Config, Layout
 from llm_kb.upkeep.first_topics import propose_topics
 from tests.conftest import RunLlm
 
-NEXT = 'Next: llm kb check; then: llm -T learn "What is this project about?"\n'
+NEXT = (
+    "Edit the introductions: a model chooses by them what to read\n"
+    'Next: llm kb check; then: llm -T learn "What is this project about?"\n'
+)
 
 
 def load(tmp_path: Path, user_dir: Path) -> Config:
@@ -116,6 +119,11 @@ def test_what_it_took_and_left_out_is_printed(
                      {"documentation-docc": "Sources/X/Documentation.docc"}, id="DocC"),
         pytest.param(["doc/index.html", "doc/b.html", "a.html"], {"docs": "doc"}, id="text pages"),
         pytest.param(["doc/index.rst", "doc/_templates/b.html"], {"docs": "doc"}, id="Sphinx"),
+        pytest.param([*(f"content/en/{page}.md" for page in "abc"), "content/zh-cn/a.md",
+                      "content/ja/a.md", "archetypes/default.md"],
+                     {"docs": "content/en"}, id="Hugo, few pages translated"),
+        pytest.param(["docs/layouts/a.md", "docs/layouts/b.html", "docs/c.md"], {"docs": "docs"},
+                     id="pages about layouts"),
         pytest.param(["man/a.1", "man/b.1"], {"man": "man"}, id="manual pages"),
         pytest.param(["README.md", "README.de.md", "README-fr.md", "build/x.md", "vendor/y.md"],
                      {"overview": "."}, id="what is not taken"),
@@ -132,6 +140,13 @@ def test_pages_are_grouped_by_the_directories_that_people_name(
 ) -> None:
     make_files(tmp_path, *names)
     assert list_proposed(tmp_path) == expected
+
+
+def test_the_introduction_of_documentation_names_its_parts(tmp_path: Path) -> None:
+    parts = ("usage", "api")
+    make_files(tmp_path, *(f"docs/{part}/{page}.md" for part in parts for page in "abc"))
+    (topic,) = propose_topics(tmp_path).topics
+    assert topic.introduction == "How this project is used and how it works: Api, Usage."
 
 
 def test_a_title_has_no_space_where_the_name_has_an_underscore_at_its_edge(tmp_path: Path) -> None:

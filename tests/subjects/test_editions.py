@@ -16,6 +16,8 @@ from llm_kb.subjects.editions import find_editions, find_translations
         pytest.param(["1.9/a", "1.10/a"], {"1.9/": "version"}, id="the newest"),
         pytest.param(["en/a", "fr/a", "zh-cn/a"], {"fr/": "language", "zh-cn/": "language"},
                      id="English"),
+        pytest.param(["en/a", "en/b", "en/c", "ja/a", "zh-cn/a"],
+                     {"ja/": "language", "zh-cn/": "language"}, id="few pages are translated"),
         pytest.param(["docs/a", "docs/next/a", "fr/docs/a", "fr/docs/next/a"],
                      {"docs/next/": "version", "fr/": "language", "fr/docs/next/": "version"},
                      id="both"),
