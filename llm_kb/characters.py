@@ -27,12 +27,13 @@ _OTHER_FORMATS = (
     "\U0001d173-\U0001d17a"
 )
 
-_HIDDEN = (
+HIDDEN = (
     f"{CONTROLS}\u2028\u2029{REORDERING}{ZERO_WIDTH}{_OTHER_FORMATS}{SURROGATES}{TAG_CHARACTERS}"
 )
+"""All that controls, reorders or hides, tabs and line ends aside: not kept in a text."""
 
-UNUSABLE = f"\t\n\r{_HIDDEN}"
+UNUSABLE = f"\t\n\r{HIDDEN}"
 """All that controls, reorders, hides or ends a line, joiners aside: not in a name, not printed."""
 
-INVISIBLE = f"{_HIDDEN}{JOINERS}{BLANK_LETTERS}{_SELECTORS}\ufff0-\ufff8"
+INVISIBLE = f"{HIDDEN}{JOINERS}{BLANK_LETTERS}{_SELECTORS}\ufff0-\ufff8"
 """All that may be between the letters of a word without being seen."""

@@ -7,10 +7,10 @@ is open. This module does not know topics or subjects.
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterable
 
-from llm_kb.characters import BLANK_LETTERS, INVISIBLE, JOINERS
+from llm_kb.characters import BLANK_LETTERS, INVISIBLE
+from llm_kb.subjects.names import UNUSABLE
 
 # White space, characters without width and attributes are not part of a well-formed end tag,
 # but a model reads `</ Subject >` as one, and `</sub\u200bject>` too.
@@ -28,15 +28,14 @@ def defuse(text: str) -> str:
 
 def attribute(text: str) -> str:
     """Return text for use between the quotes of a tag; a name keeps its spaces."""
-    if not text.isprintable():
-        text = "".join(c if unicodedata.category(c) == "Zs" else _visible(c) for c in text)
+    text = UNUSABLE.sub(_remove, text)
     return defuse(text.replace('"', "&quot;"))
 
 
 def one_line(text: str) -> str:
     """Return text on one line: runs of white space become a space, controls vanish."""
     if not text.isprintable():
-        text = "".join(map(_visible, text))
+        text = UNUSABLE.sub(_remove, text)
     elif "  " not in text:
         return text.strip(" ")  # a space is the only white space that is printable
     return " ".join(text.split())
@@ -50,7 +49,7 @@ def visible_line(text: str) -> str:
     text = text.translate(_BLANK_LETTERS)
     if text.isprintable():
         return one_line(text)
-    return one_line("".join(map(_visible_or_code, text)))
+    return one_line(UNUSABLE.sub(_encode, text))
 
 
 def visible_text(text: str) -> str:
@@ -58,10 +57,7 @@ def visible_text(text: str) -> str:
 
     Only a line feed ends a line: any other separator could make one text look like two.
     """
-    return "\n".join(
-        line if line.isprintable() else "".join(map(_visible_or_code, line))
-        for line in text.replace("\r\n", "\n").split("\n")
-    )
+    return "\n".join(UNUSABLE.sub(_encode, line) for line in text.replace("\r\n", "\n").split("\n"))
 
 
 def shorten(text: str, limit: int) -> str:
@@ -108,16 +104,14 @@ def _two_digits(amount: float, unit: str) -> str:
     return f"{amount:.1f} {unit}" if amount < 9.95 else f"{amount:,.0f} {unit}"
 
 
-def _visible(character: str) -> str:
-    """Return the replacement of a character on a line: itself, a space or nothing."""
-    if character.isspace():
-        return " "
-    # Cc control, Cf format (bidirectional, tag characters), Cs surrogate
-    hidden = unicodedata.category(character) in {"Cc", "Cf", "Cs"}
-    return "" if hidden and character not in JOINERS else character
+def _remove(match: re.Match[str]) -> str:
+    """Return the replacement of an unusable character on a line: a space or nothing."""
+    return " " if match[0].isspace() else ""
 
 
-def _visible_or_code(character: str) -> str:
+def _encode(match: re.Match[str]) -> str:
+    """Return the replacement of such a character for people: tabs stay, others are codes."""
+    character = match[0]
     if character == "\t":
         return character
-    return _visible(character) or character.encode("unicode_escape").decode()
+    return " " if character.isspace() else character.encode("unicode_escape").decode()

@@ -142,7 +142,7 @@ class Inspection:
             yield Finding(Rule.OUTDATED_EXPORT, name_place(f"{root}/{place}", self._cwd), what)
 
     def _inspect_nesting(self) -> Iterator[Finding]:
-        """Find topics whose subjects are all subjects of another topic, too."""
+        """Find topics whose subjects are all subjects of another topic, too; one for each."""
         own = [opened for id_, opened in self._kb.topics.items() if id_ in self._configured]
         for number, inner in enumerate(own):
             for other, outer in enumerate(own):
@@ -151,6 +151,7 @@ class Inspection:
                     continue
                 what = f"all subjects of topic {inner.topic.id!r} are in {outer.topic.id!r} too"
                 yield Finding(Rule.NESTED, self._config_file(inner), what)
+                break
 
     def _inspect_words(self, opened: OpenTopic) -> Iterator[Finding]:
         """Check the texts of a topic in the configuration."""

@@ -177,7 +177,7 @@ def test_text_for_people_holds_nothing_a_terminal_carries_out(text: str) -> None
 def test_text_for_people_keeps_its_lines_and_shows_codes() -> None:
     text = "one\r\n\ttwo  \x1b]0;title\x07\n\n  three\u202e\u200d\xa0ü\U000e0041"
     assert visible_text(text) == (
-        "one\n\ttwo  \\x1b]0;title\\x07\n\n  three\\u202e\u200d ü\\U000e0041"
+        "one\n\ttwo  \\x1b]0;title\\x07\n\n  three\\u202e\u200d\xa0ü\\U000e0041"
     )
 
 

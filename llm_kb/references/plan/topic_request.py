@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from llm_kb.characters import JOINERS
+from llm_kb.characters import HIDDEN
 from llm_kb.files.fields import BadValueError, Fields, describe, read_choice, read_count
 from llm_kb.references.errors import TopicFileError
 from llm_kb.references.sources.records import (
@@ -33,7 +32,7 @@ MAX_URL, MAX_PATHS, MAX_PATH = 2000, 100, 300
 WHERE = "reference topic"
 
 _LINE_END = re.compile("\r\n|[\x85\u2028\u2029]")
-_KEPT = frozenset(f"\n\t{JOINERS}")
+_HIDDEN = re.compile(f"[{HIDDEN}\r]")
 
 
 def parse_request(
@@ -121,9 +120,4 @@ def read_body(value: object) -> str:
     text = read_string(value)
     if len(text) > MAX_BODY:
         raise BadValueError(f"{len(text):,} characters", f"at most {MAX_BODY:,} characters")
-    cleaned = "".join(
-        c
-        for c in _LINE_END.sub("\n", text)
-        if c.isprintable() or c in _KEPT or unicodedata.category(c) not in {"Cc", "Cf"}
-    )
-    return cleaned.encode("utf-8", "replace").decode()
+    return _HIDDEN.sub("", _LINE_END.sub("\n", text))

@@ -7,7 +7,6 @@ are kept.
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Collection, Mapping, Sequence
 from datetime import date, datetime, timezone
 from typing import Any
@@ -26,6 +25,7 @@ from llm_kb.references.topic.topic_file import (
     format_time,
     list_fields,
 )
+from llm_kb.subjects.names import UNUSABLE
 
 TYPE = "ReferenceTopic"
 FENCE = "+++"
@@ -219,8 +219,7 @@ def _item(value: Any) -> Any:
 def read_title(value: object) -> str:
     """Read a title: one visible line."""
     title = " ".join(read_string(value).split())
-    is_visible = not any(unicodedata.category(c) in {"Cc", "Cf", "Cs", "Co", "Cn"} for c in title)
-    if not title or not is_visible or len(title) > MAX_TITLE:
+    if not title or UNUSABLE.search(title) or len(title) > MAX_TITLE:
         raise BadValueError(describe(value), f"1 to {MAX_TITLE} visible characters")
     return title
 
