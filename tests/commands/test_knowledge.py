@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from llm_kb.capture.notes import ANNOTATIONS_REF
+from llm_kb.commands.knowledge.group import MOST_LISTED
 from llm_kb.host.capture_tools import SCHEMAS, make_emit_tool
 from tests.capture.repositories import KNOWLEDGE_REF, Repo, make_empty_repo, make_repo
 from tests.conftest import RunLlm
@@ -332,6 +333,19 @@ def test_json_moves_no_terminal(repo: Repo, run_llm: RunLlm) -> None:
     shown = run_llm([*KNOWLEDGE, "list", "--json"]).stdout
     assert "a\\u009b2Jb\\u202ec\\udb40\\udc41" in shown
     assert json.loads(shown) == repo.note_json()
+
+
+def test_a_list_without_measure_is_cut(repo: Repo, run_llm: RunLlm) -> None:
+    run_llm(CONVENTION)
+    table = repo.note_json()
+    table["conventions"] = [
+        {**table["conventions"][0], "id": f"conv-{n}", "rule": f"{n} {'x' * 900}"}
+        for n in range(1, 401)
+    ]
+    repo.write_note(json.dumps(table))
+    result = run_llm(["kb", "knowledge", "list"])
+    assert len(result.stdout) == MOST_LISTED + 1
+    assert result.stderr.startswith("Cut at 200,000 of 3")
 
 
 def test_nothing_to_list(repo: Repo, run_llm: RunLlm) -> None:

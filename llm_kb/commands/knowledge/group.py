@@ -48,6 +48,9 @@ from llm_kb.commands.knowledge._shared import (
 from llm_kb.git.read import ObjectReader
 from llm_kb.host.capture_tools import SCHEMAS
 
+MOST_LISTED = 200_000
+"""Most characters listed: a note that was pulled may have millions."""
+
 
 def _type_of(kind: Kind) -> str:
     """Return the name of a kind as `--type` takes it."""
@@ -85,7 +88,9 @@ def list_(scope: str | None, json_: bool) -> None:
     text = render_store(store, View(statuses=statuses, now=int(time.time())))
     # With `color` click does not search the text for control sequences; it has none.
     nothing = f"No entries for {scope!r}, of {total} in all." if total else "No entries."
-    click.echo(text or nothing, err=not text, color=True)
+    click.echo(text[:MOST_LISTED] or nothing, err=not text, color=True)
+    if len(text) > MOST_LISTED:
+        say(f"Cut at {MOST_LISTED:,} of {len(text):,} characters; --scope narrows, --json has all.")
 
 
 @click.command()
