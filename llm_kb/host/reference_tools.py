@@ -60,6 +60,8 @@ class References(llm.Toolbox):
     def __init__(self, ghost: str = "llm", model: str | None = None) -> None:
         """Set `ghost` and `model`, which new topics record as `created_by`."""
         self._created_by = {"ghost": ghost} | ({"model": model} if model else {})
+        self._denied: set[str] = set()
+        """The plans that were denied, which are not asked about again."""
 
     def tools(self) -> Iterable[llm.Tool]:
         """Yield the five tools."""
@@ -105,7 +107,10 @@ class References(llm.Toolbox):
         if self._approve is not None:
             return self._approve(plan)
         if not self._pauses and is_terminal(sys.stdin) and is_terminal(sys.stderr):
-            return ask_on_terminal(plan)
+            if plan.digest in self._denied or not ask_on_terminal(plan):
+                self._denied.add(plan.digest)
+                return False
+            return True
         from llm_kb.references.plan.pending import open_pending  # noqa: PLC0415 - as above
 
         needed = open_pending(library).ask_later(plan)

@@ -50,7 +50,7 @@ from llm_kb.subjects.topics import References
 from llm_kb.user_dir import current_library
 from tests.conftest import RunLlm
 from tests.references.remotes import Remote
-from tests.references.requests import PAGE, never, request, yes
+from tests.references.requests import PAGE, files_of, never, request, yes
 from tests.references.sites import Answer, Site, serve_site
 
 NOW = datetime.now(timezone.utc)
@@ -438,6 +438,21 @@ def test_what_was_approved_is_carried_out_once(library: Library, site: Site) -> 
     carry_out(library, plans[0].id, never)
     with pytest.raises(UnknownPlanError, match="it was used or dropped"):
         carry_out(library, plans[0].id, never)
+
+
+def test_the_words_that_were_approved_are_kept_also_when_the_call_is_repeated(
+    library: Library, site: Site
+) -> None:
+    source = WebSource(url=site.put("/a", "<p>good words"))
+    plans: list[Plan] = []
+    with pytest.raises(Exception, match="denied"):
+        create_topic(library, request(source), recorder(plans, answer=False))
+    open_pending(library).add(plans[0])
+    open_pending(library).approve(plans[0].id)
+    site.put("/a", "<p>evil words")
+    create_topic(library, request(source), never)
+    (text,) = files_of(library).values()
+    assert "good words" in text
 
 
 @pytest.fixture

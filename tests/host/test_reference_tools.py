@@ -219,6 +219,25 @@ def test_on_a_terminal_the_operator_is_asked(
     assert bool(current_library().store.ids()) is created
 
 
+def test_a_denied_plan_is_not_asked_about_again(
+    monkeypatch: pytest.MonkeyPatch, remote: Remote
+) -> None:
+    asked: list[str] = []
+
+    def deny(prompt: str) -> str:
+        asked.append(prompt)
+        return "n"
+
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr("click.termui.visible_prompt_func", deny)
+    toolbox = make_references()
+    for body in ("Words.", "Words.", "Other words."):
+        with pytest.raises(Exception, match="user denied"):
+            call(toolbox, "reference_topic_create", **fields(remote, body=body))
+    assert len(asked) == 2
+
+
 def test_a_callback_is_handed_the_plan(remote: Remote) -> None:
     plans: list[Plan] = []
 

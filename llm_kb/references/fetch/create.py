@@ -78,7 +78,7 @@ def create_topic(
     if by_model and library.settings.ask_first:
         hosts, asking = approved_hosts(library), unmeasured_plan(request, library)
         if not hosts.issuperset(asking.hosts):
-            _require_approval(library, asking, approve)
+            _get_approval(library, asking, approve)
             hosts |= set(asking.hosts)
     return _create(library, request, approve, progress, hosts)
 
@@ -92,13 +92,11 @@ def _create(
 ) -> Created:
     """Plan a topic by contacting only these hosts, or any; get approval; carry it out."""
     with open_remotes(library, hosts) as remotes:
-        plan = make_plan(request, remotes, progress)
-        _require_approval(library, plan, approve)
+        plan = _get_approval(library, make_plan(request, remotes, progress), approve)
         try:
             return _carry_out(library, plan, remotes, progress)
         except PlanChangedError:
-            plan = make_plan(request, remotes, progress)
-            _require_approval(library, plan, approve)
+            plan = _get_approval(library, make_plan(request, remotes, progress), approve)
             return _carry_out(library, plan, remotes, progress)
 
 
@@ -149,9 +147,12 @@ def _carry_out(library: Library, plan: Plan, remotes: Remotes, progress: Progres
     )
 
 
-def _require_approval(library: Library, plan: Plan, approve: Approve) -> None:
-    if not open_pending(library).take_approved(plan) and not approve(plan):
+def _get_approval(library: Library, plan: Plan, approve: Approve) -> Plan:
+    """Return a plan once it is approved, with the pages that it had then. Raises DeniedError."""
+    approved = open_pending(library).take_approved(plan)
+    if approved is None and not approve(plan):
         raise DeniedError(plan.request.title, summarize_plan(plan))
+    return approved or plan
 
 
 def approved_hosts(library: Library) -> frozenset[str]:

@@ -154,15 +154,20 @@ class PendingPlans:
             if waiting.plan.request.digest == request.digest:
                 self.drop(waiting.plan.id)
 
-    def take_approved(self, plan: Plan) -> bool:
-        """Tell whether this exact plan has been approved, and remove it if so."""
+    def take_approved(self, plan: Plan) -> Plan | None:
+        """Return a plan with the pages that were approved, and remove it; None if it was not."""
         try:
             pending = self.read(plan.id)
             if not pending.is_approved or pending.plan.digest != plan.digest:
-                return False
-            return self.take(plan.id).digest == plan.digest
+                return None
+            taken = self.take(plan.id)
         except UnknownPlanError:
-            return False
+            return None
+        sources = (
+            replace(now, read={**now.read, **then.read})
+            for now, then in zip(plan.sources, taken.sources, strict=True)
+        )
+        return replace(plan, sources=tuple(sources)) if taken.digest == plan.digest else None
 
     def _ids(self) -> Sequence[str]:
         paths = sorted(self.directory.glob("*.json"))
