@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import pytest
 
 import llm_kb
-from tests.growth import LARGE, measure_growth
+from tests.growth import measure_growth
 
 if sys.version_info >= (3, 11):
     from re import _constants as constants  # type: ignore[attr-defined] # has no types
@@ -41,15 +41,6 @@ class Use(NamedTuple):
     pattern: re.Pattern[Any]
     method: str
 
-
-BOUNDED: Mapping[str, int] = {
-    "llm_kb.capture.commits:_GOING_BACK": 300,
-    "llm_kb.search.chunking.html:_PERMALINK": 20,
-    "llm_kb.search.chunking.sections:_OWN_ANCHOR": 420,
-    "llm_kb.search.chunking.words:_LAST_WORD": 60,
-    "llm_kb.subjects.patterns:_CLASS": 1_000,
-}
-"""Patterns that are given at most so many characters, by their places."""
 
 MATCHED = {"llm_kb.references.sources.records:_MODULE": "fullmatch"}
 """How a pattern is used that has another name where it is used."""
@@ -205,13 +196,13 @@ def require_linear(use: Use, inputs: Iterable[tuple[str, str, str]]) -> None:
     """Fail for the first beginning, repeated unit and end for which a pattern is not linear."""
     run = make_action(use)
     for start, unit, end in inputs:
-        make = make_input(start, unit, end, BOUNDED.get(use.place, LARGE))
+        make = make_input(start, unit, end)
         found = measure_growth(run, make)
         assert not found, f"{use.place}, {use.method}: {start!r} + n * {unit!r} + {end!r}: {found}"
 
 
-def make_input(start: str, unit: str, end: str, most: int) -> Callable[[int], str]:
-    return lambda size: (start + unit * (min(size, most) // len(unit) + 1))[:most] + end
+def make_input(start: str, unit: str, end: str) -> Callable[[int], str]:
+    return lambda size: start + unit * (size // len(unit) + 1) + end
 
 
 def make_action(use: Use) -> Callable[[str], object]:

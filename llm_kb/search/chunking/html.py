@@ -28,7 +28,7 @@ _ANY_TAG = re.compile(r"<[^<>]{0,2000}>")
 _DEPTHS = {**{f"h{depth}": depth for depth in range(1, 7)}, "dt": 7}
 """Depth of each tag that names a section; defined terms are below all headings."""
 
-_PERMALINK = re.compile(r"\s*[\u00b6\u00a7\U0001f517]\s*\Z|\s+#\s*\Z")
+_PERMALINK = re.compile(r"(?<!\s)(?:\s*[\u00b6\u00a7\U0001f517]|\s+#)\s*\Z")
 """The sign of a heading's link to itself."""
 
 _BODY = re.compile(r"<body\b", re.IGNORECASE)
@@ -104,7 +104,7 @@ def read_title(text: str, start: int, end: int) -> str:
     if end - start > _LONGEST or end == len(text):
         return ""
     title = unescape(_ANY_TAG.sub("", text[start:end]))
-    return shorten_title(title[:-20] + _PERMALINK.sub("", title[-20:]))
+    return shorten_title(_PERMALINK.sub("", title))
 
 
 def find_own_anchor(opening: str, inner: str) -> str:

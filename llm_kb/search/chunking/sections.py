@@ -18,11 +18,11 @@ _MOST_PARENTS = 5
 """Maximum number of headings above one that can be part of its anchor."""
 
 _OWN_ANCHOR = re.compile(
-    r"[ \t]*(?:\{#([\w.:-]{1,200})[^{}]{0,200}\}|\[\[([\w.:-]{1,200})\]\])[ \t]*\Z"
+    r"(?<![ \t])[ \t]*"
+    r"(?:\{#([\w.:-]{1,200})(?![\w.:-])[^{}]{0,200}\}|\[\[([\w.:-]{1,200})\]\])[ \t]*\Z"
 )
 """`## Title {#id}` and `## Title[[id]]`."""
 
-_LONGEST_OWN = 420
 _LINK = re.compile(r"!?\[([^\[\]]*)\](?:\([^()]*\)|\[[^\[\]]*\])")
 _MARKUP = re.compile(r"<[^<>]*>|:[\w.+-]+:(?=`)")
 _NOT_ANCHOR = re.compile(r"[^\w\- ]")
@@ -110,7 +110,7 @@ def make_outline(  # noqa: PLR0913 - the fields of the record
 
 def make_mark(offset: int, depth: int, title: str) -> Mark:
     """Return the mark of a heading; an anchor at its end is taken off its title."""
-    own = _OWN_ANCHOR.search(title, max(0, len(title) - _LONGEST_OWN))
+    own = _OWN_ANCHOR.search(title)
     if not own:
         return Mark(offset, depth, shorten_title(title))
     anchor = own[1] or own[2]

@@ -9,7 +9,7 @@ from llm_kb.subjects.topics import is_binary
 _HUMP = re.compile(r"[A-Z](?:(?<=[a-z0-9][A-Z])|(?<=[A-Z]{2})(?=[a-z]))[a-z0-9]*")
 """A hump in the midst of a word: `Default` of `getDefault`, `Server` of `HTTPServer`."""
 
-_LAST_WORD = re.compile(r"[^\W_]+\Z")
+_LAST_WORD = re.compile(r"(?<![^\W_])[^\W_]+\Z")
 _FIRST_WORD = re.compile(r"[^\W_]+")
 _LONGEST_HUMP = 40
 _LONGEST_KEPT = 60
