@@ -36,7 +36,7 @@ STEEP = 2.5
 """So may each doubling from `SMALL` to `LARGE` on average: code that reads a text again for each
 of its lengths, of which there are as many as the root of its size, takes 2.8 times."""
 
-DEAREST = 8e-6
+DEAREST = 12e-6
 """Seconds a character may take on a calm machine: work that is done again at each of 100 levels
 is linear, and a hundred times too much."""
 
@@ -53,14 +53,14 @@ def measure_growth(action: Callable[[str], object], make: Callable[[int], str]) 
     """
     try:
         for size in (16, 24, 32, 64, 256, 1_024):
-            _time(action, make(size), runs=1)
-        small = _time(action, make(SMALL), runs=1)
+            measure_time(action, make(size), runs=1)
+        small = measure_time(action, make(SMALL), runs=1)
         if small < QUICK:
             return ""
-        middle = _time(action, make(MIDDLE), runs=1)
+        middle = measure_time(action, make(MIDDLE), runs=1)
         if middle < min(STEADY * small / SMALL, DEAREST) * MIDDLE:
             return ""
-        times = [_time(action, make(LARGE >> shift)) for shift in (4, 2, 1, 0)]
+        times = [measure_time(action, make(LARGE >> shift)) for shift in (4, 2, 1, 0)]
     except EndlessError:
         return "it was given up"
     if times[-1] / LARGE > DEAREST * max(1.0, measure_pace()):
@@ -72,7 +72,7 @@ def measure_growth(action: Callable[[str], object], make: Callable[[int], str]) 
     return f"{LARGE:,} characters take {times[-1]:.2f} s, half of them {times[-2]:.2f} s"
 
 
-def _time(action: Callable[[str], object], text: str, runs: int = 3) -> float:
+def measure_time(action: Callable[[str], object], text: str, runs: int = 3) -> float:
     """Return the least processor time of an action. Raises EndlessError."""
     least = ENDLESS
     gc.disable()

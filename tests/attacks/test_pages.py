@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gzip
-import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -18,6 +18,7 @@ from llm_kb.references.sources.http import request
 from llm_kb.references.sources.records import CrawlSource
 from tests.conftest import RunLlm
 from tests.cost import at_most
+from tests.growth import measure_time
 from tests.references.conftest import site  # noqa: F401 - a fixture
 from tests.references.sites import Answer, Site
 
@@ -76,11 +77,7 @@ def test_nesting_does_not_multiply_the_time_of_a_page(around: str, inside: str) 
     """What is below an element is not looked through again for each element around it."""
     wide = inside * (60_000 // len(inside))
     deep = around * (120 // around.count("<") - 1)
-    times = []
-    for html in (wide, deep + wide):
-        started = time.process_time()
-        html_to_markdown(html, URL)
-        times.append(time.process_time() - started)
+    times = [measure_time(partial(html_to_markdown, url=URL), html) for html in (wide, deep + wide)]
     assert times[1] < 3 * times[0] + 0.1
 
 

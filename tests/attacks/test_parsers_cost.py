@@ -240,8 +240,8 @@ def scan_for_each_length(text: str) -> None:
 
 
 def scan_at_each_level(text: str) -> None:
-    """Read a text again for each of 120 levels, as a writer of nested elements once did."""
-    for _ in range(120):
+    """Read a text again for each of 300 levels, as a writer of nested elements once did."""
+    for _ in range(300):
         "".join(character.upper().lower().strip().title() for character in text)
 
 

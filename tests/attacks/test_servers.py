@@ -129,6 +129,18 @@ def test_links_of_all_pages_of_a_crawl_are_bounded(
     assert peak_of(lambda: find_pages(source, TRUSTING)) < 12_000_000
 
 
+@pytest.mark.parametrize("odd", ["http://[x/", "http://e.org:99999999/", "//\u2100/"])
+def test_an_address_that_is_not_one_ends_no_crawl(site: Site, odd: str) -> None:
+    start = site.put("/d/", "<p>d")
+    site.put("/d/y", "<p>y")
+    robots = f"Sitemap: {odd}\nSitemap: {site.url}/sitemap.xml\n"
+    site.answer("/robots.txt", Answer(robots.encode(), kind="text/plain"))
+    locations = f"<urlset><loc>{odd}</loc><loc>{site.url}/d/y</loc>"
+    site.answer("/sitemap.xml", Answer(locations.encode(), kind="application/xml"))
+    pages = find_pages(CrawlSource(url=start), TRUSTING).pages
+    assert [page.url for page in pages] == [start, f"{site.url}/d/y"]
+
+
 def test_dots_lead_no_crawl_out_of_its_directory(site: Site) -> None:
     """A sitemap's addresses are taken as they are, and no browser has joined them."""
     start = site.put("/d/", "<p>d <a href=%2e%2e/x>x</a>")

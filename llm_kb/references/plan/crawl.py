@@ -142,8 +142,8 @@ class Site:
                 self.unread.append(f"{place}: {error.reason}")
                 continue
             if text.lstrip().startswith("#"):
-                links = (join_url(place, link) for link in _MARKDOWN_LINK.findall(text))
-                pages = dict.fromkeys(link.partition("#")[0] for link in links if link)
+                links = _join(place, _MARKDOWN_LINK.findall(text))
+                pages = dict.fromkeys(link.partition("#")[0] for link in links)
                 self.elsewhere = sum(not self.is_here(page) for page in pages)
                 return [page for page in pages if self.covers(page)]
         return []
@@ -151,7 +151,7 @@ class Site:
     def read_sitemaps(self) -> list[str]:
         """Return the pages in the site's `sitemap.xml` and in the sitemaps it leads to."""
         usual = [f"{self.root}{self.prefix}sitemap.xml", f"{self.root}/sitemap.xml"]
-        named = filter(self.is_here, self._robots.sitemaps)
+        named = filter(self.is_here, _join(self.root, self._robots.sitemaps))
         places = list(dict.fromkeys([*named, *usual]))[:MAX_SITEMAPS]
         pages: dict[str, None] = {}
         for number, place in enumerate(places):
@@ -159,7 +159,7 @@ class Site:
                 text = self._fetch_list(place)
             except FetchError:
                 continue  # links are followed without it
-            found = [unescape(location) for location in _LOCATION.findall(text)]
+            found = _join(place, map(unescape, _LOCATION.findall(text)))
             if "<sitemapindex" in text and number < MAX_SITEMAPS:
                 places += filter(self.is_here, found[: MAX_SITEMAPS - len(places)])
             else:
@@ -184,6 +184,11 @@ class Site:
         """Wait between requests as long as the site asks."""
         if self._robots.delay:
             time.sleep(self._robots.delay)
+
+
+def _join(base: str, links: Iterable[str]) -> list[str]:
+    """Return the absolute addresses of links, without those that are not addresses."""
+    return [joined for link in links if (joined := join_url(base, link))]
 
 
 class Robots:
