@@ -14,7 +14,7 @@ from llm_kb.config.fragments import split_knowledge
 from llm_kb.config.load import load_config
 from llm_kb.config.workspace import find_cwd
 from llm_kb.errors import KbError
-from llm_kb.knowledge_base import knowledge_base
+from llm_kb.knowledge_base import open_topics
 from llm_kb.knowledge_base.tool_text import (
     DEFAULT_LIMIT,
     LEARN,
@@ -44,7 +44,7 @@ RECHECK_SECONDS = 2.0
 """Seconds for which a process does not compare files with their index again."""
 
 
-class KnowledgeBase(knowledge_base.KnowledgeBase):
+class KnowledgeBase(open_topics.OpenTopics):
     """The knowledge base of a directory, as `llm -T learn` run there would see it.
 
     >>> kb = KnowledgeBase.discover("path/to/project", knowledge=["project/maintainers/*"])

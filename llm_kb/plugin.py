@@ -38,7 +38,6 @@ _KNOWLEDGE = {
     "remove": "llm_kb.commands.knowledge.group:remove",
     "review": "llm_kb.commands.knowledge.review:review",
     "schema": "llm_kb.commands.knowledge.group:schema",
-    "setup": "llm_kb.commands.knowledge.sync:setup",
 }
 _REFERENCES = {
     "approve": "llm_kb.commands.references.fetch:approve",

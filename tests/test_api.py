@@ -11,7 +11,7 @@ import pytest
 
 import llm_kb
 from llm_kb import KbError, KnowledgeBase
-from llm_kb.knowledge_base.knowledge_base import SEARCHED_FROM_SUBJECTS
+from llm_kb.knowledge_base.open_topics import SEARCHED_FROM_SUBJECTS
 from llm_kb.knowledge_base.tool_text import SEARCH_KNOWLEDGE
 from tests.scripted import Script
 

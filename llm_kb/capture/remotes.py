@@ -1,4 +1,4 @@
-"""Fetches a remote's refs next to ours, pushes ours without force, and sets up git for both."""
+"""Fetches a remote's refs next to ours, and pushes ours without force."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from llm_kb.capture.errors import BusyStoreError
-from llm_kb.capture.notes import ANNOTATIONS_REF, KNOWLEDGE_REF, read_settings, require_direct
+from llm_kb.capture.notes import ANNOTATIONS_REF, KNOWLEDGE_REF, require_direct
 from llm_kb.errors import KbError
 from llm_kb.git.run import NO_PROGRAMS, GitError, Settings, find_program, run_git
 
@@ -188,24 +188,3 @@ def hide_secrets(url: str) -> str:
         return url
     place, slash, path = rest.partition("?")[0].partition("/")
     return f"{scheme}://{place.rpartition('@')[2]}{slash}{path}"
-
-
-def missing_settings(directory: Path, remote: str, *, push: bool = False) -> list[tuple[str, str]]:
-    """Return the missing settings of git for plain fetches, and pushes, as (key, value).
-
-    Raises GitError for an unknown remote.
-    """
-    run_git("remote", "get-url", "--", remote, cwd=directory)
-    # A pattern, because a fetch fails if the remote does not have a single named ref.
-    fetched = f"+refs/notes/chronicle*:{TRACKING_REFS}/{_ref_component(remote)}/chronicle*"
-    wanted = [(f"remote.{remote}.fetch", fetched)]
-    if push:
-        # Once a refspec is set, a plain push pushes nothing else, so HEAD is added.
-        wanted += [(f"remote.{remote}.push", ref) for ref in ("HEAD", "refs/notes/chronicle*")]
-    return [(key, value) for key, value in wanted if value not in read_settings(directory, key)]
-
-
-def add_settings(directory: Path, settings: list[tuple[str, str]]) -> None:
-    """Add settings to the repository's configuration."""
-    for key, value in settings:
-        run_git("config", "--add", key, value, cwd=directory)

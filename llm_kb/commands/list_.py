@@ -14,8 +14,13 @@ from llm_kb.api import KnowledgeBase
 from llm_kb.commands._options import complete_slug, complete_topic, knowledge_options
 from llm_kb.commands._output import say, show, show_json, show_json_lines
 from llm_kb.host.terminal import is_terminal, style
-from llm_kb.upkeep.subject_list import list_topic, list_topics
-from llm_kb.upkeep.subject_list_text import render_subjects, render_topic, render_tree
+from llm_kb.knowledge_base.subject_list import (
+    list_topic,
+    list_topics,
+    render_subjects,
+    render_topic,
+    render_tree,
+)
 
 _IS_HEADING = re.compile(r"[^\s:]+: (?!\W)|\S+/ ")
 """The first line of a topic, and that of a directory."""

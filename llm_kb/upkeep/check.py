@@ -27,7 +27,8 @@ from llm_kb.files.directory import NO_SKILL, DirectoryCatalog
 from llm_kb.files.documents import find_unsearched
 from llm_kb.files.fields import suggest
 from llm_kb.files.layouts import SKILL_FILE, is_shown
-from llm_kb.knowledge_base.knowledge_base import KnowledgeBase
+from llm_kb.knowledge_base.open_topics import OpenTopics
+from llm_kb.knowledge_base.subject_list import find_disabled, find_problem, name_file, name_place
 from llm_kb.knowledge_base.topics import OpenTopic
 from llm_kb.rendering.plain_text import count, name_some, visible_line
 from llm_kb.rendering.presentation import MARKDOWN, present, read_as_markdown
@@ -37,7 +38,6 @@ from llm_kb.subjects.selection import is_listed, select
 from llm_kb.subjects.topics import Layout, Listing, Skipped, Subject, Topic
 from llm_kb.upkeep.rules import RULE_IDS, Finding, Rule
 from llm_kb.upkeep.skills import check_skill, check_strays
-from llm_kb.upkeep.subject_list import find_disabled, find_problem, name_file, name_place
 
 MOST_PATTERNS = 1_000
 """The most references that are followed: each may need a walk of a topic."""
@@ -60,7 +60,7 @@ class Inspection:
     """
 
     def __init__(
-        self, kb: KnowledgeBase, cwd: Path, progress: Callable[[int, int], None] | None = None
+        self, kb: OpenTopics, cwd: Path, progress: Callable[[int, int], None] | None = None
     ) -> None:
         self._kb = kb
         self._cwd = cwd

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from llm_kb.errors import UnreadableError
-from llm_kb.knowledge_base.knowledge_base import KnowledgeBase
+from llm_kb.knowledge_base.open_topics import OpenTopics
 from llm_kb.knowledge_base.topics import OpenTopic
 from llm_kb.rendering.menu import FittedMenu
 from llm_kb.rendering.presentation import Presented, present, present_unreadable
@@ -63,7 +63,7 @@ class Costs:
         }
 
 
-def count_costs(kb: KnowledgeBase, *, learn: bool) -> Costs:
+def count_costs(kb: OpenTopics, *, learn: bool) -> Costs:
     """Return the estimated costs of a request; of subjects not sent only the start is read."""
     menu = kb.menu() if learn else FittedMenu(topics=())
     preloaded = kb.preloaded

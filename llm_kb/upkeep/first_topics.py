@@ -12,6 +12,7 @@ from pathlib import Path
 from llm_kb.config.keys import TOPIC_ID
 from llm_kb.files.directory import NO_SKILL, DirectoryCatalog
 from llm_kb.files.layouts import SKILL_FILE
+from llm_kb.knowledge_base.subject_list import Totals, list_topic
 from llm_kb.knowledge_base.topics import OpenTopic
 from llm_kb.subjects.names import UNUSABLE, find_extension, is_readable
 from llm_kb.subjects.topics import Layout, Topic
@@ -26,7 +27,6 @@ from llm_kb.upkeep.project_files import (
     measure_below,
     read_project,
 )
-from llm_kb.upkeep.subject_list import Totals, list_topic
 
 _NOTHING = Totals(subjects=0, size=0, tokens=0, changed=None)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from llm_kb.config.fragments import split_knowledge
 from llm_kb.errors import ConfigError
 from llm_kb.files.fields import BadValueError, Fields, describe, read_line
-from llm_kb.knowledge_base.knowledge_base import KnowledgeBase
+from llm_kb.knowledge_base.open_topics import OpenTopics
 from llm_kb.rendering.parts import decode_exactly, find_line_numbers, find_spans
 from llm_kb.rendering.passages import Passages
 from llm_kb.rendering.plain_text import count, visible_line
@@ -100,7 +100,7 @@ def _read_answers(value: object) -> tuple[str, ...]:
 
 
 def ask(
-    kb: KnowledgeBase, questions: Iterable[Question], search: Callable[[str], Passages]
+    kb: OpenTopics, questions: Iterable[Question], search: Callable[[str], Passages]
 ) -> Iterator[Asked]:
     """Yield each question with its result. Raises KbError for an answer that is not there."""
     for question in questions:
@@ -121,7 +121,7 @@ def ask(
         yield Asked(question=question, rank=rank, found=addresses)
 
 
-def _find(kb: KnowledgeBase, answer: str) -> Iterator[tuple[str, str, Lines]]:
+def _find(kb: OpenTopics, answer: str) -> Iterator[tuple[str, str, Lines]]:
     """Yield the topic, the path and the lines of each place that an answer names."""
     topic, pattern = split_knowledge(answer)
     selection = kb.require(topic, pattern)

@@ -11,7 +11,7 @@ from textwrap import wrap
 from typing import Any, NamedTuple, TypeAlias
 
 from llm_kb.errors import KbError, PatternError, UnknownTopicError
-from llm_kb.knowledge_base.knowledge_base import KnowledgeBase
+from llm_kb.knowledge_base.open_topics import OpenTopics
 from llm_kb.knowledge_base.tool_text import LEARN, ArgumentsError, read_arguments
 from llm_kb.rendering.passages import FOUND_NOTHING
 from llm_kb.rendering.plain_text import count, visible_line
@@ -90,7 +90,7 @@ class Usage(NamedTuple):
         }
 
 
-def count_usage(kb: KnowledgeBase, turns: Iterable[Turn]) -> Usage:
+def count_usage(kb: OpenTopics, turns: Iterable[Turn]) -> Usage:
     """Return the use of this workspace in the given turns.
 
     Names are resolved against today's files, so the old name of a renamed subject fails.
@@ -119,7 +119,7 @@ Subject: TypeAlias = "tuple[str, str]"
 class _Tally:
     """Collects the counts of one knowledge base."""
 
-    def __init__(self, kb: KnowledgeBase) -> None:
+    def __init__(self, kb: OpenTopics) -> None:
         self.kb = kb
         self.loads: Counter[tuple[str, tuple[str, ...], bool]] = Counter()
         """The calls of `learn`, by topic, patterns and failure; equal ones are resolved once."""

@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 
 from llm_kb.errors import KbError
 from llm_kb.files.directory import DirectoryCatalog
-from llm_kb.knowledge_base.knowledge_base import KnowledgeBase
+from llm_kb.knowledge_base.open_topics import OpenTopics
 from llm_kb.subjects.topics import Topic
 from tests.cost import at_most, cases
-from tests.knowledge_base.test_knowledge_base import make_kb
+from tests.knowledge_base.test_open_topics import make_kb
 
 SECONDS = 2.0
 MAX_ERROR = 20_000
@@ -68,7 +68,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     subprocess.run(["rm", "-rf", root], check=True)
 
 
-def open_kb(root: Path) -> KnowledgeBase:
+def open_kb(root: Path) -> OpenTopics:
     topic = Topic(id="p", root=root)
     return make_kb((topic, DirectoryCatalog(topic)))
 

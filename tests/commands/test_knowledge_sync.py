@@ -54,7 +54,7 @@ def test_a_remote_that_does_not_exist_is_named(
 ) -> None:
     monkeypatch.chdir(clones[0].path)
     run_llm([*KNOWLEDGE, "add", "a"])
-    for command in ("pull", "push", "setup"):
+    for command in ("pull", "push"):
         result = run_llm([*KNOWLEDGE, command, "upstream"])
         message = "Error: no remote is called 'upstream' here; `git remote -v` lists them\n"
         assert (result.exit_code, result.stdout, result.stderr) == (1, "", message)
@@ -108,32 +108,6 @@ def test_an_option_is_no_remote(
     result = run_llm([*KNOWLEDGE, command, "--", "--upload-pack=touch x"])
     assert result.exit_code == 2
     assert "is not a remote" in result.stderr
-
-
-def test_after_setup_a_fetch_brings_entries_and_a_push_takes_them(
-    clones: tuple[Repo, Repo], run_llm: RunLlm, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    one, two = clones
-    monkeypatch.chdir(one.path)
-    run_llm([*KNOWLEDGE, "add", "--type", "convention", "--scope", "*", "--rule", "a"])
-    run_llm([*KNOWLEDGE, "push"])
-    monkeypatch.chdir(two.path)
-    refused = run_llm([*KNOWLEDGE, "setup"])
-    assert refused.exit_code == 1
-    assert refused.stdout.startswith("git config --add remote.origin.fetch '+refs/notes/chron")
-    assert "Pass -y to say yes" in refused.stderr
-    assert run_llm([*KNOWLEDGE, "setup", "--push", "-y"]).exit_code == 0
-    assert run_llm([*KNOWLEDGE, "setup", "--push"]).stderr == "origin: set up already.\n"
-    two.git("fetch", "--quiet")
-    assert two.git("for-each-ref", "--format=%(refname)", "refs/llm-kb") == (
-        "refs/llm-kb/origin/chronicle-knowledge"
-    )
-    assert run_llm([*KNOWLEDGE, "pull"]).stdout == "Received: conv-1 (*): a\n"
-    run_llm([*KNOWLEDGE, "add", "--type", "convention", "--scope", "*", "--rule", "b"])
-    two.commit("work", a_py="1")
-    two.git("push", "--quiet")
-    assert two.git("rev-parse", "refs/notes/chronicle-knowledge") in two.git("ls-remote", "origin")
-    assert two.head in two.git("ls-remote", "origin")
 
 
 def test_two_clones_that_edit_one_entry_keep_both_texts(

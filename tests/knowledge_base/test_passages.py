@@ -11,8 +11,9 @@ import pytest
 
 from llm_kb.files.directory import DirectoryCatalog
 from llm_kb.files.walk import Places
-from llm_kb.knowledge_base.knowledge_base import KnowledgeBase
+from llm_kb.knowledge_base.open_topics import OpenTopics
 from llm_kb.knowledge_base.passages import SearchOptions
+from llm_kb.knowledge_base.subject_list import list_topics, render_subjects, render_topic
 from llm_kb.knowledge_base.tool_text import DEFAULT_LIMIT, SEARCH_KNOWLEDGE
 from llm_kb.rendering.passages import QUOTED, Passage, Passages, find_notes, render_passages
 from llm_kb.search.index import documents, documents_table
@@ -20,24 +21,22 @@ from llm_kb.search.index import index as index_module
 from llm_kb.search.question import EmptyQuestionError
 from llm_kb.search.roles import Role, Scope
 from llm_kb.subjects.topics import Config, Layout, Listing, Topic
-from llm_kb.upkeep.subject_list import list_topics
-from llm_kb.upkeep.subject_list_text import render_subjects, render_topic
 from tests.files.test_watch import grow_old
 from tests.memory import make_catalogs
 
 SECTION = "Words about the {} that fill a paragraph and say little more than this.\n" * 12
 
 
-def open_kb(root: Path, files: dict[str, str], **topic: object) -> KnowledgeBase:
+def open_kb(root: Path, files: dict[str, str], **topic: object) -> OpenTopics:
     """Return a knowledge base of one topic with these files."""
     for path, text in files.items():
         (root / "kb" / path).parent.mkdir(parents=True, exist_ok=True)
         (root / "kb" / path).write_text(text)
     made = Topic(id="zoo", root=root / "kb", **topic)  # type: ignore[arg-type]  # test data
-    return KnowledgeBase(Config(), make_catalogs((made, DirectoryCatalog(made))))
+    return OpenTopics(Config(), make_catalogs((made, DirectoryCatalog(made))))
 
 
-def find(kb: KnowledgeBase, root: Path, question: str, limit: int = 4, **more: object) -> Passages:
+def find(kb: OpenTopics, root: Path, question: str, limit: int = 4, **more: object) -> Passages:
     return kb.search(question, (), limit, SearchOptions(index_dir=root / "index", **more))  # type: ignore[arg-type]
 
 
@@ -268,7 +267,7 @@ def test_topics_of_one_directory_share_an_index_and_keep_their_own_files(tmp_pat
     every = Topic(id="every", root=tmp_path / "kb")
     some = replace(every, id="some", ignore=("b.md",))
     catalogs = make_catalogs(*((each, DirectoryCatalog(each)) for each in (every, some)))
-    kb = KnowledgeBase(Config(), catalogs)
+    kb = OpenTopics(Config(), catalogs)
 
     found = find(kb, tmp_path, "walrsu")
 
@@ -426,7 +425,7 @@ def test_topics_of_a_workspace_are_one_order_with_roles_by_their_place(tmp_path:
         Topic(id="more", root=tmp_path / "more"),
     ]
     catalogs = make_catalogs(*((each, DirectoryCatalog(each)) for each in topics))
-    kb = KnowledgeBase(Config(), catalogs)
+    kb = OpenTopics(Config(), catalogs)
 
     found = find(kb, tmp_path, "how do I renew the token of a walrus?", workspace=tmp_path)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from llm_kb.knowledge_base.knowledge_base import KnowledgeBase
+from llm_kb.knowledge_base.open_topics import OpenTopics
 from llm_kb.subjects.topics import Config
 from llm_kb.upkeep.check import Inspection
 from llm_kb.upkeep.rules import Finding, Rule
@@ -14,7 +14,7 @@ from tests.memory import MemoryCatalog, make_catalogs, make_topic
 def test_what_cannot_be_read_is_found_and_the_rest_inspected() -> None:
     files = {"a.md": None, "b.md": 'learn("t") learn("t", "a") learn("t", "*")', ".c.md": None}
     topic = make_topic("t", introduction="What it is.")
-    kb = KnowledgeBase(Config(topics=(topic,)), make_catalogs((topic, MemoryCatalog(files))))
+    kb = OpenTopics(Config(topics=(topic,)), make_catalogs((topic, MemoryCatalog(files))))
     inspection = Inspection(kb, Path("/"))
     assert list(inspection.run()) == [
         Finding(Rule.SKIPPED, "t/a.md", "permission denied"),
@@ -26,7 +26,7 @@ def test_of_what_was_fetched_or_captured_only_what_the_user_can_fix() -> None:
     catalog = MemoryCatalog({"con.md": "\u202e", ".hidden.md": "x"})
     topic = make_topic("fetched", learned=("absent",))
     inspection = Inspection(
-        KnowledgeBase(Config(adjustments=(topic,)), make_catalogs((topic, catalog))), Path("/")
+        OpenTopics(Config(adjustments=(topic,)), make_catalogs((topic, catalog))), Path("/")
     )
     assert list(inspection.run()) == [
         Finding(Rule.UNMATCHED, "fetched", "kb.topic.fetched.learned: 'absent' matches nothing")

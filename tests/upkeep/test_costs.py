@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from llm_kb.knowledge_base.knowledge_base import KnowledgeBase
+from llm_kb.knowledge_base.open_topics import OpenTopics
 from llm_kb.rendering.tokens import estimate_tokens
 from llm_kb.subjects.topics import Config
 from llm_kb.upkeep.costs import Costs, TopicCost, count_costs, render_costs
@@ -31,10 +31,10 @@ COSTS = Costs(
 )
 
 
-def open_kb(**fields: object) -> KnowledgeBase:
+def open_kb(**fields: object) -> OpenTopics:
     """Return a knowledge base of one topic, `t`."""
     topic = make_topic("t", **fields)
-    return KnowledgeBase(Config(topics=(topic,)), make_catalogs((topic, MemoryCatalog(FILES))))
+    return OpenTopics(Config(topics=(topic,)), make_catalogs((topic, MemoryCatalog(FILES))))
 
 
 def test_listed_subjects_are_counted_and_the_notice_of_what_cannot_be_read() -> None:
@@ -46,9 +46,7 @@ def test_listed_subjects_are_counted_and_the_notice_of_what_cannot_be_read() -> 
 def test_a_subject_counts_as_it_is_sent_which_is_whole() -> None:
     catalog = MemoryCatalog({"big.md": "x" * 99 + "\n" + "y" * 400_000})
     topic = make_topic("t", learned=("big",))
-    kb = KnowledgeBase(
-        Config(topics=(topic,), max_result_chars=400), make_catalogs((topic, catalog))
-    )
+    kb = OpenTopics(Config(topics=(topic,), max_result_chars=400), make_catalogs((topic, catalog)))
     costs = count_costs(kb, learn=True)
     assert costs.topics[0].preloaded == {"big": 100_025}
     assert costs.topics[0].inlined == costs.topics[0].tokens < costs.section
@@ -67,7 +65,7 @@ def test_what_is_not_sent_is_estimated_from_its_start(text: str, tokens: int) ->
     catalog = MemoryCatalog({"a.md": text})
     topic = make_topic("t")
     config = Config(topics=(topic,), max_result_chars=40)
-    costs = count_costs(KnowledgeBase(config, make_catalogs((topic, catalog))), learn=True)
+    costs = count_costs(OpenTopics(config, make_catalogs((topic, catalog))), learn=True)
     assert costs.topics == (TopicCost(id="t", preloaded={}, inlined=tokens),)
     assert catalog.reads == [("a.md", 8192)]
 
@@ -77,7 +75,7 @@ def test_parts_never_exceed_the_whole(name: str) -> None:
     catalog = MemoryCatalog({name: "</subject>" * 9, "b/c.md": "\0", "d.md": "x"})
     topic = make_topic("t", learned=("**",))
     costs = count_costs(
-        KnowledgeBase(Config(topics=(topic,)), make_catalogs((topic, catalog))), learn=True
+        OpenTopics(Config(topics=(topic,)), make_catalogs((topic, catalog))), learn=True
     )
     assert len(costs.topics[0].preloaded) == 3
     assert costs.menu + costs.topics[0].tokens < costs.section

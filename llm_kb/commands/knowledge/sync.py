@@ -1,9 +1,8 @@
-"""`llm kb knowledge pull`, `push`, `setup` and `export`: share entries with others."""
+"""`llm kb knowledge pull`, `push` and `export`: share entries with others."""
 
 from __future__ import annotations
 
 import os
-import shlex
 from pathlib import Path
 
 import click
@@ -11,11 +10,8 @@ import click
 from llm_kb.capture.export import EXPORTS, exports_of, has_block, place_block, render_block
 from llm_kb.capture.notes import require_author
 from llm_kb.capture.remotes import (
-    UnknownRemoteError,
-    add_settings,
     describe_remote,
     hide_secrets,
-    missing_settings,
     require_remote,
 )
 from llm_kb.capture.rendering import render_difference, render_short
@@ -31,11 +27,10 @@ from llm_kb.capture.sync import Outcome, Pull, has_store
 from llm_kb.capture.sync import pull as pull_store
 from llm_kb.capture.sync import push as push_store
 from llm_kb.commands._config import require_cwd
-from llm_kb.commands._output import confirm, say, show, show_content
+from llm_kb.commands._output import say, show, show_content
 from llm_kb.commands.knowledge._shared import narrow, scope_option
 from llm_kb.files.atomic import WriteError, replace_file
 from llm_kb.files.containment import read_regular, resolve_links
-from llm_kb.git.run import GitError
 from llm_kb.rendering.plain_text import count, one_line, visible_line
 
 
@@ -113,37 +108,6 @@ def echo_pull(pulled: Pull, remote: str) -> None:
     for old, new in merge.renumbered:
         show(f"Renumbered: {render_short(old)} is now {new.id}")
     say(f"{count(len(merge.store.entries), 'entry', 'entries')}.")
-
-
-@click.command()
-@remote_argument
-@click.option("--push", is_flag=True, help="Also let a plain `git push` push the entries")
-@click.option("-y", "--yes", is_flag=True, help="Don't ask before the configuration is changed")
-def setup(remote: str, push: bool, yes: bool) -> None:
-    """
-    Make plain fetches from REMOTE bring its entries
-
-    They are kept next to yours until `llm kb knowledge pull` merges them. You see the git
-    settings and are asked before they are written.
-
-    \b
-        llm kb knowledge setup
-        llm kb knowledge setup --push
-    """
-    here = require_cwd()
-    require_repository(here)
-    try:
-        missing = missing_settings(here, remote, push=push)
-    except GitError as error:
-        raise UnknownRemoteError(remote) from error
-    if not missing:
-        say(f"{remote}: set up already.")
-        return
-    for key, value in missing:
-        show(visible_line(f"git config --add {shlex.quote(key)} {shlex.quote(value)}"))
-    confirm("Make this change to the repository's Git configuration?", yes=yes)
-    add_settings(here, missing)
-    say(f"{remote}: set up. `git fetch` and `llm kb knowledge pull` bring its entries.")
 
 
 @click.command()

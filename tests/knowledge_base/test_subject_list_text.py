@@ -6,14 +6,17 @@ from dataclasses import replace
 
 import pytest
 
-from llm_kb.subjects.topics import Skipped
-from llm_kb.upkeep.subject_list import ListedSubject, ListedTopic, State, Totals
-from llm_kb.upkeep.subject_list_text import (
+from llm_kb.knowledge_base.subject_list import (
     MANY,
+    ListedSubject,
+    ListedTopic,
+    State,
+    Totals,
     render_subjects,
     render_topic,
     render_tree,
 )
+from llm_kb.subjects.topics import Skipped
 from tests.presented import BARE, PROJECT
 
 DAY = 20_000 * 86_400.0

@@ -6,9 +6,15 @@ from dataclasses import replace
 from pathlib import Path
 
 from llm_kb.files.directory import DirectoryCatalog
-from llm_kb.knowledge_base.knowledge_base import KnowledgeBase
+from llm_kb.knowledge_base.open_topics import OpenTopics
+from llm_kb.knowledge_base.subject_list import (
+    ListedSubject,
+    ListedTopic,
+    State,
+    list_topic,
+    list_topics,
+)
 from llm_kb.subjects.topics import Config, Listing, Slug, Subject, Topic
-from llm_kb.upkeep.subject_list import ListedSubject, ListedTopic, State, list_topic, list_topics
 from tests.memory import MemoryCatalog, make_catalogs, make_topic
 
 GONE = Subject(slug=Slug("gone"), name="gone", path="gone.md")
@@ -24,7 +30,7 @@ class Vanishing(DirectoryCatalog):
 
 def test_a_topic_that_is_no_directory_is_measured_by_reading() -> None:
     catalog = MemoryCatalog({"a.md": "12345", "b.md": None, ".c.md": "1"})
-    kb = KnowledgeBase(Config(), make_catalogs((make_topic("t"), catalog)))
+    kb = OpenTopics(Config(), make_catalogs((make_topic("t"), catalog)))
     assert list(list_topics(kb, everything=True)) == [
         ListedTopic(
             topic=make_topic("t"),
@@ -41,7 +47,7 @@ def test_a_topic_that_is_no_directory_is_measured_by_reading() -> None:
 
 def test_a_file_that_went_away_has_neither_size_nor_change(tmp_path: Path) -> None:
     topic = Topic(id="t", root=tmp_path)
-    kb = KnowledgeBase(Config(), make_catalogs((topic, Vanishing(topic))))
+    kb = OpenTopics(Config(), make_catalogs((topic, Vanishing(topic))))
     assert list_topic(kb.topics["t"]).subjects == (
         ListedSubject(name="gone", path="gone.md", state=State.AVAILABLE),
     )
@@ -59,7 +65,7 @@ def test_a_picture_has_a_size_and_costs_no_tokens() -> None:
 
 def test_disabled_topics_are_part_of_everything() -> None:
     topic = replace(make_topic("off"), enable=False)
-    kb = KnowledgeBase(Config(topics=(topic,)), make_catalogs())
+    kb = OpenTopics(Config(topics=(topic,)), make_catalogs())
     assert list(list_topics(kb)) == []
     assert [topic.problem for topic in list_topics(kb, everything=True)] == [
         "the topic is disabled"

@@ -11,16 +11,16 @@ import pytest
 
 from llm_kb.errors import KbError, NoMatchError, UnknownTopicError
 from llm_kb.files.directory import DirectoryCatalog
-from llm_kb.knowledge_base import knowledge_base
-from llm_kb.knowledge_base.knowledge_base import KnowledgeBase
+from llm_kb.knowledge_base import open_topics
+from llm_kb.knowledge_base.open_topics import OpenTopics
 from llm_kb.subjects.topics import Catalog, Config, Layout, Topic
 from tests.memory import MemoryCatalog, make_catalogs, make_topic
 
 
 def make_kb(
     *pairs: tuple[Topic, Catalog], config: Config | None = None, **more: object
-) -> KnowledgeBase:
-    return KnowledgeBase(config or Config(), make_catalogs(*pairs), **more)  # type: ignore[arg-type]  # test data
+) -> OpenTopics:
+    return OpenTopics(config or Config(), make_catalogs(*pairs), **more)  # type: ignore[arg-type]  # test data
 
 
 PROJECT = make_topic("project", title="The Project")
@@ -142,7 +142,7 @@ def test_a_preloaded_subject_is_whole_up_to_a_bound(monkeypatch: pytest.MonkeyPa
     open_kb = partial(make_kb, (topic, catalog), config=Config(max_result_chars=100))
     assert "line\n" * 1000 in (open_kb().section() or "")
 
-    monkeypatch.setattr(knowledge_base, "MOST_READ", 100)
+    monkeypatch.setattr(open_topics, "MOST_READ", 100)
     section = open_kb().section() or ""
     assert "4,900 of 5,000 bytes are not shown" in section
     assert len(section) < 500
@@ -179,7 +179,7 @@ def test_topic_out_of_the_menu_is_read_by_whoever_names_it() -> None:
 GUIDE = "# Guide\n\nIntroduction.\n\n## Install\n\nRun it.\n\n## Use\n\nUse it.\n"
 
 
-def guide(over: int = 24_000, *, learned: tuple[str, ...] = ()) -> KnowledgeBase:
+def guide(over: int = 24_000, *, learned: tuple[str, ...] = ()) -> OpenTopics:
     topic = make_topic("t", learned=learned)
     catalog = MemoryCatalog({"guide.md": GUIDE, ".secret.md": GUIDE, "other.md": "Other\n"})
     return make_kb((topic, catalog), config=Config(outline_over=over))
@@ -280,7 +280,7 @@ def make_files(root: Path, files: dict[str, str]) -> None:
         (root / path).write_text(text)
 
 
-def open_directory(root: Path, config: Config | None = None, **topic: object) -> KnowledgeBase:
+def open_directory(root: Path, config: Config | None = None, **topic: object) -> OpenTopics:
     opened = Topic(id="t", root=root, **topic)  # type: ignore[arg-type]  # test data
     return make_kb((opened, DirectoryCatalog(opened)), config=config)
 

@@ -45,7 +45,7 @@ SEARCHED_FROM_BYTES = 80_000
 SEVERAL = "One call can load several subjects, those of another topic as topic/subject."
 
 
-class KnowledgeBase:
+class OpenTopics:
     """The topics of one request, with the subjects pre-loaded and the answers of `learn`.
 
     `catalogs` are the enabled topics. `knowledge` are the values of `-k`, as (topic id,
