@@ -131,11 +131,24 @@ def register_commands(cli: click.Group) -> None:
 
 @hookimpl
 def register_tools(register: Callable[..., None]) -> None:
-    """Register `learn`, `References` and `emit_knowledge`, if they are useful here."""
-    from llm_kb.host.tools import make_tools
+    """Register `learn`, `References` and `emit_knowledge`, if they are useful here.
 
-    for tool in make_tools():
-        register(tool)
+    The host gathers tools on every prompt that names one. Tools that the request does not
+    use have only names, for the host's error that lists the tools.
+    """
+    from llm import Tool
+
+    from llm_kb.host.request import OUR_TOOLS, current_request
+
+    request = current_request()
+    if request is None or request.tools:
+        from llm_kb.host.tools import make_tools  # it imports the knowledge base
+
+        for tool in make_tools():
+            register(tool)
+    if request is not None and not request.is_muted:
+        for name in sorted(OUR_TOOLS - request.tools):
+            register(Tool(name=name))
 
 
 @hookimpl

@@ -9,17 +9,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, MutableMapping, Sequence
-from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 import llm
+from llm.cli import load_conversation, load_template
 
-from llm_kb.host.request import MEMORY, OUR_TOOLS, OURS, PREFIX, SEARCH, SECTION, Rounds, tool_name
-
-if TYPE_CHECKING:
-    from llm_kb.host.log import Memory
+from llm_kb.host.request import MEMORY, OUR_TOOLS, OURS, PREFIX, SEARCH, SECTION, tool_name
 
 FRAGMENT_KEYS = ("system_fragments", "fragments")
 
@@ -45,6 +42,12 @@ class Arguments:
         return bool(self.kwargs.get("save"))
 
     @property
+    def is_asking(self) -> bool:
+        """Whether the request names any of our tools, fragments or templates."""
+        ours = self.typed_tools or self.brought_tools or self.restored_tools
+        return bool(ours or self.specs or self.references) or self.has_search()
+
+    @property
     def typed_tools(self) -> frozenset[str]:
         """Our tools that the command line names."""
         return _ours(self.kwargs.get("tools") or ())
@@ -66,28 +69,29 @@ class Arguments:
             return [*brought, *(typed or self.restored)]
         return [*brought, *typed] or list(self.restored)
 
-    def set_tools(self, tools: Sequence[str]) -> None:
-        """Make these the tools of the request, in place of all others."""
+    def offer(self, ours: Iterable[str]) -> None:
+        """Make the host offer these of our tools, each once, with the tools of others."""
+        before = self.tools()
+        kept: list[str] = []
+        for spec in before:
+            name = tool_name(spec)
+            if "(" in spec and name in OUR_TOOLS - {"References"}:
+                raise click.ClickException(
+                    f"{spec}: {name} takes nothing here; -T {name} offers it, and -t kb:TOPIC"
+                    " offers learn for one topic"
+                )
+            if name not in OUR_TOOLS or (name in ours and spec not in kept):
+                kept.append(spec)
+        offered = set(map(tool_name, kept))
+        kept += [name for name in sorted(ours) if name not in offered]
+        if kept != before:
+            self._replace_tools(kept)
+
+    def _replace_tools(self, tools: Sequence[str]) -> None:
         self.templates = tuple(
             template.model_copy(update={"tools": None}) for template in self.templates
         )
         self.kwargs["tools"] = tuple(tools) if tools or not self.restored else _NoTools()
-
-    def count_rounds(self) -> Rounds:
-        """Put a counter in the place of the host's limit of answers in a row, and return it."""
-        rounds = Rounds(self.kwargs.get("chain_limit") or 0)
-        if rounds:
-            self.kwargs["chain_limit"] = rounds
-        return rounds
-
-    @cached_property
-    def memory(self) -> Memory | None:
-        """What the turns of a continued conversation recorded; None if unknown."""
-        if self.conversation is None:
-            return None
-        from llm_kb.host.log import read_memory  # noqa: PLC0415 - few are continued
-
-        return read_memory(self.conversation.id, self.kwargs.get("database"))
 
     @property
     def specs(self) -> list[str]:
@@ -120,10 +124,6 @@ class Arguments:
     def has_search(self) -> bool:
         """Tell whether a fragment of the request is a search."""
         return any(fragment.startswith(SEARCH) for fragment in self._fragments())
-
-    def earlier_text(self) -> str:
-        """Return all texts that a continued conversation has sent so far."""
-        return "\n".join(_iter_texts(self.conversation))
 
     def supports_tools(self) -> bool:
         """Tell whether the model can call tools; False for an unknown model."""
@@ -206,9 +206,6 @@ class Arguments:
         names = [named] if isinstance(named, str) else list(named)
         if not names:
             return ()
-        # Imported here: the module is incomplete while plugins are loaded.
-        from llm.cli import load_template  # noqa: PLC0415
-
         try:
             return tuple(load_template(name) for name in names)
         except Exception:  # noqa: BLE001 - the host reports the same error next
@@ -253,9 +250,6 @@ def _ours(tools: Iterable[str]) -> frozenset[str]:
 def _load_conversation(kwargs: MutableMapping[str, Any]) -> Any:
     if not (kwargs.get("_continue") or kwargs.get("conversation_id")):
         return None
-    # Imported here: as above.
-    from llm.cli import load_conversation  # noqa: PLC0415
-
     try:
         return load_conversation(
             kwargs.get("conversation_id"),
@@ -273,14 +267,3 @@ def _restored_tools(conversation: Any, tools: Sequence[str] | None) -> tuple[str
         first = conversation.responses[0].prompt.tools or ()
         return tuple(tool.name for tool in first if tool.plugin)
     return tuple(getattr(conversation, "loaded_tools", None) or ())
-
-
-def _iter_texts(conversation: Any) -> Iterator[str]:
-    if conversation is None:
-        return
-    for message in getattr(conversation, "loaded_messages", None) or ():
-        for part in message.parts:
-            yield getattr(part, "text", None) or ""
-    for response in conversation.responses:
-        yield response.prompt.system or ""
-        yield response.prompt.prompt or ""

@@ -77,7 +77,7 @@ class Agent:
     key: str | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     log: Callable[[llm.Response], None] = lambda _response: None
-    """Called with every response, also with one that failed."""
+    """Called with every response."""
     say: Callable[[str], None] = lambda _text: None
     """Called with messages for the person who waits."""
 
@@ -131,7 +131,6 @@ def capture_commit(agent: Agent, commit: str, written: int) -> Captured:
         max_entries=MAX_ENTRIES - recorded,
     )
     responses: list[llm.Response] = []
-    unanswered: list[llm.Response] = []
     failed = stopped = None
     try:
         _answer(agent, briefing, tool, responses)
@@ -142,11 +141,10 @@ def capture_commit(agent: Agent, commit: str, written: int) -> Captured:
         stopped = INTERRUPTED
     except Exception as error:  # noqa: BLE001 - a model of a plugin may raise anything
         failed = f"{type(error).__name__}: {error}"
-        unanswered = [_fake_response(agent.model, briefing, failed)]
     finally:
-        for response in (*responses, *unanswered):
+        for response in responses:
             agent.log(response)
-    sent, received = _count_tokens(responses, briefing, unanswered=len(unanswered))
+    sent, received = _count_tokens(responses, briefing)
     return Captured(
         commit=commit,
         written=tuple(addition.entry.id for addition in additions if addition.is_new),
@@ -210,45 +208,15 @@ def find_fault(responses: Sequence[llm.Response]) -> str | None:
     text = responses[-1].text().strip() if responses else ""
     if text[:15].lower().startswith(("<!doctype html", "<html")):
         return "the answer is an HTML page; a proxy or a login may be in between"
-    if any("content_filter" in _finish_reasons(response) for response in responses):
-        return "the provider's filter stopped the answer"
     if not text and not any(response.tool_calls() for response in responses):
         return "the answer is empty"
     return None
 
 
-def _finish_reasons(response: llm.Response) -> list[object]:
-    raw = response.response_json
-    if not isinstance(raw, dict):
-        return []
-    choices = raw.get("choices")
-    parts = [raw, *(choices if isinstance(choices, list) else [])]
-    return [part.get("finish_reason") for part in parts if isinstance(part, dict)]
-
-
-def _fake_response(model: llm.Model, briefing: Briefing, failed: str) -> llm.Response:
-    """Return a response that represents a failed request in the log."""
-    messages = [
-        {"role": "system", "parts": [{"type": "text", "text": SYSTEM_PROMPT}]},
-        {"role": "user", "parts": [{"type": "text", "text": briefing.text}]},
-    ]
-    answer = {"role": "assistant", "parts": [{"type": "text", "text": f"[failed] {failed}"}]}
-    payload: Any = {
-        "model": model.model_id,
-        "prompt": {"messages": messages, "system": SYSTEM_PROMPT},
-        "messages": [answer],
-    }
-    import llm  # noqa: PLC0415 - importing the host takes long, and `--help` does not need it
-
-    return llm.Response.from_dict(payload, model=model)
-
-
-def _count_tokens(
-    responses: Sequence[llm.Response], briefing: Briefing, *, unanswered: int
-) -> tuple[int, int]:
+def _count_tokens(responses: Sequence[llm.Response], briefing: Briefing) -> tuple[int, int]:
     """Return the tokens sent and received, estimated if the model does not report them."""
     request = estimate_request(briefing.text)
-    sent, received = unanswered * (request + 120 * len(responses)), 0
+    sent, received = (0 if responses else request), 0  # a request that failed was sent, too
     for number, response in enumerate(responses):
         sent += response.input_tokens or request + 120 * number
         received += response.output_tokens or estimate_tokens(response.text())

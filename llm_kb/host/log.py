@@ -19,6 +19,7 @@ from typing import NamedTuple
 from llm_kb.errors import KbError
 from llm_kb.host.request import SEARCH, SECTION
 from llm_kb.upkeep.usage import Call, Turn
+from llm_kb.user_dir import find_user_dir
 
 _MARK = f"{SECTION}{{"
 """The start of the source of a memory, which is JSON."""
@@ -166,7 +167,4 @@ def _open(path: Path) -> sqlite3.Connection:
 
 
 def _default_path() -> Path:
-    # Imported here: the module is incomplete while plugins are loaded.
-    from llm.cli import logs_db_path  # noqa: PLC0415
-
-    return Path(logs_db_path())
+    return find_user_dir() / "logs.db"

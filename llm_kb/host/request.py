@@ -43,25 +43,6 @@ MEMORY = "kb:@@"
 """The fragment with the memory of a request; the host does not send it."""
 
 
-class Rounds(int):
-    """The host's limit of answers in a row, which also counts them.
-
-    The host compares the number of answers with the limit after each one, and tells tools
-    nothing else about it. `count >= limit` calls this class first, as it is a subclass of int.
-    """
-
-    passed = 0
-
-    def __le__(self, count: int) -> bool:
-        """Record the number of answers, and compare it."""
-        self.passed = count
-        return int(self) <= count
-
-    def is_last(self) -> bool:
-        """Tell whether no later calls will be answered."""
-        return self.passed == self - 1
-
-
 class Request:
     """One request of `prompt` or `chat`."""
 
@@ -82,9 +63,6 @@ class Request:
         """The texts after `kb:@` in the fragments that the section includes."""
         self.is_muted = is_muted
         """Whether `--no-kb` turns this plugin off."""
-        self.rounds = Rounds(0)
-        self.question = ""
-        """The prompt that the user typed."""
         self.templates: Sequence[Any] = ()
         """The loaded templates of the request."""
         self.searches: Mapping[str, str] = {}

@@ -30,7 +30,6 @@ CAPABILITIES: Mapping[str, Any] = {
     "tools": {"listChanged": False},
     "resources": {"listChanged": False, "subscribe": False},
     "prompts": {"listChanged": False},
-    "completions": {},
 }
 
 
@@ -66,7 +65,6 @@ class Server:
             "resources/list": self._on_kb(subjects.list_resources),
             "resources/templates/list": lambda _: subjects.list_templates(),
             "resources/read": self._on_kb(subjects.read_resource),
-            "completion/complete": self._on_kb(subjects.complete),
             "prompts/list": self._on_kb(subjects.list_prompts),
             "prompts/get": self._on_kb(subjects.get_prompt),
         }

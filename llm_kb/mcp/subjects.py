@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import groupby, islice
+from collections.abc import Sequence
+from itertools import groupby
 from typing import TypeVar
 from urllib.parse import quote, unquote
 
@@ -30,9 +30,6 @@ PAGE = 100
 
 MOST_OFFERED = 1_000
 """The most subjects listed in all; others are read by address, or found by a search."""
-
-MOST_COMPLETED = 100
-"""The most completions that the protocol allows."""
 
 LONGEST_DESCRIPTION = 1_000
 
@@ -91,27 +88,6 @@ def list_templates() -> Message:
         "description": "A subject of a topic, as listed by `learn`",
     }
     return {"resourceTemplates": [template]}
-
-
-def complete(kb: KnowledgeBase, params: Params) -> Message:
-    """Return the topics, or the listed slugs of the given topic, that start with the argument."""
-    argument = params.table("argument")
-    name, start = argument.get("name"), str(argument.get("value", ""))
-    topic = Params(params.table("context")).table("arguments").get("topic")
-    names: Iterator[str] = iter(())
-    if params.table("ref").get("type") == "ref/resource":
-        if name == "topic":
-            names = iter(kb.menu_ids)
-        elif name == "slug" and isinstance(topic, str):
-            names = (subject.name for subject in kb.find_topic(topic).catalog.list().listed)
-    found = sorted(islice((n for n in names if n.startswith(start)), MOST_OFFERED))
-    return {
-        "completion": {
-            "values": found[:MOST_COMPLETED],
-            "total": len(found),
-            "hasMore": len(found) > MOST_COMPLETED,
-        }
-    }
 
 
 def list_prompts(kb: KnowledgeBase, params: Params) -> Message:

@@ -14,7 +14,7 @@ from llm_kb.api import KnowledgeBase
 from llm_kb.host.capture_tools import make_emit_tool
 from llm_kb.host.reference_calls import ALL
 from llm_kb.host.reference_tools import References
-from llm_kb.host.request import Request, Rounds, running
+from llm_kb.host.request import Request, running
 from llm_kb.host.tools import make_tools
 from llm_kb.mcp.tools import TOOLS as SERVED
 
@@ -116,7 +116,6 @@ def test_a_call_that_is_reported_keeps_the_function(tmp_path: Path) -> None:
     config = '[kb]\nshow_reads = true\n[kb.topic.t]\nsubjects = "kb"\n'
     (tmp_path / "llm-kb.toml").write_text(config)
     request = Request(KnowledgeBase.discover(tmp_path), ["learn"])
-    request.rounds = Rounds(5)
     with running(request):
         tool = next(iter(make_tools()))
     assert isinstance(tool, llm.Tool)

@@ -173,7 +173,7 @@ def test_what_is_no_message_is_an_error_without_id(client: Client, line: bytes, 
         ("resources/read", {"uri": None}, -32602),
         ("resources/list", {"cursor": 3}, -32602),
         ("prompts/get", {"name": "nope"}, -32602),
-        ("completion/complete", {"ref": 3}, -32602),
+        ("completion/complete", {"ref": 3}, -32601),
         ("initialize", {}, -32602),
     ],
 )
