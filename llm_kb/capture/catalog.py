@@ -5,15 +5,13 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 from llm_kb.capture.annotation import Wisdom, parse_wisdom
 from llm_kb.capture.entries import KINDS, KnowledgeStore
-from llm_kb.capture.export import exports_of, find_exported, render_line
 from llm_kb.capture.history import read_statuses
 from llm_kb.capture.likeness import EVERYWHERE, find_place_problem, normalize_place
 from llm_kb.capture.notes import (
@@ -38,7 +36,6 @@ from llm_kb.capture.rendering import (
 )
 from llm_kb.capture.store import parse_note
 from llm_kb.errors import KbError, UnreadableError
-from llm_kb.files.containment import read_regular
 from llm_kb.files.fields import Fields
 from llm_kb.git.read import ObjectReader
 from llm_kb.git.run import run_git
@@ -46,9 +43,7 @@ from llm_kb.rendering.plain_text import one_line, shorten
 from llm_kb.subjects.topics import Catalog, Content, Listing, Skipped, Subject, Topic, slugify
 
 TOPIC_ID = "repo-knowledge"
-_EXPORTED = "the entries are in this file; a path gives those that apply to it"
 _EXTENSION = ".md"
-_MAX_EXPORT = 10_000_000
 
 
 def find_knowledge(directory: Path) -> Repository | None:
@@ -65,15 +60,12 @@ def open_knowledge(
     repository: Repository,
     *,
     branch_only: bool = False,
-    is_subject: Callable[[Path], bool] = lambda _: False,
 ) -> tuple[Topic, Catalog]:
     """Return the topic of a repository's captured entries, and its catalog.
 
     `branch_only` leaves out the entries of commits that are not on the current branch.
-    `is_subject` tells whether a file is a subject of another topic: entries exported into
-    such a file are read there.
     """
-    catalog = KnowledgeCatalog(repository, branch_only, is_subject)
+    catalog = KnowledgeCatalog(repository, branch_only)
     places = describe_places(catalog.sections, repository.root)
     topic = Topic(
         id=TOPIC_ID,
@@ -96,17 +88,13 @@ def open_knowledge(
 class KnowledgeCatalog:
     """One subject for each kind of entry, rendered from the store on first use.
 
-    A path of the repository names a subject, too: all entries that apply there. An entry
-    that stands as it is in a file of another topic is left out of the other subjects. If the
-    store cannot be read, the catalog has no subjects and reports the reason.
+    A path of the repository names a subject, too: all entries that apply there. If the store
+    cannot be read, the catalog has no subjects and reports the reason.
     """
 
-    def __init__(
-        self, repository: Repository, branch_only: bool, is_subject: Callable[[Path], bool]
-    ) -> None:
+    def __init__(self, repository: Repository, branch_only: bool) -> None:
         self._repository = repository
         self._branch_only = branch_only
-        self._is_subject = is_subject
         self._problem: str | None = None
 
     def list(self, reference: str | None = None) -> Listing:
@@ -115,12 +103,9 @@ class KnowledgeCatalog:
         if reference is not None:
             named = [s for s in subjects if reference in {s.slug, s.path}]
             return Listing(subjects=tuple(named) or self._find_place(reference))
-        if self._problem is not None:
-            skipped = [Skipped(path=KNOWLEDGE_REF, reason=self._problem)]
-        else:
-            files = () if subjects else self._read_elsewhere
-            skipped = [Skipped(path=place, reason=_EXPORTED) for place in files]
-        return Listing(subjects=tuple(subjects), skipped=tuple(skipped))
+        problem = self._problem
+        skipped = () if problem is None else (Skipped(path=KNOWLEDGE_REF, reason=problem),)
+        return Listing(subjects=tuple(subjects), skipped=skipped)
 
     def _find_place(self, reference: str) -> Sequence[Subject]:
         """Return the entries that apply to a path of the repository, as one subject."""
@@ -149,16 +134,11 @@ class KnowledgeCatalog:
 
     @cached_property
     def _texts(self) -> dict[str, str]:
-        lines = frozenset[str]().union(*self._read_elsewhere.values())
-        return make_texts(self._make_sections(lines) if lines else self.sections)
+        return make_texts(self.sections)
 
     @cached_property
     def sections(self) -> tuple[Section, ...]:
         """All entries as lists, one for each kind; empty if the store cannot be read."""
-        return self._make_sections(frozenset())
-
-    def _make_sections(self, exported: frozenset[str]) -> tuple[Section, ...]:
-        """Return the entries, except those whose line is among the exported ones."""
         loaded = self._loaded
         if loaded is None:
             return ()
@@ -167,7 +147,6 @@ class KnowledgeCatalog:
             entry
             for entry in loaded.store.entries
             if not (self._branch_only and view.is_elsewhere(entry))
-            and not (exported and render_line(entry) in exported)
         ]
         kinds = [make_section(kind, [e for e in entries if e.kind is kind], view) for kind in KINDS]
         return (*kinds, _make_wisdom(loaded.lessons))
@@ -188,36 +167,6 @@ class KnowledgeCatalog:
         anchors = {entry.anchor for entry in store.entries}
         statuses = read_statuses(self._repository.root, anchors) if anchors else {}
         return _Loaded(store, lessons, View(statuses=statuses, now=int(time.time())))
-
-    @property
-    def _exports(self) -> tuple[str, ...]:
-        return exports_of(self._loaded.store) if self._loaded else ()
-
-    @cached_property
-    def _read_elsewhere(self) -> dict[str, frozenset[str]]:
-        """The lines of entries by the file of another topic that they were exported to."""
-        return {
-            place: lines
-            for place in self._exports
-            if self._is_subject(self._repository.root / place)
-            and (lines := self._read_lines(place))
-        }
-
-    def _read_lines(self, place: str) -> frozenset[str]:
-        if not find_place_problem(place, exists=True):
-            with suppress(OSError):  # the file is gone
-                data = read_regular(self._repository.root / place, most=_MAX_EXPORT)
-                return find_exported(data.decode(errors="replace"))
-        return frozenset()
-
-    def iter_outdated(self) -> Iterator[tuple[str, int]]:
-        """Yield each exported file with lines that no entry has, and their number."""
-        entries = self._loaded.store.entries if self._loaded and self._exports else ()
-        current = frozenset(map(render_line, entries))
-        for place in self._exports:
-            number = len(self._read_lines(place) - current)
-            if number:
-                yield place, number
 
 
 class _Loaded(NamedTuple):

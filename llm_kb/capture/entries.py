@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
 
@@ -173,10 +173,6 @@ class KnowledgeStore:
         if not isinstance(found, dict):
             return {}
         return {key: number for key, number in found.items() if type(number) is int}
-
-    def with_extra(self, key: str, value: object) -> KnowledgeStore:
-        """Return the store with another value of a top-level key."""
-        return replace(self, extra={**self.extra, key: value})
 
     def next_id(self, kind: Kind) -> str:
         """Return an id that no entry of a kind has or, according to `last_ids`, ever had."""

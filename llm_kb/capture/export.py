@@ -5,16 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from llm_kb.capture.entries import KINDS, Entry, KnowledgeStore
+from llm_kb.capture.entries import KINDS, Entry
 from llm_kb.capture.rendering import render_plain
 from llm_kb.errors import KbError
 from llm_kb.rendering.plain_text import one_line
-
-EXPORTS = "exports"
-"""A key of our own in the store: the files that entries were exported to."""
-
-MOST_EXPORTS = 20
-"""The most files read for exported entries: others may have written the store."""
 
 BEGIN = "<!-- llm-kb knowledge: begin, written by `llm kb knowledge export` -->"
 END = "<!-- llm-kb knowledge: end -->"
@@ -23,7 +17,6 @@ _TITLE = "# Repository conventions\n\n"
 _BEGIN_LINE, _END_LINE = (
     re.compile(rf"^{re.escape(mark)}\r?$", re.MULTILINE) for mark in (BEGIN, END)
 )
-_ITEM = re.compile(r"^(- .* <!-- \S+ -->)\r?$", re.MULTILINE)
 
 
 def render_block(entries: Iterable[Entry]) -> str:
@@ -31,13 +24,13 @@ def render_block(entries: Iterable[Entry]) -> str:
     ordered = tuple(entries)
     parts = [BEGIN]
     for kind in KINDS:
-        items = [render_line(entry) for entry in ordered if entry.kind is kind]
+        items = [_render_line(entry) for entry in ordered if entry.kind is kind]
         if items:
             parts.append(f"## {kind.title}\n\n" + "\n".join(items))
     return "\n\n".join([*parts, END]) + "\n"
 
 
-def render_line(entry: Entry) -> str:
+def _render_line(entry: Entry) -> str:
     """Return the line of an entry in a block."""
     return f"- {_escape(render_plain(entry))} <!-- {_escape_id(entry.id)} -->"
 
@@ -73,17 +66,3 @@ def place_block(text: str | None, block: str, place: str) -> str:
 def has_block(text: str | None) -> bool:
     """Tell whether a file's text holds a block, or part of one."""
     return bool(text and (_BEGIN_LINE.search(text) or _END_LINE.search(text)))
-
-
-def find_exported(text: str) -> frozenset[str]:
-    """Return the lines of the entries in a file's block."""
-    begin, end = _BEGIN_LINE.search(text), _END_LINE.search(text)
-    inside = text[begin.start() : end.start()] if begin and end else ""
-    return frozenset(_ITEM.findall(inside))
-
-
-def exports_of(store: KnowledgeStore) -> tuple[str, ...]:
-    """Return the files, below the root, that entries of a store were exported to."""
-    found = store.extra.get(EXPORTS)
-    files = [f for f in found if isinstance(f, str)] if isinstance(found, list) else []
-    return tuple(dict.fromkeys(files))[:MOST_EXPORTS]

@@ -278,15 +278,6 @@ def commit_notes(
             write("update-ref", "-d", draft)
 
 
-def require_author(directory: Path) -> None:
-    """Raise UnknownAuthorError if git could not make a commit."""
-    try:
-        run_git("var", "GIT_AUTHOR_IDENT", cwd=directory)
-        run_git("var", "GIT_COMMITTER_IDENT", cwd=directory)
-    except GitError as error:
-        raise _explain(error) from error
-
-
 def _explain(error: GitError) -> KbError:
     is_unknown = "ident" in error.stderr or "tell me who you are" in error.stderr
     return UnknownAuthorError() if is_unknown else error

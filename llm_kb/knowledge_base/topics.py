@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 
@@ -47,11 +47,7 @@ def open_catalogs(
     }
     captured = find_knowledge(cwd) if cwd else None
     if captured and TOPIC_ID not in found:
-        found[TOPIC_ID] = open_knowledge(
-            captured,
-            branch_only=config.capture.branch_only,
-            is_subject=partial(_is_subject, config.topics),
-        )
+        found[TOPIC_ID] = open_knowledge(captured, branch_only=config.capture.branch_only)
     for topic, catalog in reference_topics(config, user_dir):
         found.setdefault(topic.id, (topic, catalog))
     if shipped:
@@ -61,16 +57,6 @@ def open_catalogs(
             topic, catalog = found[adjustment.id]
             found[adjustment.id] = _adjust(topic, adjustment), catalog
     return {id_: pair for id_, pair in found.items() if pair[0].enable}
-
-
-def _is_subject(topics: Iterable[Topic], path: Path) -> bool:
-    """Tell whether a file is listed by one of these topics."""
-    return any(
-        path == topic.root / subject.path
-        for topic in topics
-        if topic.enable and path.is_relative_to(topic.root)
-        for subject in DirectoryCatalog(topic).list().listed
-    )
 
 
 def _adjust(topic: Topic, adjustment: Topic) -> Topic:

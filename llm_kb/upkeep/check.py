@@ -13,7 +13,6 @@ from pathlib import Path, PurePosixPath
 from urllib.parse import unquote
 
 from llm_kb.capture.catalog import KnowledgeCatalog
-from llm_kb.capture.notes import KNOWLEDGE_REF
 from llm_kb.characters import REORDERING, TAG_CHARACTERS
 from llm_kb.config.layers import topic_key
 from llm_kb.errors import (
@@ -35,7 +34,7 @@ from llm_kb.rendering.presentation import MARKDOWN, present, read_as_markdown
 from llm_kb.search.chunking.outline import find_outline
 from llm_kb.subjects.patterns import parse_pattern
 from llm_kb.subjects.selection import is_listed, select
-from llm_kb.subjects.topics import Layout, Listing, Skipped, Subject, Topic
+from llm_kb.subjects.topics import Layout, Skipped, Subject, Topic
 from llm_kb.upkeep.rules import RULE_IDS, Finding, Rule
 from llm_kb.upkeep.skills import check_skill, check_strays
 
@@ -104,7 +103,8 @@ class Inspection:
             yield Finding(Rule.NO_DIRECTORY, self._config_file(opened), problem)
             return
         if isinstance(opened.catalog, KnowledgeCatalog):
-            yield from self._inspect_captured(opened.topic.root, opened.catalog, listing)
+            for skipped in listing.skipped:
+                yield Finding(Rule.DAMAGED_STORE, skipped.path, skipped.reason)
         else:
             yield from self._inspect_skipped(opened, listing.skipped)
         yield from self._inspect_patterns(opened)
@@ -128,18 +128,6 @@ class Inspection:
         for reason, files in reasons.items():
             more = f" ({len(files) - 1:,} more like it)" if len(files) > 1 else ""
             yield Finding(Rule.SKIPPED, files[0], f"{reason}{more}")
-
-    def _inspect_captured(
-        self, root: Path, catalog: KnowledgeCatalog, listing: Listing
-    ) -> Iterator[Finding]:
-        """Find a store that cannot be read, and lines of entries changed since their export."""
-        for skipped in listing.skipped:
-            if skipped.path == KNOWLEDGE_REF:
-                yield Finding(Rule.DAMAGED_STORE, KNOWLEDGE_REF, skipped.reason)
-        for place, number in catalog.iter_outdated():
-            lines = count(number, "exported entry", "exported entries")
-            what = f"{lines} changed or removed since, or unknown here"
-            yield Finding(Rule.OUTDATED_EXPORT, name_place(f"{root}/{place}", self._cwd), what)
 
     def _inspect_nesting(self) -> Iterator[Finding]:
         """Find topics whose subjects are all subjects of another topic, too; one for each."""

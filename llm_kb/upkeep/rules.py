@@ -80,12 +80,6 @@ class Rule(Enum):
         "A model has to ask for what was cut from the menu.",
         "Raise `menu_budget`, shorten introductions, or disable topics.",
     )
-    OUTDATED_EXPORT = (
-        Level.WARNING,
-        "Models read rules in the file that were changed or withdrawn.",
-        "Run `llm kb knowledge export --to FILE` again, with the same `--scope` if it had one; "
-        "if entries are shared, first `llm kb knowledge pull`.",
-    )
     SKILL = (
         Level.NOTE,
         "Models choose a skill by its description; clients that follow the specification of "

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from llm_kb.capture.entries import ANTI_PATTERN, CONVENTION, Entry, KnowledgeStore
+from llm_kb.capture.entries import ANTI_PATTERN, CONVENTION, Entry
 from llm_kb.capture.export import (
     BEGIN,
     END,
-    EXPORTS,
-    exports_of,
-    find_exported,
     place_block,
     render_block,
-    render_line,
 )
 from llm_kb.errors import KbError
 
@@ -30,7 +26,6 @@ BLOCK = (
 
 def test_entries_stand_between_marks_with_their_ids() -> None:
     assert render_block(ENTRIES) == BLOCK
-    assert find_exported(f"# x\n- a <!-- other -->\n{BLOCK}") == set(map(render_line, ENTRIES))
     assert render_block([]) == f"{BEGIN}\n\n{END}\n"
 
 
@@ -63,10 +58,5 @@ def test_no_entry_can_pose_as_a_mark_or_another_id() -> None:
     entry = Entry(CONVENTION, evil)
     block = render_block([entry])
     assert block.splitlines().count(END) == 1
-    assert find_exported(block) == {render_line(entry)}
+    assert sum(line.startswith("- ") for line in block.splitlines()) == 1
     assert "<!-- conv-9 -->" not in block
-
-
-def test_files_exported_to_are_read_from_the_store_as_far_as_they_are_text() -> None:
-    assert exports_of(KnowledgeStore(extra={EXPORTS: ["a", 1]})) == ("a",)
-    assert exports_of(KnowledgeStore(extra={EXPORTS: "a"})) == ()

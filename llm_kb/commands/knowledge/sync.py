@@ -7,8 +7,7 @@ from pathlib import Path
 
 import click
 
-from llm_kb.capture.export import EXPORTS, exports_of, has_block, place_block, render_block
-from llm_kb.capture.notes import require_author
+from llm_kb.capture.export import has_block, place_block, render_block
 from llm_kb.capture.remotes import (
     describe_remote,
     hide_secrets,
@@ -16,11 +15,7 @@ from llm_kb.capture.remotes import (
 )
 from llm_kb.capture.rendering import render_difference, render_short
 from llm_kb.capture.store import (
-    Change,
-    Snapshot,
-    change_store,
     load_store,
-    read_snapshot,
     require_repository,
 )
 from llm_kb.capture.sync import Outcome, Pull, has_store
@@ -141,10 +136,6 @@ def export(file: str | None, scope: str | None, check: bool) -> None:
     path = here / file
     root = require_repository(here).root
     _refuse_place(path, root)
-    if not check:
-        # A file is not written unless the store can record it.
-        read_snapshot(here)
-        require_author(here)
     before = _read(path)
     if not store.entries and not has_block(before):
         say("Nothing to export.")
@@ -160,8 +151,6 @@ def export(file: str | None, scope: str | None, check: bool) -> None:
     else:
         replace_file(path, after.encode())
         say(f"{file}: written, {number}.")
-    if not check:
-        _remember(here, os.path.relpath(path, root).replace(os.sep, "/"))
 
 
 def _refuse_place(path: Path, root: Path) -> None:
@@ -183,16 +172,3 @@ def _read(path: Path) -> str | None:
         return read_regular(path, follow_link=True).decode("utf-8")
     except UnicodeDecodeError as error:
         raise click.ClickException(f"{str(path)!r} is not UTF-8 text") from error
-
-
-def _remember(here: Path, place: str) -> None:
-    """Record the exported file in the store, so that its entries are not read twice."""
-
-    def decide(snapshot: Snapshot) -> Change[None]:
-        known = exports_of(snapshot.store)
-        if place in known:
-            return Change(result=None)
-        store = snapshot.store.with_extra(EXPORTS, [*known, place])
-        return Change(result=None, store=store, message=f"Export to {place}")
-
-    change_store(here, decide)
