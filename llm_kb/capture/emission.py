@@ -192,18 +192,6 @@ def keep_entry(store: KnowledgeStore, id_: str, commit: str) -> tuple[KnowledgeS
     return _put(store, found, entry), entry
 
 
-def merge_entries(store: KnowledgeStore, id_: str, into: str) -> tuple[KnowledgeStore, Entry]:
-    """Return the store without an entry that another one covers, and that other one.
-
-    Raises KbError for an unknown id, or InvalidEntryError for entries of two kinds.
-    """
-    left, removed = remove_entry(store, id_)
-    found = _find_entry(left, into)
-    if found.kind is not removed[0].kind:
-        raise InvalidEntryError([f"{id_} is a {removed[0].kind.name}, {into} a {found.kind.name}"])
-    return left, found
-
-
 def remove_entry(store: KnowledgeStore, id_: str) -> tuple[KnowledgeStore, tuple[Entry, ...]]:
     """Return the store without an id, and the entries that had it.
 

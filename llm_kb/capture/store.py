@@ -15,7 +15,6 @@ from llm_kb.capture.emission import (
     add_entry,
     edit_entry,
     keep_entry,
-    merge_entries,
     remove_entry,
     with_provenance,
 )
@@ -212,12 +211,6 @@ def edit_in_store(directory: Path, id_: str, changes: Mapping[str, object]) -> E
 def keep_in_store(directory: Path, id_: str) -> Entry:
     """Record that a person confirmed an entry, and return it; a convention becomes permanent."""
     return _update(directory, f"Keep {id_}", lambda s: keep_entry(s.store, id_, s.commit))
-
-
-def merge_in_store(directory: Path, id_: str, into: str) -> Entry:
-    """Remove an entry that another one covers and return that one."""
-    message = f"Merge {id_} into {into}"
-    return _update(directory, message, lambda s: merge_entries(s.store, id_, into))
 
 
 def remove_from_store(directory: Path, id_: str) -> tuple[Entry, ...]:

@@ -126,7 +126,7 @@ def test_nothing_acts_on_a_terminal() -> None:
 
 
 def test_nothing_acts_on_a_terminal_while_entries_are_reviewed(workspace: Repo) -> None:
-    """Their ids are as hostile as their texts, and the question offers one of them."""
+    """Their ids are as hostile as their texts, and the fields to edit are offered."""
     entries = [
         {
             "id": f"conv-{n}\x1b[2J\u202e",
@@ -139,9 +139,9 @@ def test_nothing_acts_on_a_terminal_while_entries_are_reviewed(workspace: Repo) 
     store = {"schema": "chronicle/knowledge-v1", "conventions": entries}
     workspace.write_note(json.dumps(store))
     shown, _ = run_on_terminal(
-        ["kb", "knowledge", "review", "--all"], "m\n\x04", question="Enter: "
+        ["kb", "knowledge", "review", "--all"], "e\n\x04", question="Enter: "
     )
-    assert "Into which entry?" in shown
+    assert "scope [src/]" in shown
     assert sorted(set(UNUSABLE.findall(shown)) - {"\n", "\t"}) == []
 
 

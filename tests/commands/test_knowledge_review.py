@@ -66,15 +66,15 @@ def answer(monkeypatch: pytest.MonkeyPatch, run_llm: RunLlm) -> Callable[..., st
     return run
 
 
-def test_one_entry_at_a_time_is_kept_edited_merged_or_rejected(
+def test_one_entry_at_a_time_is_kept_edited_or_rejected(
     repo: Repo, answer: Callable[..., str]
 ) -> None:
-    # ap-1: edit its `instead`; conv-2: look at the diff, merge it; conv-1: keep it.
-    output = answer("review", typed="e\n\nneither\nd\nm\n\nk\n")
+    # ap-1: edit its `instead`; conv-2: look at the diff, reject it; conv-1: keep it.
+    output = answer("review", typed="e\n\nneither\nd\nr\nk\n")
     assert "Another version: instead: j" in output
     assert "+x = 1" not in output.split("2/3")[0]
     assert "+x = 1" in output.split("2/3")[1]
-    assert "Merged into: conv-1 (src/): Use x always" in output
+    assert "Removed: conv-2" in output
     assert "Kept: conv-1 (src/): Use x always" in output
     store = repo.note_json()
     assert store["anti_patterns"] == [{"id": "ap-1", "pattern": "p", "instead": "neither"}]
@@ -97,8 +97,8 @@ def test_one_entry_at_a_time_is_kept_edited_merged_or_rejected(
 
 def test_a_review_can_be_left_and_skips(repo: Repo, answer: Callable[..., str]) -> None:
     before = repo.note_json()
-    output = answer("review", typed="s\nx\nm\nno-such-id\nq\n")
-    assert "Error: no entry is called 'no-such-id'" in output
+    output = answer("review", typed="s\nx\nq\n")
+    assert "'x' is not one of" in output
     assert "3/3" not in output
     assert repo.note_json() == before
 

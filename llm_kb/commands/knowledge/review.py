@@ -17,7 +17,6 @@ from llm_kb.capture.store import (
     edit_in_store,
     keep_in_store,
     load_store,
-    merge_in_store,
     remove_from_store,
 )
 from llm_kb.commands._config import require_cwd
@@ -39,7 +38,6 @@ _MAX_DIFF = 40_000
 _KEYS = {
     "k": "keep",
     "e": "edit",
-    "m": "merge",
     "r": "reject",
     "d": "diff",
     "s": "skip",
@@ -56,9 +54,8 @@ def review(scope: str | None, all_: bool) -> None:
 
     This shows entries with other versions, entries whose place or commit is gone, and
     entries that nobody has reviewed. Keep makes a
-    convention permanent; reject removes an entry; merge removes one that another entry
-    covers. The commit's diff is shown on request. Without a terminal the entries are
-    listed.
+    convention permanent; reject removes an entry. The commit's diff is shown on request.
+    Without a terminal the entries are listed.
 
     \b
         llm kb knowledge review
@@ -103,21 +100,17 @@ def _review(
             if key == "q":
                 return
             try:
-                is_done = _decide(here, entry, key, near[entry.id])
+                is_done = _decide(here, entry, key)
             except KbError as error:
                 say(f"Error: {error}")
 
 
-def _decide(here: Path, entry: Entry, key: str, near: Sequence[Entry]) -> bool:
+def _decide(here: Path, entry: Entry, key: str) -> bool:
     """Carry out a choice; return whether it settles the entry."""
     if key == "k":
         say(f"Kept: {render_short(keep_in_store(here, entry.id))}")
     elif key == "e":
         say(describe_edit(entry, _edit_fields(here, entry)))
-    elif key == "m":
-        nearest = visible_line(near[0].id) if near else None
-        into = click.prompt("Into which entry?", default=nearest, err=True)
-        say(f"Merged into: {render_short(merge_in_store(here, entry.id, into))}")
     elif key == "r":
         for removed in remove_from_store(here, entry.id):
             say(f"Removed: {render_short(removed)}")
