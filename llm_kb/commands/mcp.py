@@ -145,7 +145,7 @@ def _list_options(
 
 def _change_client(client: str, options: Sequence[str] | None, *, yes: bool) -> None:
     """Add the server to a client, or without options take it out, and say what changes."""
-    from llm_kb.mcp.clients import CLIENTS, plan_change  # noqa: PLC0415 - as above
+    from llm_kb.mcp.clients import plan_change  # noqa: PLC0415 - as above
 
     is_added = options is not None
     planned = plan_change(client, _find_project(), options)
@@ -158,8 +158,8 @@ def _change_client(client: str, options: Sequence[str] | None, *, yes: bool) -> 
     confirm(f"{change if is_added else 'Take this out of'} {place}?", yes=yes)
     replace_file(planned.path, planned.data)
     say(f"Wrote {place}; restart {client}, or let it reload its servers")
-    if is_added and CLIENTS[client].note:
-        say(CLIENTS[client].note)
+    for note in planned.notes:
+        say(note)
 
 
 def _find_project() -> Path:

@@ -24,6 +24,12 @@ NAME = "llm-kb"
 _IN_PROJECT = ("--directory", "${workspaceFolder}")
 """For editors, which may start servers elsewhere and replace this with the project's directory."""
 
+SLOW = (
+    "llm-kb is not on your PATH, so the entry starts llm with all its plugins, which takes seconds:"
+    " `uv tool install llm --with-executables-from llm-kb` or"
+    " `pipx inject --include-apps llm llm-kb`, and --install again, makes it start at once"
+)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Client:
@@ -41,7 +47,7 @@ class Client:
     """Whether the command and its arguments are one list."""
     is_users: bool = False
     note: str = ""
-    """What the user has to do, or should know, after an installation."""
+    """What the user has to do after an installation."""
 
 
 CLIENTS: Mapping[str, Client] = {
@@ -90,6 +96,8 @@ class Change:
     """Whether the entry differs from the one in the file."""
     replaces: bool
     """Whether the file has an entry of this name."""
+    notes: Sequence[str]
+    """What the user has to do, or should know."""
 
 
 Entry = dict[str, Any]
@@ -132,6 +140,12 @@ def _find_command(client: Client, options: Sequence[str]) -> list[str]:
     return [str(script), "mcp", *options]
 
 
+def _list_notes(client: Client, entry: Entry) -> list[str]:
+    notes = [client.note] if client.note else []
+    words = entry["command"]
+    return [*notes, SLOW] if "llm" in (words, words[0]) else notes
+
+
 def _make_command(client: Client, command: Sequence[str]) -> Entry:
     if client.is_one_list:
         return {"command": list(command)}
@@ -163,6 +177,7 @@ def _plan(client: Client, directory: Path, edit: Edit) -> Change:
         data=written.encode("utf-8", "backslashreplace"),
         is_needed=before != after,
         replaces=before is not None,
+        notes=_list_notes(client, after) if after is not None else (),
     )
 
 

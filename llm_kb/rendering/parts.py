@@ -20,7 +20,7 @@ from llm_kb.search.chunking.sections import Outline, Section, find_paths, name_t
 from llm_kb.subjects.topics import Content, Subject, is_binary
 
 WHOLE = "*"
-"""The anchor of a whole subject, however large."""
+"""The anchor of a whole subject, without its outline."""
 
 OUTLINE = ""
 """The anchor of a subject's outline, even if the subject is small."""

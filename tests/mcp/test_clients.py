@@ -257,6 +257,7 @@ def test_the_command_is_one_that_a_shell_finds_or_the_script_beside_this_python(
     started: list[str],
 ) -> None:
     monkeypatch.setattr("shutil.which", lambda name: name if name in there else None)
-    run_llm(["kb", "mcp", "--install", client, "-y"])
+    result = run_llm(["kb", "mcp", "--install", client, "-y"])
     entry = entry_of(client)
     assert [entry["command"], *entry["args"]] == started
+    assert ("llm-kb is not on your PATH" in result.output) == (started[0] == "llm")
