@@ -142,7 +142,7 @@ def register_tools(register: Callable[..., None]) -> None:
 
     request = current_request()
     if request is None or request.tools:
-        from llm_kb.host.tools import make_tools  # it imports the knowledge base
+        from llm_kb.host.hooks import make_tools  # it imports the knowledge base
 
         for tool in make_tools():
             register(tool)
@@ -166,21 +166,21 @@ def register_template_loaders(register: Callable[..., None]) -> None:
 
 def load_passages(reference: str) -> Any:
     """Load kb-search:topic:question as passages of a topic; kb-search::question, of all topics."""
-    from llm_kb.host.loaders import load_passages
+    from llm_kb.host.hooks import load_passages
 
     return load_passages(reference)
 
 
 def load_fragments(reference: str) -> Any:
     """Load kb:topic/pattern as fragments, one for each subject."""
-    from llm_kb.host.loaders import load_fragments
+    from llm_kb.host.hooks import load_fragments
 
     return load_fragments(reference)
 
 
 def load_template(reference: str) -> Any:
     """Load kb:topic as a template: the learn tool, and that topic's section."""
-    from llm_kb.host.loaders import load_template
+    from llm_kb.host.hooks import load_template
 
     return load_template(reference)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import hmac
+import os
 import platform
 import secrets
 import signal
@@ -343,8 +344,7 @@ async def _serve(guard: Guard, workers: Workers, say: Callable[[str], None]) -> 
     try:
         server = await asyncio.start_server(Front(guard, workers).handle, host, port)
     except OSError as error:
-        # asyncio's text repeats the address: error while …: [errno 98] address already in use
-        reason = str(error.strerror).rpartition(": ")[2].rpartition("] ")[2]
+        reason = os.strerror(error.errno) if error.errno else error.strerror
         raise KbError(
             f"cannot serve at {guard.address.url}: {reason};"
             " choose another HOST:PORT of this machine"

@@ -12,10 +12,10 @@ import pytest
 
 from llm_kb.api import KnowledgeBase
 from llm_kb.host.capture_tools import make_emit_tool
+from llm_kb.host.hooks import make_tools
 from llm_kb.host.reference_calls import ALL
 from llm_kb.host.reference_tools import References
 from llm_kb.host.request import Request, running
-from llm_kb.host.tools import make_tools
 from llm_kb.mcp.tools import TOOLS as SERVED
 
 SCHEMAS = {name: tool.text.schema for name, tool in SERVED.items()}
