@@ -10,17 +10,15 @@ import re
 from collections.abc import Iterator, Sequence
 
 from llm_kb.converters.html_page import (
-    absolute_link,
-    find_main,
-    page_base,
-    page_title,
-)
-from llm_kb.converters.html_tree import (
     BLOCKS,
     HEADINGS,
     TEXT,
     Element,
     PageTooComplexError,
+    absolute_link,
+    find_main,
+    page_base,
+    page_title,
     parse_html,
 )
 

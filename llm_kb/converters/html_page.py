@@ -1,14 +1,30 @@
-"""A page's title, main part, canonical address and links. Pure."""
+"""A web page: its tree, and its title, main part, canonical address and links. Pure.
+
+The standard library's parser takes quadratic time on some malformed pages in
+the Pythons we support. Here an element that is never closed ends with the page, as
+the HTML standard has it, so every byte is looked at a bounded number of times.
+What an element contains is noted while it is open: nothing is searched for at each level.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from html import unescape
 from itertools import islice
 from urllib.parse import urlsplit
 
 from llm_kb.converters.addresses import join_url
-from llm_kb.converters.html_tree import TEXT, Element
+
+MAX_DEPTH = 120
+"""Deepest nesting parsed; deeper elements become text of their parent."""
+
+MAX_ELEMENTS = 200_000
+"""Most elements parsed; the text of later ones becomes text of their parent."""
+
+MAX_ATTRIBUTES = 100
+"""Most attributes of an element that are kept."""
 
 MAX_LINK = 2_000
 """Longest link, in characters; longer links and `<base>` addresses are ignored."""
@@ -17,6 +33,228 @@ MAX_LINKS, MAX_LINK_CHARACTERS = 5_000, 1_000_000
 """The most links of a page that are followed, and their characters with their base."""
 
 _REFRESH = re.compile(r"""\s*[0-5](?:\.\d*)?\s*[;,]\s*url\s*=\s*["']?([^"']+)""", re.IGNORECASE)
+
+VOID = frozenset(
+    """
+    area base br col embed hr img input link meta param source track wbr
+    """.split()  # noqa: SIM905 - as strings, one a line, nobody would read them
+)
+_RAW = frozenset({"script", "style", "textarea", "title", "xmp", "iframe", "noembed", "noframes"})
+BLOCKS = frozenset(
+    """
+    address article aside blockquote body center dd details div dl dt fieldset figcaption
+    figure footer form h1 h2 h3 h4 h5 h6 header hgroup hr html li main menu nav ol p pre
+    section summary table ul
+    """.split()  # noqa: SIM905 - as strings, one a line, nobody would read them
+)
+HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
+TEXT = "#text"
+"""What an element with words in it is noted to contain, like the name of a tag."""
+
+_NOTED = BLOCKS | {TEXT}
+# A start tag on the left ends an open element on the right, up to a boundary.
+_ENDS: dict[str, frozenset[str]] = {
+    "li": frozenset({"li"}),
+    "dt": frozenset({"dt", "dd"}),
+    "dd": frozenset({"dt", "dd"}),
+    "tr": frozenset({"tr", "td", "th"}),
+    "td": frozenset({"td", "th"}),
+    "th": frozenset({"td", "th"}),
+    "tbody": frozenset({"thead", "tbody", "tr", "td", "th"}),
+    "thead": frozenset({"caption", "colgroup"}),
+    "option": frozenset({"option"}),
+}
+_BOUNDARIES = frozenset({"ul", "ol", "dl", "table", "select"})
+
+# A tag, or what begins a comment, a doctype or an instruction. A `<` before anything else is text.
+_MARKUP = re.compile(r"<(?:(?P<end>/?)(?P<name>[a-zA-Z][^\s/>]*)|[/!?])")
+_ATTRIBUTE = re.compile(
+    r"""(?P<end>>)|(?P<name>[^\s/>=]+)(?:\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s>"']*)))?"""
+)
+# Python turns digits into a number, and refuses over 4,300 of them.
+_ZEROS = re.compile(r"(&#)0+(?=[0-9])|(&#[xX])0+(?=[0-9a-fA-F])")
+_LONG_REFERENCE = re.compile(r"&#(?:[0-9]{8,}|[xX][0-9a-fA-F]{8,});?")
+
+
+class PageTooComplexError(ValueError):
+    """A page whose Markdown would be many times its size."""
+
+
+@dataclass(slots=True)
+class Element:
+    """An element, its attributes, and its children in order."""
+
+    tag: str
+    attributes: dict[str, str] = field(default_factory=dict)
+    children: list[Element | str] = field(default_factory=list)
+    inside: frozenset[str] = frozenset()
+    """The tags of the blocks below it, and `TEXT` if there are words."""
+
+    def walk(self) -> Iterator[Element]:
+        """Yield this element and all below it, in document order."""
+        stack = [self]
+        while stack:
+            element = stack.pop()
+            yield element
+            stack.extend(reversed(element.elements()))
+
+    def elements(self) -> list[Element]:
+        """Return the children that are elements."""
+        return [child for child in self.children if isinstance(child, Element)]
+
+    def find(self, *tags: str) -> Iterator[Element]:
+        """Yield the elements of these tags: this one and all below it."""
+        return (element for element in self.walk() if element.tag in tags)
+
+    def holds(self, tags: Collection[str]) -> bool:
+        """Tell whether a block with one of these tags, or text, is below this element."""
+        return not self.inside.isdisjoint(tags)
+
+    def text(self) -> str:
+        """Return the text of this element and all below it."""
+        parts: list[str] = []
+        stack: list[Element | str] = [self]
+        while stack:
+            node = stack.pop()
+            if isinstance(node, str):
+                parts.append(node)
+            else:
+                stack.extend(reversed(node.children))
+        return "".join(parts)
+
+    def line(self) -> str:
+        """Return that text in one line."""
+        return " ".join(self.text().split())
+
+    def classes(self) -> list[str]:
+        """Return the names of its classes."""
+        return self.attributes.get("class", "").split()
+
+
+def parse_html(text: str) -> Element:
+    """Return the root of a page's tree, without NUL characters."""
+    text = text.replace("\0", "")
+    tree = _Tree()
+    position = 0
+    while found := _MARKUP.search(text, position):
+        tree.add_text(text[position : found.start()])
+        if not found["name"]:
+            position = _skip_declaration(text, found.start())
+            continue
+        name = found["name"].lower()
+        attributes, position = _read_attributes(text, found.end())
+        if found["end"]:
+            tree.close(name)
+            continue
+        tree.open(name, attributes)
+        if name in _RAW:
+            end = _find_end_tag(text, name, position)
+            tree.add_text(text[position:end])
+            tree.close(name)
+            position = end
+    tree.add_text(text[position:])
+    return tree.root
+
+
+class _Tree:
+    """The tree of a page during parsing; an element that is not closed ends with the page."""
+
+    def __init__(self) -> None:
+        self.root = Element("html")
+        self._open = [self.root]
+        self._places: dict[str, list[int]] = {}
+        """The places of the open elements, by their tags; the root is not among them."""
+        self._left = MAX_ELEMENTS
+
+    def add_text(self, text: str) -> None:
+        """Add a text to the innermost open element."""
+        if text:
+            self._open[-1].children.append(_unescape(text))
+            if not text.isspace():
+                self._note(TEXT)
+
+    def open(self, name: str, attributes: dict[str, str]) -> None:
+        """Begin an element, and close those that its start tag ends."""
+        if name in BLOCKS and self._open[-1].tag == "p":
+            self._cut(len(self._open) - 1)
+        ended = _ENDS.get(name, frozenset())
+        depth = self._find(ended)
+        if depth and depth > self._find(_BOUNDARIES):
+            while self._open[depth - 1].tag in ended:
+                depth -= 1
+            self._cut(depth)
+        if name == "html" or not self._left:
+            return
+        self._left -= 1
+        element = Element(name, attributes)
+        self._open[-1].children.append(element)
+        self._note(name)
+        if name not in VOID and len(self._open) < MAX_DEPTH:
+            self._places.setdefault(name, []).append(len(self._open))
+            self._open.append(element)
+
+    def close(self, name: str) -> None:
+        """Close the innermost open element with a name, if there is one, and those inside it."""
+        depth = self._find({name})
+        # An end tag reaches through open paragraphs and the like, not out of a table; that of an
+        # item not out of its list.
+        reaches_far = name in {"body", "html", "main", "article", "table"}
+        scope = {"table", "ul", "ol"} if name == "li" else {"table"}
+        if depth and (reaches_far or depth > self._find(scope)):
+            self._cut(depth)
+
+    def _note(self, name: str) -> None:
+        """Note what the open elements contain; each notes a name once."""
+        for element in reversed(self._open if name in _NOTED else ()):
+            if name in element.inside:
+                break
+            element.inside |= {name}
+
+    def _cut(self, depth: int) -> None:
+        """Close the elements from a place on."""
+        while len(self._open) > depth:
+            self._places[self._open.pop().tag].pop()
+
+    def _find(self, names: Collection[str]) -> int:
+        """Return the place of the innermost open element with one of these names; 0 without one."""
+        found = 0
+        for name in names:
+            if (places := self._places.get(name)) and places[-1] > found:
+                found = places[-1]
+        return found
+
+
+def _unescape(text: str) -> str:
+    """Return a text with character references replaced; overlong ones become U+FFFD."""
+    return unescape(_LONG_REFERENCE.sub("\ufffd", _ZEROS.sub(r"\1\2", text)))
+
+
+def _skip_declaration(text: str, start: int) -> int:
+    """Return where a comment, doctype or instruction ends; at the latest with the page."""
+    mark, begin = ("-->", start + 4) if text.startswith("<!--", start) else (">", start)
+    end = text.find(mark, begin)
+    return len(text) if end == -1 else end + len(mark)
+
+
+def _find_end_tag(text: str, name: str, position: int) -> int:
+    found = re.compile(rf"</{re.escape(name)}(?=[\s/>])", re.IGNORECASE).search(text, position)
+    return found.start() if found else len(text)
+
+
+def _read_attributes(text: str, position: int) -> tuple[dict[str, str], int]:
+    """Return a tag's attributes and where the tag ends.
+
+    A value whose quote is never closed ends at the next blank or `>`, so that every character
+    is read once.
+    """
+    attributes: dict[str, str] = {}
+    for found in _ATTRIBUTE.finditer(text, position):
+        if found["end"]:
+            return attributes, found.end()
+        value = next((v for v in found.groups()[2:] if v is not None), "")
+        if len(attributes) < MAX_ATTRIBUTES:
+            attributes.setdefault(found["name"].lower(), _unescape(value))
+    return attributes, len(text)
 
 
 def page_title(root: Element) -> str:

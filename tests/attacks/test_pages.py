@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from llm_kb.converters.html import html_to_markdown, tree_to_markdown
-from llm_kb.converters.html_page import MAX_LINK, absolute_link
-from llm_kb.converters.html_tree import Element, PageTooComplexError
+from llm_kb.converters.html_page import MAX_LINK, Element, PageTooComplexError, absolute_link
 from llm_kb.references.errors import FetchError
 from llm_kb.references.plan.crawl import MAX_WILDCARDS, Robots, find_pages
 from llm_kb.references.sources.addresses import Policy

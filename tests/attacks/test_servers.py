@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from llm_kb.converters.html import html_to_markdown
-from llm_kb.converters.html_page import MAX_LINKS, page_links
-from llm_kb.converters.html_tree import PageTooComplexError, parse_html
+from llm_kb.converters.html_page import MAX_LINKS, PageTooComplexError, page_links, parse_html
 from llm_kb.references.errors import FetchError, NothingFetchedError
 from llm_kb.references.fetch.create import create_topic, plan_topic
 from llm_kb.references.library import Library

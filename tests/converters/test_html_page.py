@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from llm_kb.converters.html_page import canonical_link, page_links, page_title
-from llm_kb.converters.html_tree import parse_html
+from llm_kb.converters.html_page import canonical_link, page_links, page_title, parse_html
 
 URL = "https://e.org/docs/page.html"
 

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 from llm_kb.converters.html import html_to_markdown
-from llm_kb.converters.html_page import canonical_link, page_links
-from llm_kb.converters.html_tree import MAX_DEPTH, PageTooComplexError, parse_html
+from llm_kb.converters.html_page import (
+    MAX_DEPTH,
+    PageTooComplexError,
+    canonical_link,
+    page_links,
+    parse_html,
+)
 
 URL = "https://e.org/docs/page.html"
 

@@ -40,7 +40,6 @@ def test_what_is_left_out_is_counted(notes: Path) -> None:
         ("b/d.md", 6),
     ]
     assert tree.notes == (
-        "files: b/ 2, others 1",
         "left out: 2 links",
         "left out: 1 special file",
         "left out: 2 files with an unsafe name",
@@ -51,15 +50,14 @@ def test_the_operator_is_told_in_the_plan(library: Library, notes: Path) -> None
     (notes / "link").symlink_to("/etc/passwd")
     plan = plan_topic(library, request(LocalSource(url=str(notes))))
     assert describe_plan(plan) == (
-        f"  local {notes}: 3 files, 16 B\n    files: b/ 2, others 1\n    left out: 1 link\n"
-        "  from this machine"
+        f"  local {notes}: 3 files, 16 B\n    left out: 1 link\n  from this machine"
     )
 
 
 def test_paths_that_match_nothing_are_told(notes: Path) -> None:
     tree = list_local(LocalSource(url=str(notes), paths=("b", "x/")), MOST)
     assert [file.path for file in tree.files] == ["b/c.md", "b/d.md"]
-    assert tree.notes == ("files: b/ 2", "no file matches the path 'x/'")
+    assert tree.notes == ("no file matches the path 'x/'",)
 
 
 @pytest.mark.parametrize("where", ["b", "b/c.md"])
@@ -180,7 +178,6 @@ def test_what_is_hidden_or_ignored_stays_out_and_is_named(project: Path) -> None
     tree = list_local(LocalSource(url=str(project)), MOST)
     assert paths_of(tree) == ["README.md", "docs/guide.md", "docs/more.md"]
     assert tree.notes == (
-        "files: docs/ 2, others 1",
         "left out as hidden or ignored: .env, .github/, .gitignore, .kbignore, .venv/, build/,"
         " drafts/, node_modules/, secret.env",
     )

@@ -15,6 +15,7 @@ from llm_kb.rendering.parts import find_line_numbers
 from llm_kb.search.chunking.chunk import CAP, chunk_document
 from llm_kb.search.chunking.markdown import outline_markdown
 from llm_kb.search.chunking.outline import find_outline
+from llm_kb.search.chunking.sections import MAX_SECTIONS
 from llm_kb.search.chunking.words import decode_document, split_identifiers
 from tests.cost import at_most
 
@@ -50,6 +51,14 @@ LINES = st.sampled_from(
     ]
 )
 TEXTS = st.lists(LINES, max_size=40).map("\n".join) | st.text(max_size=3000)
+
+
+def test_a_text_has_so_many_sections_and_no_more() -> None:
+    text = "# a\n" * (MAX_SECTIONS + 9)
+    outline = find_outline("a.md", text)
+    assert len(outline.sections) == MAX_SECTIONS
+    assert outline.sections[-1].end == len(text)
+    assert "".join(chunk.text for chunk in chunk_document("a.md", text)) == text
 
 
 @given(TEXTS, st.sampled_from(PATHS))

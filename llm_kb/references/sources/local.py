@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
@@ -17,7 +16,7 @@ from llm_kb.git.run import GitError, read_git
 from llm_kb.references.errors import FetchError
 from llm_kb.references.sources.git import GitFile, Tree, select_files
 from llm_kb.references.sources.records import LocalSource, covers
-from llm_kb.rendering.plain_text import count, format_size
+from llm_kb.rendering.plain_text import format_size
 from llm_kb.subjects.ignore import RULES_FILE, IgnoreRules, is_always_ignored
 from llm_kb.subjects.names import is_readable, is_unread_document
 
@@ -54,8 +53,7 @@ def list_local(source: LocalSource, most_bytes: int) -> Tree:
     large = [file for file in entries if (file.size or 0) > most_bytes]
     notes += [f"left out: {file.path} ({format_size(file.size or 0)})" for file in large]
     tree = select_files(source, [file for file in entries if file not in large])
-    directories = _count_directories(tree.files) if stat.S_ISDIR(mode) else []
-    return Tree(files=tree.files, notes=(*directories, *notes, *tree.notes), unread=unread)
+    return Tree(files=tree.files, notes=(*notes, *tree.notes), unread=unread)
 
 
 def read_local(source: LocalSource, paths: Collection[str]) -> Iterator[tuple[str, bytes]]:
@@ -193,20 +191,6 @@ class _Walk:
 def _name_some(names: Sequence[str]) -> str:
     more = [f"and {len(names) - MOST_NAMED} more"] if len(names) > MOST_NAMED else []
     return ", ".join([*names[:MOST_NAMED], *more])
-
-
-def _count_directories(files: Collection[GitFile]) -> list[str]:
-    """Return a note on how many files are in each directory, if there are directories."""
-    counts = Counter(file.path.partition("/")[0] for file in files if "/" in file.path)
-    if not counts:
-        return []
-    largest = sorted(counts, key=lambda name: (-counts[name], name))
-    listed = [f"{name}/ {counts[name]:,}" for name in largest[:MOST_NAMED]]
-    if len(largest) > MOST_NAMED:
-        listed.append(f"{count(len(largest) - MOST_NAMED, 'more directory', 'more directories')}")
-    if own := len(files) - counts.total():
-        listed.append(f"others {own:,}")
-    return [f"files: {', '.join(listed)}"]
 
 
 def _read_rules(root: Path) -> list[str]:

@@ -16,9 +16,9 @@ from llm_kb.converters.html import tree_to_markdown
 from llm_kb.converters.html_page import (
     canonical_link,
     page_links,
+    parse_html,
     refresh_target,
 )
-from llm_kb.converters.html_tree import parse_html
 from llm_kb.files.conversion import ConversionError, Conversions
 from llm_kb.references.errors import FetchError, NoPageError, PlanChangedError, TooLargeError
 from llm_kb.references.sources.addresses import Policy

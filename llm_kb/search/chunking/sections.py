@@ -9,10 +9,14 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 MAX_TITLE = 200
 """Longest title, in characters; longer ones are shortened."""
+
+MAX_SECTIONS = 50_000
+"""Most sections of a text: no table of contents is so long."""
 
 _MOST_PARENTS = 5
 """Maximum number of headings above one that can be part of its anchor."""
@@ -82,10 +86,13 @@ def make_outline(  # noqa: PLR0913 - the fields of the record
     end: int | None = None,
     body: int = 0,
 ) -> Outline:
-    """Return the outline of a text with these marks, which are in order."""
+    """Return the outline of a text with these marks, which are in order.
+
+    Of more than `MAX_SECTIONS`, the last one has the rest of the text.
+    """
     found: list[tuple[Mark, int, int]] = []  # a mark, its depth of nesting, its end
     open_: list[int] = []
-    for mark in marks:
+    for mark in islice(marks, MAX_SECTIONS):
         while open_ and found[open_[-1]][0].depth >= mark.depth:
             place = open_.pop()
             found[place] = (*found[place][:2], mark.offset)
