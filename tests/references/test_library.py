@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +14,6 @@ import pytest
 from llm_kb.references.errors import (
     DeniedError,
     NothingFetchedError,
-    PlanChangedError,
     TooLargeError,
     TopicExistsError,
     UnknownPlanError,
@@ -344,10 +345,7 @@ def test_an_approval_counts_for_this_plan_alone_and_once(library: Library, remot
         create_topic(library, wanted, never)
 
 
-@pytest.mark.parametrize("damage", [False, True])
-def test_a_plan_that_waited_fetches_no_page_again(
-    library: Library, site: Site, damage: bool
-) -> None:
+def test_a_plan_that_waited_fetches_no_page_again(library: Library, site: Site) -> None:
     start = site.put("/d/", "<h1>D</h1><a href=a>a</a>")
     site.put("/d/a", PAGE)
     site.put("/x", PAGE)
@@ -355,11 +353,9 @@ def test_a_plan_that_waited_fetches_no_page_again(
     plan = plan_topic(library, request(*sources))
     open_pending(library).add(plan)
     kept = library.root / ".pending" / f"{plan.id}.pages"
-    if damage:
-        kept.write_bytes(kept.read_bytes()[:-20])
     site.requests.clear()
     assert carry_out(library, plan.id, never).file_count == 3
-    assert len(site.requests) == (3 if damage else 0)
+    assert site.requests == []
     assert not kept.exists()
     library.delete("topic-frob")
     open_pending(library).add(plan)
@@ -367,64 +363,70 @@ def test_a_plan_that_waited_fetches_no_page_again(
     assert not kept.exists()
 
 
-@pytest.fixture
-def forgetful(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Hold no page between plan and fetch, as where all of them are too much to hold."""
-    monkeypatch.setattr("llm_kb.references.plan.crawl.MAX_READ", 0)
-
-
-@pytest.mark.usefixtures("forgetful")
-def test_a_page_that_outgrows_its_plan_is_asked_about_again(library: Library, site: Site) -> None:
-    url = site.put("/a", PAGE)
-    asked: list[Plan] = []
-
-    def approve(plan: Plan) -> bool:
-        asked.append(plan)
-        if len(asked) == 1:
-            site.put("/a", PAGE + "<p>" + "more " * 50_000)
-        return True
-
-    create_topic(library, request(CrawlSource(url=url, depth=0)), approve)
-    assert [plan.size for plan in asked] == [len(PAGE), len(PAGE) + 250_003]
-
-
-@pytest.mark.usefixtures("forgetful")
-def test_a_redirect_to_another_host_after_the_plan_is_refused_in_the_end(
-    library: Library, site: Site
+@pytest.mark.parametrize("damage", ["cut", "deleted", "of another plan", "of other pages"])
+def test_a_plan_without_its_pages_asks_nobody_and_can_be_dropped(
+    library: Library, site: Site, damage: str
 ) -> None:
-    url = site.put("/a", PAGE)
-    elsewhere = site.url.replace("127.0.0.1", "localhost") + "/b"
-    site.put("/b", PAGE)
+    plan = plan_topic(library, request(WebSource(url=site.put("/x", PAGE))))
+    open_pending(library).add(plan)
+    kept = library.root / ".pending" / f"{plan.id}.pages"
+    table = json.loads(gzip.decompress(kept.read_bytes()))
+    other = {"of another plan": table | {"plan": "1"}, "of other pages": table | {"pages": []}}
+    if damage == "deleted":
+        kept.unlink()
+    else:
+        whole = gzip.compress(json.dumps(other.get(damage, table)).encode())
+        kept.write_bytes(whole[:-20] if damage == "cut" else whole)
+    site.requests.clear()
+    with pytest.raises(UnknownPlanError, match="its pages is missing or damaged; drop it"):
+        carry_out(library, plan.id, never)
+    assert (site.requests, library.store.ids()) == ([], [])
+    assert open_pending(library).drop(plan.id)
 
-    def approve(plan: Plan) -> bool:
-        # Every plan is made while the page is honest, and fetched when it no longer is.
-        site.redirect("/a", elsewhere)
-        return True
 
-    allowed = replace(library.settings, allow_hosts=("127.0.0.1", "localhost"))
-    trusting = replace(library, settings=allowed)
+def test_pages_are_kept_as_they_were_shown(library: Library, site: Site) -> None:
+    """Whatever their server does after the plan: they change, grow, move or are gone."""
+    names = ["change", "grow", "move", "go"]
+    start = site.put("/d/", "<p>d " + "".join(f"<a href={name}>x</a>" for name in names))
+    for name in names:
+        site.put(f"/d/{name}", f"<p>{name}, as shown</p>")
     asked: list[str] = []
 
-    def ask(plan: Plan) -> bool:
-        asked.append(describe_plan(plan))
-        return approve(plan)
-
-    create_topic(trusting, request(CrawlSource(url=url, depth=0)), ask)
-    assert len(asked) == 2
-    assert f"redirects to another host: {elsewhere}" in asked[1]
-
-
-@pytest.mark.usefixtures("forgetful")
-def test_a_source_that_changes_at_every_look_is_given_up(library: Library, site: Site) -> None:
-    url = site.put("/a", PAGE)
-
     def approve(plan: Plan) -> bool:
-        site.put("/a", PAGE * (2 * len(site.requests)) + "x" * 200_000 * len(site.requests))
+        asked.append(describe_plan(plan))
+        site.put("/d/change", "<p>evil</p>")
+        site.put("/d/grow", "<p>" + "evil " * 50_000)
+        site.redirect("/d/move", site.url.replace("127.0.0.1", "localhost") + "/evil")
+        site.answer("/d/go", Answer(status=404))
+        site.requests.clear()
         return True
 
-    with pytest.raises(PlanChangedError, match="approve the new plan"):
-        create_topic(library, request(CrawlSource(url=url, depth=0)), approve)
-    assert library.store.ids() == []
+    create_topic(library, request(CrawlSource(url=start)), approve)
+    assert (len(asked), site.requests) == (1, [])
+    texts = files_of(library).values()
+    assert sum("as shown" in text for text in texts) == 4
+
+
+def test_a_crawl_ends_before_its_pages_are_too_long_to_keep(
+    library: Library, site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("llm_kb.references.plan.crawl.MAX_READ", 1000)
+    start = site.put("/d/", "<p>d <a href=a>a</a> <a href=b>b</a>")
+    for name in ("a", "b"):
+        site.put(f"/d/{name}", f"<p>{name} " + "words " * 100)
+    plan = plan_topic(library, request(CrawlSource(url=start)))
+    assert plan.files == 2
+    assert "stopped after 2 pages: more text than a plan may hold" in plan.sources[0].notes
+
+
+def test_a_plan_of_too_long_pages_does_not_wait(
+    library: Library, site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("llm_kb.references.plan.pending.MAX_PAGES", 10)
+    plan = plan_topic(library, request(WebSource(url=site.put("/x", PAGE))))
+    with pytest.raises(TooLargeError, match="over 10 characters; fetch fewer at once"):
+        open_pending(library).add(plan)
+    assert open_pending(library).read_all() == ([], [])
 
 
 # Change and deletion

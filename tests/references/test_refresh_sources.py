@@ -524,24 +524,6 @@ def test_a_page_that_leads_to_another_host_keeps_its_file_and_asks_nothing_there
     assert not any("/login" in asked for asked in site.requests)
 
 
-def test_a_crawl_too_large_to_hold_is_compared_all_the_same(
-    library: Library, site: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("llm_kb.references.plan.crawl.MAX_READ", 0)
-    source = serve_guide(site)
-    for path in list(site.answers):
-        answer = site.answers[path]
-        assert isinstance(answer, Answer)
-        site.answer(path, replace(answer, headers={"ETag": ""}))
-    create_topic(library, request(source), yes)
-    assert refresh(library) == (False, 0, 0, 0, ())
-    site.put("/guide/p5", "<p>page 5, changed</p>", ETag="")
-    site.requests.clear()
-    assert refresh(library) == (True, 0, 1, 0, ())
-    asked = [request for request in site.requests if "." not in request]
-    assert (len(asked), asked.count("GET /guide/p5")) == (7, 2)
-
-
 def test_max_pages_holds_while_a_page_fails(
     library: Library, site: Site, guide: dict[str, str]
 ) -> None:

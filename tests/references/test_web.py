@@ -8,8 +8,7 @@ import pytest
 
 from llm_kb.references.errors import NoPageError
 from llm_kb.references.sources.addresses import Policy
-from llm_kb.references.sources.records import PlannedPage
-from llm_kb.references.sources.web import Page, fetch_page, find_page
+from llm_kb.references.sources.web import Page, find_page
 from tests.cost import at_most
 from tests.references.sites import Answer, Site
 
@@ -17,7 +16,7 @@ TRUSTING = Policy(allow_hosts=("127.0.0.1",), timeout=5)
 
 
 def fetch(url: str) -> Page:
-    page = fetch_page(PlannedPage(url=url), TRUSTING)
+    page = find_page(url, TRUSTING).content
     assert page
     return page
 
@@ -72,8 +71,8 @@ def test_an_unchanged_page_is_one_at_the_same_address(site: Site) -> None:
     url = site.put("/v1", "<p>one</p>", ETag='"1"')
     tag = {"url": url, "etag": fetch(url).etag}
     site.answers["/v1"] = Answer(status=304)
-    assert fetch_page(PlannedPage(url=url), TRUSTING, known=tag) is None
-    assert fetch_page(PlannedPage(url=url), TRUSTING, known={"etag": '"1"'}) is None
+    assert find_page(url, TRUSTING, known=tag).is_unchanged
+    assert find_page(url, TRUSTING, known={"etag": '"1"'}).is_unchanged
 
 
 def test_an_unchanged_page_at_another_address_is_fetched(site: Site) -> None:
@@ -85,6 +84,6 @@ def test_an_unchanged_page_at_another_address_is_fetched(site: Site) -> None:
 
     url = site.redirect("/latest", "/v2")
     site.answer("/v2", answer)
-    page = fetch_page(PlannedPage(url=url), TRUSTING, known=old)
+    page = find_page(url, TRUSTING, known=old).content
     assert page
     assert (page.url, page.text) == (f"{site.url}/v2", "two\n")

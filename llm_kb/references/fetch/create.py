@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from llm_kb.references.errors import DeniedError, PlanChangedError, TopicExistsError
+from llm_kb.references.errors import DeniedError, TopicExistsError
 from llm_kb.references.fetch.fetcher import fetch_topic, index_topic
 from llm_kb.references.library import Library
 from llm_kb.references.plan.kind import Progress, silent
@@ -59,8 +59,7 @@ def create_topic(
 ) -> Created:
     """Plan a topic, have the plan approved, and carry it out.
 
-    A plan already approved by `llm kb references approve` needs no second approval. If
-    the sources change between plan and fetch, the new plan needs approval, once.
+    A plan already approved by `llm kb references approve` needs no second approval.
 
     `by_model` is for calls of models, which repeat a call that waited for its approval. If
     the same request has already made its topic, the answer is that topic. If the settings
@@ -93,11 +92,7 @@ def _create(
     """Plan a topic by contacting only these hosts, or any; get approval; carry it out."""
     with open_remotes(library, hosts) as remotes:
         plan = _get_approval(library, make_plan(request, remotes, progress), approve)
-        try:
-            return _carry_out(library, plan, remotes, progress)
-        except PlanChangedError:
-            plan = _get_approval(library, make_plan(request, remotes, progress), approve)
-            return _carry_out(library, plan, remotes, progress)
+        return _carry_out(library, plan, remotes, progress)
 
 
 def carry_out(

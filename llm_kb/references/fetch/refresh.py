@@ -25,7 +25,6 @@ from llm_kb.references.plan.plan import (
     summarize_plan,
 )
 from llm_kb.references.plan.remotes import Remotes
-from llm_kb.references.sources.records import SLACK_BYTES
 from llm_kb.references.topic.old_topic import OldTopic
 from llm_kb.references.topic.provenance import total_size
 from llm_kb.references.topic.staging import Staged
@@ -51,6 +50,9 @@ class Refreshed:
     own: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
+
+SMALL_GROWTH = 655_360
+"""Bytes by which a topic may grow unasked, besides twice its size."""
 
 ApproveGrowth = Callable[[Plan, str], bool]
 """Asks the operator about a refresh, with the reason; False denies it."""
@@ -175,7 +177,7 @@ def _reason_to_ask(plan: Plan, old: OldTopic) -> str:
         what = "its robots.txt is on" if robots.issuperset(strange) else "it now leads to"
         return f"{what} {list_hosts(sorted(strange))}"
     before = total_size(old.record.files.values())
-    if plan.size > 2 * before + 10 * SLACK_BYTES:
+    if plan.size > 2 * before + SMALL_GROWTH:
         return f"it grew from {format_about(before)} to {format_about(plan.size)}"
     return ""
 

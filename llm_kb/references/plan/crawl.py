@@ -219,8 +219,8 @@ class Robots:
         return min(self._rules.crawl_delay(self._agent) or 0.0, MAX_DELAY)
 
 
-MAX_READ = 50_000_000
-"""Characters of pages kept in memory until they are fetched; others are requested again."""
+MAX_READ = 20_000_000
+"""A crawl ends before its pages have more characters than this; they are kept with the plan."""
 
 MAX_LINKS = 50_000
 """The most links that are kept of all pages of a crawl."""
@@ -229,21 +229,17 @@ MAX_LINKS = 50_000
 _CONTENTS = re.compile(r"/toc\.html$")
 
 
-IsKnown = Callable[[str, str], bool]
-"""Tells whether the page of an address has been fetched with this text before."""
-
 Count = Callable[[int, int], None]
 """Called with the number of pages read so far and the number found so far."""
 
 
-def find_pages(  # noqa: PLR0913 - what is known, and what is allowed
+def find_pages(
     source: CrawlSource,
     policy: Policy,
     known: Mapping[str, Conditions] | None = None,
     progress: Count = lambda *_: None,
     *,
     hosts: Collection[str] | None = None,
-    is_known: IsKnown = lambda *_: False,
 ) -> Crawl:
     """Read the pages of a crawl.
 
@@ -254,7 +250,7 @@ def find_pages(  # noqa: PLR0913 - what is known, and what is allowed
 
     `known` are the pages of an earlier crawl, requested conditionally. Those that no
     changed page leads to are searched for in unchanged pages. If a page that may lead to them
-    cannot be read, they are requested directly. `is_known` compares those that are not kept.
+    cannot be read, they are requested directly.
     Only `hosts` are contacted; None allows any. Raises FetchError if the first page or
     `robots.txt` cannot be fetched, PlanChangedError or RobotsMovedError if it redirects to a
     host that is not in `hosts`.
@@ -263,7 +259,7 @@ def find_pages(  # noqa: PLR0913 - what is known, and what is allowed
     site = Site(start.page.url, source, policy, hosts)
     if not site.allows(start.page.url):
         raise FetchError(source.url, "robots.txt of the site does not allow it")
-    crawl = Crawl(source, site, start, known or {}, progress, is_known=is_known)
+    crawl = Crawl(source, site, start, known or {}, progress)
     crawl.run()
     return crawl
 
@@ -272,19 +268,16 @@ class Crawl:
     """The pages found by a crawl.
 
     `failed` has the reasons, by address, for pages that cannot be fetched now. `read`
-    are pages as they would be kept, which need no second request; None for those that
-    have not changed.
+    are pages as they will be kept; None for those that have not changed.
     """
 
-    def __init__(  # noqa: PLR0913 - as above
+    def __init__(
         self,
         source: CrawlSource,
         site: Site,
         start: FoundPage,
         known: Mapping[str, Conditions],
         progress: Count,
-        *,
-        is_known: IsKnown,
     ) -> None:
         self.start = start.page.url
         """The address of the first page, after redirects."""
@@ -301,7 +294,6 @@ class Crawl:
         self._source = source
         self._known = known
         self._progress = progress
-        self._is_known = is_known
         self._paths: set[str] = set()
         """The paths of all pages found so far, read or not."""
         self._editions: dict[str, str] = {}
@@ -483,13 +475,13 @@ class Crawl:
         if found.digest in self._digests or not keys.isdisjoint(self._kept):
             self._copies += 1
             return
+        self._room_to_read -= len(found.content.text) if found.content else 0
+        if self._room_to_read < 0:
+            kept = count(len(self._found), "page")
+            self._stopped = f"stopped after {kept}: more text than a plan may hold"
+            return
         self._found[url] = found.page
-        text = found.content.text if found.content else ""
-        if len(text) <= self._room_to_read:
-            self._room_to_read -= len(text)
-            self.read[url] = found.content
-        elif self._is_known(url, text):
-            self.read[url] = None
+        self.read[url] = found.content
         self._kept |= keys
         if found.digest:
             self._digests.add(found.digest)

@@ -12,17 +12,14 @@ from llm_kb.references.errors import (
     FetchError,
     PlanChangedError,
     RobotsMovedError,
-    TopicTooLargeError,
-    refuse_hostile,
 )
 from llm_kb.references.plan.crawl import Crawl, find_pages
-from llm_kb.references.plan.kind import Kind, Step, explain
+from llm_kb.references.plan.kind import Kind, Step
 from llm_kb.references.plan.plan import PlannedSource
-from llm_kb.references.sources.file_names import page_key, page_name, page_path, unused_name
-from llm_kb.references.sources.http import Allows, anywhere
+from llm_kb.references.sources.file_names import page_name, page_path, unused_name
 from llm_kb.references.sources.records import CrawlSource, PlannedPage, WebSource
 from llm_kb.references.sources.rules import host_and_port
-from llm_kb.references.sources.web import Conditions, Page, fetch_page, find_page, no_text
+from llm_kb.references.sources.web import Page, find_page, no_text
 from llm_kb.references.topic.old_topic import asks_the_same
 from llm_kb.references.topic.provenance import FileRecord
 from llm_kb.references.topic.staging import Staged
@@ -35,41 +32,21 @@ class _PagesKind(Kind[T]):
     """A source of pages, each with an address and a file."""
 
     def fetch(self, planned: PlannedSource, staged: Staged, _folder: str) -> None:
-        """Write the pages; one that fails keeps its earlier file, with a warning."""
+        """Write the pages as they were read for the plan; no server is asked again."""
         # First, so that no new page takes their names.
         for path in planned.kept:
             staged.keep_as_it_is(path, self.old.files[path])
-        failed: list[FetchError] = []
-        for done, page in enumerate(planned.pages, 1):
-            try:
-                with refuse_hostile(page.url):
-                    self._fetch_page(page, planned, staged)
-            except (PlanChangedError, TopicTooLargeError):
-                raise
-            except FetchError as error:
-                failed.append(error)
-                if before := self.old.find_page(self.index, page.url):
-                    staged.keep_as_it_is(*before)
-            self.report(done, len(planned.pages))
-        if len(failed) == len(planned.pages):
-            reasons = dict.fromkeys(explain(error, self.source) for error in failed)
-            raise FetchError(self.source.url, "; ".join(reasons))
-        staged.warnings += map(str, failed)
+        for page in planned.pages:
+            self._write_page(page, planned, staged)
 
-    def _fetch_page(self, page: PlannedPage, planned: PlannedSource, staged: Staged) -> None:
-        """Write a page, or take it over from the old topic if it has not changed."""
+    def _write_page(self, page: PlannedPage, planned: PlannedSource, staged: Staged) -> None:
+        """Write a page as it was planned, or take it over from the old topic if it is the same."""
         old = self.old.find_page(self.index, page.url)
-        if page.url in planned.read:
-            fetched = planned.read[page.url]
-        else:
-            fetched = self._request(page, planned, old[1].conditions if old else None)
+        fetched = planned.read[page.url]
         if fetched is None and old and staged.keep(*old):
             return
         if fetched is None:
-            # Its file was changed or deleted here, so the whole page is requested again.
-            fetched = self._request(page, planned, None)
-        if fetched is None:
-            raise FetchError(page.url, "the server did not send it again")
+            raise FetchError(page.url, "its file was changed meanwhile; refresh the topic again")
         data = fetched.text.encode()
         record = FileRecord(
             source=self.index,
@@ -85,22 +62,12 @@ class _PagesKind(Kind[T]):
         name = before or self._name(record.url)
         staged.write(unused_name(name, [*staged.files, *RESERVED, *others]), data, record)
 
-    def _request(
-        self, page: PlannedPage, planned: PlannedSource, known: Conditions | None
-    ) -> Page | None:
-        policy, hosts = self.remotes.policy, planned.hosts
-        return fetch_page(page, policy, hosts=hosts, known=known, allows=self._allows(page))
-
     def _record_url(self, page: PlannedPage, fetched: Page) -> str:
         """Return the address that is recorded for a page."""
         raise NotImplementedError
 
     def _name(self, url: str) -> str:
         """Return the path of a new page."""
-        raise NotImplementedError
-
-    def _allows(self, page: PlannedPage) -> Allows:
-        """Return where a page may redirect to after it was planned."""
         raise NotImplementedError
 
     @property
@@ -163,9 +130,6 @@ class WebKind(_PagesKind[WebSource]):
     def _name(self, url: str) -> str:
         return page_name(url)
 
-    def _allows(self, page: PlannedPage) -> Allows:
-        return anywhere
-
 
 class CrawlKind(_PagesKind[CrawlSource]):
     """The pages of a site, each requested for the plan.
@@ -185,9 +149,6 @@ class CrawlKind(_PagesKind[CrawlSource]):
             for record in records.values()
         }
 
-        def is_known(url: str, text: str) -> bool:
-            return url in there and old.gave(there[url], text)
-
         try:
             crawl = find_pages(
                 self.source,
@@ -195,7 +156,6 @@ class CrawlKind(_PagesKind[CrawlSource]):
                 known,
                 partial(self.progress, Step("looking at", self.source.url)),
                 hosts=self._hosts,
-                is_known=is_known,
             )
         except PlanChangedError as error:
             return self._plan_move(error)
@@ -214,7 +174,7 @@ class CrawlKind(_PagesKind[CrawlSource]):
         same = {
             url
             for url, page in crawl.read.items()
-            if url in there and (page is None or is_known(url, page.text))
+            if url in there and (page is None or old.gave(there[url], page.text))
         }
         return self._compare(planned, crawl, same)
 
@@ -229,8 +189,6 @@ class CrawlKind(_PagesKind[CrawlSource]):
         return replace(
             planned,
             files=len(crawl.pages) + len(kept),
-            # Without their sizes, which are not limits: approval of growth covers the whole.
-            pages=tuple(PlannedPage(url=page.url) for page in crawl.pages),
             is_unchanged=len(same) == len(crawl.pages)
             and all(record.url in accounted for record in records.values()),
             kept=kept,
@@ -242,10 +200,6 @@ class CrawlKind(_PagesKind[CrawlSource]):
 
     def _name(self, url: str) -> str:
         return page_path(url)
-
-    def _allows(self, page: PlannedPage) -> Allows:
-        """Return only the address that was planned: any other was not judged by the crawl."""
-        return lambda url: page_key(url) == page_key(page.url)
 
 
 def _moved(asked: str, found: str) -> tuple[str, ...]:

@@ -19,6 +19,7 @@ from llm_kb.files.containment import read_regular
 from llm_kb.files.fields import Fields
 from llm_kb.references.errors import (
     ApprovalNeededError,
+    TooLargeError,
     TooManyPlansError,
     TopicFileError,
     UnknownPlanError,
@@ -35,7 +36,7 @@ MAX_WAITING = 50
 """Most plans that wait at once: a model must not hide one plan among thousands."""
 
 MAX_PAGES = 20_000_000
-"""Characters of all pages of a plan, up to which they are kept with it."""
+"""The most characters of all pages of a plan, which wait with it."""
 
 _ID = re.compile(r"[0-9a-f]{12,64}")
 _GONE = "it was used or dropped, or has expired; see `llm kb references pending`"
@@ -164,7 +165,7 @@ class PendingPlans:
         except UnknownPlanError:
             return None
         sources = (
-            replace(now, read={**now.read, **then.read})
+            replace(now, read=then.read)
             for now, then in zip(plan.sources, taken.sources, strict=True)
         )
         return replace(plan, sources=tuple(sources)) if taken.digest == plan.digest else None
@@ -195,32 +196,45 @@ class PendingPlans:
         return self.directory / f"{plan_id}.pages"
 
     def _write_pages(self, plan: Plan) -> None:
-        """Keep the pages that were read for a plan, up to the limit."""
+        """Keep the pages that were read for a plan; raise TooLargeError over the limit."""
         pages = [page for each in plan.sources for page in each.read.values() if page]
-        if pages and sum(len(page.text) for page in pages) <= MAX_PAGES:
+        if sum(len(page.text) for page in pages) > MAX_PAGES:
+            reason = f"its pages have over {MAX_PAGES:,} characters; fetch fewer at once"
+            raise TooLargeError(plan.request.title, reason)
+        if pages:
             table = {"plan": plan.digest, "pages": list(map(asdict, pages))}
             # Escaped, since JSON can name half surrogate pairs.
             packed = gzip.compress(json.dumps(table).encode())
             replace_file(self._pages_path(plan.id), packed, new_mode=0o600)
 
     def _with_pages(self, plan: Plan) -> Plan:
-        """Return a plan with the pages that were kept for it, or without unusable ones."""
-        path = self._pages_path(plan.id)
-        try:
-            with gzip.GzipFile(fileobj=io.BytesIO(read_regular(path))) as packed:
-                table = json.loads(packed.read(8 * MAX_PAGES))
-            pages = [Page(**page) for page in table["pages"]]
-            is_whole = table["plan"] == plan.digest and all(
-                isinstance(page.text, str) and isinstance(page.size, int) for page in pages
-            )
-        except (OSError, EOFError, zlib.error, ValueError, TypeError, KeyError, RecursionError):
+        """Return a plan with the pages that were read for it; raise UnknownPlanError without them.
+
+        No server is asked for them again: what was shown is what is kept.
+        """
+        if not plan.is_measured or not any(each.pages for each in plan.sources):
             return plan
-        kept = {page.url: page for page in pages if is_whole}
-        sources = (
-            replace(each, read={p.url: kept[p.url] for p in each.pages if p.url in kept})
-            for each in plan.sources
-        )
+        try:
+            kept = self._read_pages(plan)
+            sources = [
+                replace(each, read={page.url: kept[page.url] for page in each.pages})
+                for each in plan.sources
+            ]
+        except (OSError, EOFError, zlib.error, ValueError, TypeError, LookupError) as error:
+            reason = "the file of its pages is missing or damaged; drop it and request it again"
+            raise UnknownPlanError(plan.id, reason) from error
         return replace(plan, sources=tuple(sources))
+
+    def _read_pages(self, plan: Plan) -> dict[str, Page]:
+        """Return the pages that `_write_pages` kept, by address; raise ValueError among others."""
+        packed = io.BytesIO(read_regular(self._pages_path(plan.id)))
+        with gzip.GzipFile(fileobj=packed) as file:
+            table = json.loads(file.read(8 * MAX_PAGES))
+        pages = [Page(**page) for page in table["pages"]]
+        is_whole = all(isinstance(each.text, str) and isinstance(each.size, int) for each in pages)
+        if table["plan"] != plan.digest or not is_whole:
+            raise ValueError(plan.id)
+        return {page.url: page for page in pages}
 
     def _write(self, pending: PendingPlan) -> None:
         table = {

@@ -349,12 +349,3 @@ class PlannedPage:
 
     url: str
     size: int | None = None
-
-    @property
-    def most(self) -> int | None:
-        """Most bytes that may be fetched under this plan; None if only the limits apply."""
-        return None if self.size is None else self.size + self.size // 4 + SLACK_BYTES
-
-
-SLACK_BYTES = 65_536
-"""Bytes by which a page may outgrow its plan, in addition to a quarter of its size."""

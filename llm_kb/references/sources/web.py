@@ -20,7 +20,7 @@ from llm_kb.converters.html_page import (
     refresh_target,
 )
 from llm_kb.files.conversion import ConversionError, Conversions
-from llm_kb.references.errors import FetchError, NoPageError, PlanChangedError, TooLargeError
+from llm_kb.references.errors import FetchError, NoPageError
 from llm_kb.references.sources.addresses import Policy
 from llm_kb.references.sources.http import (
     MAX_PAGE_BYTES,
@@ -138,34 +138,6 @@ def find_page(  # noqa: PLR0913 - what is known, and what is allowed
         content=content if text.strip() else None,
         hosts=answer.hosts,
     )
-
-
-def fetch_page(
-    page: PlannedPage,
-    policy: Policy,
-    *,
-    hosts: Collection[str] | None = None,
-    known: Conditions | None = None,
-    allows: Allows = anywhere,
-) -> Page | None:
-    """Return a page as Markdown; None if it is unchanged since `known` (url, etag, last_modified).
-
-    `known` describes the page after redirects; if these lead elsewhere now, the page is fetched.
-    Raises PlanChangedError if it redirects to a host that is not in `hosts` or to an address that
-    is not allowed, or is larger than planned.
-    """
-    limit = min(policy.max_bytes, MAX_PAGE_BYTES)
-    most = min(limit, page.most or limit)
-    try:
-        found = find_page(page.url, policy, hosts=hosts, known=known, most=most, allows=allows)
-    except TooLargeError as error:
-        if page.most != most:
-            raise
-        reason = f"it is larger than the {page.size:,} bytes planned"
-        raise PlanChangedError(page.url, reason) from error
-    if found.content is None and not found.is_unchanged:
-        raise no_text(page.url)
-    return found.content
 
 
 def no_text(url: str) -> FetchError:
