@@ -32,7 +32,7 @@ from llm_kb.references.fetch.create import (
 )
 from llm_kb.references.fetch.refresh import refresh_topic
 from llm_kb.references.library import Library
-from llm_kb.references.plan import crawl
+from llm_kb.references.plan import crawl, package
 from llm_kb.references.plan.make import unmeasured_plan
 from llm_kb.references.plan.pending import MAX_WAITING, PendingPlans, open_pending
 from llm_kb.references.plan.plan import Plan, PlannedSource, describe_plan, plan_table, render_plan
@@ -501,7 +501,7 @@ def test_a_package_of_the_workspace_leads_to_no_host_unasked(careful: Library, s
 def test_the_index_leads_to_no_host_unasked(
     careful: Library, site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("PIP_INDEX_URL", f"{site.url}/simple")
+    monkeypatch.setattr(package, "PYPI", f"{site.url}/pypi")
     create_topic(careful, request(WebSource(url=site.put("/known", PAGE))), yes)
     with serve_site() as other:
         info = {"info": {"version": "1.0", "project_urls": {"Source": f"{other.url}/frob"}}}

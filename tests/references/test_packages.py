@@ -175,15 +175,14 @@ def test_a_repository_is_asked_under_the_name_that_is_checked() -> None:
     assert as_git_url("https://fa\u00df.example/x") == "https://xn--fa-hia.example/x"
 
 
-def test_the_index_is_that_of_the_users_own_configuration(
+def test_an_index_names_the_repository_of_the_newest_version_and_of_one_asked_for(
     library: Library,
     released: Remote,
     workspace: Path,
     site: Site,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setenv("PIP_INDEX_URL", f"{site.url}/root/simple/")
-    write(workspace, {"pip.conf": "[global]\nindex-url = https://evil.example/simple\n"})
+    monkeypatch.setattr(packages, "PYPI", f"{site.url}/root/pypi")
     info = {"version": "2.0", "project_urls": {"Repository": released.url}}
     site.put("/root/pypi/frob/json", json.dumps({"info": info}))
     site.put("/root/pypi/frob/1.0/json", json.dumps({"info": {**info, "version": "1.0"}}))
@@ -206,7 +205,7 @@ def test_the_index_is_that_of_the_users_own_configuration(
 def test_an_index_may_answer_anything(
     library: Library, site: Site, monkeypatch: pytest.MonkeyPatch, answer: str | None, reason: str
 ) -> None:
-    monkeypatch.setenv("PIP_INDEX_URL", f"{site.url}/simple")
+    monkeypatch.setattr(packages, "PYPI", f"{site.url}/pypi")
     if answer is not None:
         site.put("/pypi/frob/json", answer)
     with pytest.raises(NothingFetchedError, match=reason):
@@ -254,9 +253,8 @@ LOCK = '[[package]]\nname = "frob-nicate"\nversion = "1.2"\n'
         ("go", "github.com/x/y", {"go.mod": "require github.com/x/y v1.2.3 // indirect\n"
          "replace github.com/x/y v1.0.0 => github.com/z/y v9.9.9\n"},
          Package(version="v1.2.3", repository="https://github.com/x/y")),
-        ("go", "go.example/y", {"go.mod": "replace (\n\tgo.example/y => github.com/z/y v1.3.0\n)\n"
-         "require (\n\tgo.example/y v1.2.3\n)\n"},
-         Package(version="v1.3.0", repository="https://github.com/z/y", module="github.com/z/y")),
+        ("go", "go.example/y", {"go.mod": "require (\n\tgo.example/y v1.2.3\n)\n"},
+         Package(version="v1.2.3")),
         ("go", "go.example/y", {"go.mod": "require go.example/y v1.2.3\n"
          "replace go.example/y => ../y\n"}, Package(version="v1.2.3")),
     ],
@@ -341,8 +339,8 @@ REGISTRIES = [
 
 @pytest.fixture
 def registry(site: Site, monkeypatch: pytest.MonkeyPatch) -> Site:
-    """The user's registry of Node packages, and in the place of crates.io."""
-    monkeypatch.setenv("npm_config_registry", site.url)
+    """A site in the place of npm's registry and of crates.io."""
+    monkeypatch.setattr(packages, "NPM", site.url)
     monkeypatch.setattr(packages, "CRATES", f"{site.url}/crates")
     return site
 
@@ -367,10 +365,10 @@ def test_repositories_that_other_registries_name_are_fetched_and_followed(
 MODULE = PackageSource(ecosystem="go", name="go.example/Frob/sub/v2")
 
 
-def test_a_go_module_is_found_by_the_users_proxy(
+def test_a_go_module_is_found_by_the_proxy(
     library: Library, remote: Remote, workspace: Path, site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("GOPROXY", f"{site.url}/proxy,direct")
+    monkeypatch.setattr(packages, "GO_PROXY", f"{site.url}/proxy")
     remote.git("tag", "sub/v2.1.0")
     write(
         workspace,
@@ -389,8 +387,8 @@ def test_a_go_module_is_found_by_the_users_proxy(
 
 @pytest.fixture
 def proxy(site: Site, monkeypatch: pytest.MonkeyPatch) -> Site:
-    """The user's proxy of Go modules."""
-    monkeypatch.setenv("GOPROXY", site.url)
+    """A site in the place of the proxy of Go modules."""
+    monkeypatch.setattr(packages, "GO_PROXY", site.url)
     return site
 
 
@@ -419,23 +417,3 @@ def test_a_go_version_without_a_tag_is_its_commit_and_is_followed(
         assert isinstance(source, GitSource)
         assert (source.ref, source.commit) == (commit, commit)
         assert files_of(library)["docs/a.md"] == text
-
-
-def test_a_go_module_that_another_stands_for_is_the_other(
-    library: Library, remote: Remote, workspace: Path, proxy: Site
-) -> None:
-    remote.git("tag", "sub/v1.5.0")
-    write(
-        workspace,
-        {
-            "go.mod": "module x\n\nrequire go.example/Frob/sub/v2 v2.1.0\n\n"
-            "replace go.example/Frob/sub/v2 v2.1.0 => fork.example/a/b/sub v1.5.0\n"
-        },
-    )
-    origin = {"VCS": "git", "URL": remote.url}
-    info = json.dumps({"Version": "v1.5.0", "Origin": origin})
-    proxy.put("/fork.example/a/b/sub/@v/v1.5.0.info", info)
-    plan = plan_topic(replace(library, workspace=workspace), request(MODULE))
-    source = plan.sources[0].source
-    assert isinstance(source, GitSource)
-    assert (source.ref, source.package) == ("sub/v1.5.0", "go go.example/Frob/sub/v2 v1.5.0")

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Iterable
-from configparser import ConfigParser
-from configparser import Error as ConfigError
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,7 +22,6 @@ from llm_kb.references.sources.installed import (
     get_table,
     module_repository,
     node_repository,
-    read_text,
 )
 from llm_kb.references.sources.records import (
     GitSource,
@@ -35,7 +31,6 @@ from llm_kb.references.sources.records import (
 from llm_kb.references.sources.rules import (
     check_git_url,
     check_ref,
-    check_web_url,
     require_approved,
 )
 from llm_kb.search.roles import DOCS_DIRECTORY
@@ -92,13 +87,12 @@ def _find_tag(
 ) -> GitSource:
     """Return a repository at the tag of a package's version; raise FetchError without one.
 
-    `found` may have the revision, and the Go module of the repository.
+    `found` may have the revision.
     """
-    name = (found.module if found else None) or package.name
     ref = found.ref if found else None
     if package.ecosystem == "go":
         # The tag of a module in a directory of its repository begins with that directory.
-        inner = re.sub(r"/v\d+$", "", "/".join(name.split("/")[3:]))
+        inner = re.sub(r"/v\d+$", "", "/".join(package.name.split("/")[3:]))
         version = (package.version or "").partition("+")[0]
         tags = [version, f"{inner}/{version}"]
     else:
@@ -128,7 +122,10 @@ def choose_documents(paths: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(tops)) if has_directory else ()
 
 
+PYPI = "https://pypi.org/pypi"
+NPM = "https://registry.npmjs.org"
 CRATES = "https://crates.io/api/v1/crates"
+GO_PROXY = "https://proxy.golang.org"
 
 # The version of a Go module that has no tag ends in time and commit.
 _PSEUDO = re.compile(r"^v.*[-.]\d{14}-[0-9a-f]{12}(?:\+incompatible)?$")
@@ -137,8 +134,8 @@ _PSEUDO = re.compile(r"^v.*[-.]\d{14}-[0-9a-f]{12}(?:\+incompatible)?$")
 def find_package(source: PackageSource, workspace: Path | None, policy: Policy) -> Package:
     """Return the package at the version asked for, else installed, else newest.
 
-    The metadata of an installed package names its repository; for others, the index in the
-    user's configuration is asked. Raises FetchError.
+    The metadata of an installed package names its repository; for others, the public index is
+    asked. Raises FetchError.
     """
     installed = find_installed(source.ecosystem, source.name, workspace)
     version = source.version or (installed.version if installed else None)
@@ -146,8 +143,7 @@ def find_package(source: PackageSource, workspace: Path | None, policy: Policy) 
         return ask_index(source, version, policy)
     if installed.repository and not _PSEUDO.search(version):
         return installed
-    named = replace(source, name=installed.module or source.name)
-    return replace(ask_index(named, version, policy), module=installed.module)
+    return ask_index(source, version, policy)
 
 
 def ask_index(source: PackageSource, version: str | None, policy: Policy) -> Package:
@@ -156,7 +152,7 @@ def ask_index(source: PackageSource, version: str | None, policy: Policy) -> Pac
     if source.ecosystem == "go":
         return _ask_proxy(source.name, version, policy)
     if source.ecosystem == "pypi":
-        place = f"{_pypi()}/{name}{f'/{version}' if version else ''}/json"
+        place = f"{PYPI}/{name}{f'/{version}' if version else ''}/json"
         table = _get_json(place, policy)
         info = get_table(table, "info")
         labelled = {
@@ -170,7 +166,7 @@ def ask_index(source: PackageSource, version: str | None, policy: Policy) -> Pac
             repository=choose_repository(labelled),
         )
     if source.ecosystem == "npm":
-        table = _get_json(f"{_npm()}/{name.replace('/', '%2F')}/{version or 'latest'}", policy)
+        table = _get_json(f"{NPM}/{name.replace('/', '%2F')}/{version or 'latest'}", policy)
         return Package(
             version=str(table.get("version", "")),
             repository=node_repository(table),
@@ -186,10 +182,10 @@ def ask_index(source: PackageSource, version: str | None, policy: Policy) -> Pac
 
 
 def _ask_proxy(module: str, version: str | None, policy: Policy) -> Package:
-    """Return a Go module as the user's proxy describes it."""
+    """Return a Go module as the public proxy describes it."""
     escaped = re.sub(r"[A-Z]", lambda found: f"!{found[0].lower()}", module)
     what = f"@v/{quote(version)}.info" if version else "@latest"
-    table = _get_json(f"{_goproxy()}/{escaped}/{what}", policy)
+    table = _get_json(f"{GO_PROXY}/{escaped}/{what}", policy)
     origin = get_table(table, "Origin")
     url, ref, commit = (origin.get(key) for key in ("URL", "Ref", "Hash"))
     tag = commit
@@ -203,8 +199,6 @@ def _ask_proxy(module: str, version: str | None, policy: Policy) -> Package:
 
 
 def _get_json(url: str, policy: Policy) -> dict[str, Any]:
-    # The user's own configuration may hold a password, which would be kept in plain text.
-    check_web_url(url, "index of packages")
     answer = request(url, policy, headers={"Accept": "application/json"})
     if answer.status != 200:
         raise FetchError(url, f"the index answered {answer.status}")
@@ -213,41 +207,3 @@ def _get_json(url: str, policy: Policy) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise FetchError(url, "the index answered with what is not JSON") from error
     return table if isinstance(table, dict) else {}
-
-
-def _pypi() -> str:
-    """Return the root of the JSON API next to the user's index of Python packages."""
-    index = os.environ.get("PIP_INDEX_URL") or _pip_setting("index-url")
-    root = (index or "https://pypi.org/simple").rstrip("/").removesuffix("/simple")
-    return f"{root}/pypi"
-
-
-def _pip_setting(key: str) -> str | None:
-    home = Path.home()
-    places = (home / ".config/pip/pip.conf", home / ".pip/pip.conf", Path("/etc/pip.conf"))
-    for place in places:
-        parser = ConfigParser(interpolation=None)
-        try:
-            parser.read_string(read_text(place))
-        except ConfigError:
-            continue
-        if parser.has_option("global", key):
-            return parser.get("global", key)
-    return None
-
-
-def _goproxy() -> str:
-    """Return the first proxy of the user's Go modules."""
-    config = os.environ.get("XDG_CONFIG_HOME") or str(Path.home() / ".config")
-    found = re.search(r"(?m)^GOPROXY=(\S+)", read_text(Path(config) / "go/env"))
-    named = os.environ.get("GOPROXY") or (found[1] if found else "")
-    proxies = [each for each in re.split("[,|]", named) if each.startswith("http")]
-    return (proxies[0] if proxies else "https://proxy.golang.org").rstrip("/")
-
-
-def _npm() -> str:
-    """Return the user's registry of Node packages."""
-    found = re.search(r"(?m)^registry\s*=\s*(\S+)", read_text(Path.home() / ".npmrc"))
-    configured = os.environ.get("npm_config_registry")  # noqa: SIM112 - as npm names it
-    named = configured or (found[1] if found else None)
-    return (named or "https://registry.npmjs.org").rstrip("/")

@@ -36,8 +36,6 @@ class Package:
     repository: str | None = None
     ref: str | None = None
     """The revision of this version in the repository, if known."""
-    module: str | None = None
-    """The Go module that stands for it by `replace`."""
 
 
 def find_installed(ecosystem: str, name: str, workspace: Path | None) -> Package | None:
@@ -97,13 +95,6 @@ def _find_module(name: str, workspace: Path) -> Package | None:
     found = re.search(rf"(?m)^[ \t]*(?:require[ \t]+)?{module}[ \t]+(v\S+)[ \t]*(?:$|//)", text)
     if found is None:
         return None
-    # By another module, that is; one that a directory stands for is still known by its version.
-    replaced = (
-        rf"(?m)^[ \t]*(?:replace[ \t]+)?{module}(?:[ \t]+(v\S+))?[ \t]+=>[ \t]+(\S+)[ \t]+(v\S+)"
-    )
-    for only, other, version in re.findall(replaced, text):
-        if only in {"", found[1]}:
-            return Package(version=version, repository=module_repository(other), module=other)
     return Package(version=found[1], repository=module_repository(name))
 
 
