@@ -59,7 +59,10 @@ class Asked:
 
     question: Question
     rank: int
-    """The place of the passage that answers; 0 if none of them does."""
+    """The place of the passage that answers; 0 if none of them does.
+
+    1 if nothing was to be found, and nothing was.
+    """
     found: tuple[str, ...]
     """The addresses that were found, best first."""
 
@@ -181,7 +184,7 @@ class Report:
                 {
                     "question": each.question.text,
                     "answer": each.question.answers,
-                    "rank": each.rank or None,
+                    "rank": each.rank if each.rank and each.question.answers else None,
                     "found": each.found,
                 }
                 for each in self.asked
@@ -194,7 +197,8 @@ def render_report(report: Report) -> Iterator[str]:
     for each in report.asked:
         answers = each.question.answers
         place = "?" if answers is None else str(each.rank) if 1 <= each.rank <= AMONG else "not"
-        yield f"{place:>3}  {visible_line(each.question.text)}"
+        shown = "-" if answers == () and each.rank == 1 else place
+        yield f"{shown:>3}  {visible_line(each.question.text)}"
         if place not in {"1", "?"}:
             wanted = " or ".join(answers or ()) or "nothing"
             instead = each.found[0] if each.found else "nothing"

@@ -52,7 +52,7 @@ def test_each_question_is_asked_and_counted(run_llm: RunLlm) -> None:
     assert result.stdout == (
         "  1  how many approvals does a change need?\n"
         "  1  which colour has the walrus?\n"
-        "  1  quarterly mortgage interest\n"
+        "  -  quarterly mortgage interest\n"
         "  ?  who feeds the walrus?\n"
     )
     assert (result.exit_code, result.stderr) == (
