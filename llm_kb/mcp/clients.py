@@ -68,7 +68,7 @@ CLIENTS: Mapping[str, Client] = {
     # https://opencode.ai/docs/mcp-servers
     "opencode": Client(path="opencode.json", key="mcp", entry={"type": "local"}, is_one_list=True),
     # https://qwenlm.github.io/qwen-code-docs
-    "qwen": Client(path=".qwen/settings.json"),
+    "qwen": Client(path=".qwen/settings.json", entry={"alwaysLoadTools": True}),
     # https://code.visualstudio.com/docs/agents/reference/mcp-configuration
     "vscode": Client(
         path=".vscode/mcp.json", key="servers", entry={"type": "stdio"}, options=_IN_PROJECT

@@ -33,7 +33,7 @@ ENTRIES = {
     "cursor": ("mcpServers", IN_EDITOR),
     "gemini": ("mcpServers", STARTED),
     "opencode": ("mcp", {"type": "local", "command": ["llm-kb", "mcp"]}),
-    "qwen": ("mcpServers", STARTED),
+    "qwen": ("mcpServers", {"alwaysLoadTools": True, **STARTED}),
     "vscode": ("servers", {"type": "stdio", **IN_EDITOR}),
 }
 
