@@ -21,7 +21,7 @@ from tests.cost import cases
 from tests.fuzz.__main__ import TARGETS
 from tests.growth import measure_growth
 
-SUFFIXES = ("md", "rst", "html", "py", "ts", "go", "c", "rs", "json")
+SUFFIXES = ("md", "rst", "html", "py", "ts", "go", "c", "rs", "json", "adoc", "org")
 RARITIES = {"a": 1.0, "b": 2.0, "x": 3.0}
 
 

@@ -9,7 +9,19 @@ from llm_kb.search.chunking.chunk import CAP, chunk_document
 from llm_kb.search.chunking.outline import find_outline
 from llm_kb.search.chunking.words import decode_document, find_more_words
 
-PATHS = ("a.md", "a.rst", "a.html", "a.py", "a.c", "a.ts", "a.rs", "a.go", "a.json", "README")
+PATHS = (
+    "a.md",
+    "a.rst",
+    "a.html",
+    "a.py",
+    "a.c",
+    "a.ts",
+    "a.rs",
+    "a.go",
+    "a.adoc",
+    "a.org",
+    "README",
+)
 
 
 def fuzz(data: bytes) -> None:

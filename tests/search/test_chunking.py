@@ -19,7 +19,19 @@ from llm_kb.search.chunking.sections import MAX_SECTIONS
 from llm_kb.search.chunking.words import decode_document, split_identifiers
 from tests.cost import at_most
 
-PATHS = ["a.md", "a.rst", "a.txt", "README", "a.py", "a.rs", "a.ts", "a.c", "a.json", ".hidden"]
+PATHS = [
+    "a.md",
+    "a.rst",
+    "a.txt",
+    "README",
+    "a.py",
+    "a.rs",
+    "a.ts",
+    "a.c",
+    "a.adoc",
+    "a.org",
+    ".hidden",
+]
 
 LINES = st.sampled_from(
     [
@@ -503,6 +515,36 @@ def test_definitions_are_the_headings_of_code() -> None:
     found = [(level, title, first) for level, title, first, _ in headings("a.py", text)]
 
     assert found == [(1, "A", 4), (2, "f", 5), (1, "g", 9)]
+
+
+def test_titles_of_asciidoc_are_those_outside_of_blocks() -> None:
+    text = (
+        "= Manual\n:toc:\n\n[[setup]]\n== Install\n\n----\n== code\n----\n\n"
+        "Old title\n---------\n\n[#x,role=y]\n[abstract]\n=== Deep\n\n"
+        "====\nexample\n====\n\n|===\n|a\n|===\n"
+    )
+    outline = find_outline("a.adoc", text)
+    assert [(each.title, each.depth, each.anchor) for each in outline.sections] == [
+        ("Manual", 1, "manual"),
+        ("Install", 2, "setup"),
+        ("Old title", 2, "old-title"),
+        ("Deep", 3, "x"),
+    ]
+    assert [text[each.start :].partition("\n")[0] for each in outline.sections] == [
+        *("= Manual", "[[setup]]", "Old title", "[#x,role=y]")
+    ]
+    blocks = [text[start:end] for start, end in outline.wholes]
+    assert blocks == ["----\n== code\n----", "====\nexample\n====", "|===\n|a\n|==="]
+
+
+def test_headlines_of_org_are_those_outside_of_blocks() -> None:
+    text = "* TODO One  :tag:\n#+BEGIN_SRC sh\n* x\n#+END_SRC\n** Two\nwords\n*bold* text\n"
+    outline = find_outline("a.org", text)
+    assert [(each.title, each.depth, each.anchor) for each in outline.sections] == [
+        ("TODO One", 1, "todo-one"),
+        ("Two", 2, "two"),
+    ]
+    assert [text[start:end] for start, end in outline.wholes] == ["#+BEGIN_SRC sh\n* x\n#+END_SRC"]
 
 
 def test_text_of_an_unknown_kind_has_no_headings() -> None:

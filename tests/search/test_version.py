@@ -11,7 +11,7 @@ from llm_kb.search.chunking.words import find_more_words
 from llm_kb.search.index.database import VERSION
 from llm_kb.search.roles import find_role, is_machine_made
 
-RECORDED = (17, "43c598b083ccd029")
+RECORDED = (18, "14ba6e1ab4f443fd")
 
 FILES = {
     "docs/guide.md": (
@@ -34,6 +34,11 @@ FILES = {
     "src/pool.ts": "export class Pool {\n  getItem(id: number) {\n    return id\n  }\n}\n",
     "src/pool.go": "func (p *Pool) Get() error {\n\treturn nil\n}\n",
     "notes.txt": "Notes\n-----\n\n部署設定 and getItem.\n" + "word " * 600,
+    "docs/manual.adoc": (
+        "= Manual\n:toc:\n\n[[setup]]\n== Install\n\n----\n== code\n----\n\n"
+        "Old title\n---------\n\n" + "A sentence. " * 120
+    ),
+    "notes.org": "* TODO One :tag:\n#+BEGIN_SRC sh\n* x\n#+END_SRC\n** Two\n" + "Words. " * 60,
     "empty.md": "---\nauthor: Kevin Kelly\n---\n",
     "uv.lock": "locked\n",
     "CHANGES": "1.0\n---\n\nFirst.\n",

@@ -10,6 +10,7 @@ from llm_kb.search.chunking.html import outline_html
 from llm_kb.search.chunking.markdown import outline_markdown
 from llm_kb.search.chunking.rst import outline_rst
 from llm_kb.search.chunking.sections import Outline
+from llm_kb.search.chunking.signs import outline_adoc, outline_org
 
 _OUTLINERS: dict[str, Callable[[str], Outline]] = {
     **dict.fromkeys(
@@ -18,6 +19,8 @@ _OUTLINERS: dict[str, Callable[[str], Outline]] = {
     **dict.fromkeys((".pdf", ".docx"), outline_markdown),  # as converted
     # Plain text underlines titles in the same way, and may be reStructuredText.
     **dict.fromkeys((".rst", ".rest", ".txt", ".text", ""), outline_rst),
+    **dict.fromkeys((".adoc", ".asciidoc"), outline_adoc),
+    ".org": outline_org,
     **dict.fromkeys((".html", ".htm", ".xhtml"), outline_html),
 }
 
