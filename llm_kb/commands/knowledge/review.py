@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 import click
@@ -34,6 +35,11 @@ from llm_kb.host import terminal
 from llm_kb.rendering.plain_text import one_line, visible_line
 
 _MAX_DIFF = 40_000
+_MOST_LISTED = 100
+"""Most entries listed: each is compared with all others, of which a pull can bring thousands."""
+
+_LONGEST = 20_000
+"""Most characters shown of an entry."""
 
 _KEYS = {
     "k": "keep",
@@ -65,35 +71,30 @@ def review(scope: str | None, all_: bool) -> None:
     store = narrow(load_store(here), scope)
     statuses = read_statuses(here, {entry.anchor for entry in store.entries})
     waiting = order_for_review(store.entries, statuses, everything=all_)
-    near = {
-        entry.id: find_nearest(entry, [other for other in store.entries if other is not entry])
-        for entry in waiting
-    }
     if not waiting:
         say("Nothing to review.")
-    elif terminal.has_terminal():
-        _review(here, waiting, statuses, near)
-    else:
-        show("\n".join(_describe(entry, statuses, near) for entry in waiting))
+        return
+    describe = partial(_describe, statuses=statuses, entries=store.entries)
+    if terminal.has_terminal():
+        _review(here, waiting, describe)
+        return
+    show("\n".join(map(describe, waiting[:_MOST_LISTED])))
+    if len(waiting) > _MOST_LISTED:
+        say(f"{len(waiting) - _MOST_LISTED:,} more; --scope narrows.")
 
 
-def _describe(
-    entry: Entry, statuses: Mapping[Anchor, Status], near: Mapping[str, Sequence[Entry]]
-) -> str:
-    lines = [render_entry(entry, View(statuses=statuses, now=int(time.time())))]
-    lines += [f"    near: {render_short(other)}" for other in near[entry.id]]
+def _describe(entry: Entry, statuses: Mapping[Anchor, Status], entries: Sequence[Entry]) -> str:
+    text = render_entry(entry, View(statuses=statuses, now=int(time.time())))
+    lines = [text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"]
+    near = find_nearest(entry, [other for other in entries if other is not entry])
+    lines += [f"    near: {render_short(other)}" for other in near]
     return "\n".join(lines)
 
 
-def _review(
-    here: Path,
-    waiting: Sequence[Entry],
-    statuses: Mapping[Anchor, Status],
-    near: Mapping[str, Sequence[Entry]],
-) -> None:
+def _review(here: Path, waiting: Sequence[Entry], describe: Callable[[Entry], str]) -> None:
     menu = ", ".join(f"[{key}]{word[1:]}" for key, word in _KEYS.items()) + "; a letter and Enter"
     for number, entry in enumerate(waiting, 1):
-        show(f"\n{number}/{len(waiting)}\n{_describe(entry, statuses, near)}")
+        show(f"\n{number}/{len(waiting)}\n{describe(entry)}")
         is_done = False
         while not is_done:
             key = click.prompt(menu, type=click.Choice(list(_KEYS)), show_choices=False, err=True)

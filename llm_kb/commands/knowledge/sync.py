@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -80,6 +81,17 @@ def push(remote: str) -> None:
     show(visible_line(f"Pushed {entries} to {describe_remote(require_cwd(), remote)}."))
 
 
+MOST_SHOWN = 100
+"""Most entries shown of those received, and of each other kind: a remote may have thousands."""
+
+
+def _show_some(notices: Sequence[str]) -> None:
+    for notice in notices[:MOST_SHOWN]:
+        show(notice)
+    if len(notices) > MOST_SHOWN:
+        say(f"{len(notices) - MOST_SHOWN:,} more.")
+
+
 def echo_pull(pulled: Pull, remote: str) -> None:
     """Print what a pull brought, and every entry that could not simply be merged."""
     if pulled.annotations:
@@ -89,19 +101,26 @@ def echo_pull(pulled: Pull, remote: str) -> None:
         say(visible_line(f"{hide_secrets(remote)}: {pulled.outcome.value}."))
         return
     merge = pulled.merge
-    for entry in merge.received:
-        show(f"Received: {render_short(entry)}")
-    for entry in merge.dropped:
-        show(f"Removed there: {render_short(entry)}")
-    for ours, theirs in merge.duplicates:
-        show(f"Duplicate: {render_short(ours)} is {render_short(theirs)} there")
-    for ours, theirs in merge.conflicts:
-        show(f"Conflict: {render_short(theirs)}")
-        show(f"  ours:   {render_difference(ours, theirs)}")
-        show(f"  theirs: {render_difference(theirs, ours)}")
-        show(f"  Both are kept; `llm kb knowledge edit {one_line(theirs.id)}` settles it.")
-    for old, new in merge.renumbered:
-        show(f"Renumbered: {render_short(old)} is now {new.id}")
+    _show_some([f"Received: {render_short(entry)}" for entry in merge.received])
+    _show_some([f"Removed there: {render_short(entry)}" for entry in merge.dropped])
+    _show_some(
+        [
+            f"Duplicate: {render_short(ours)} is {render_short(theirs)} there"
+            for ours, theirs in merge.duplicates
+        ]
+    )
+    _show_some(
+        [
+            f"Conflict: {render_short(theirs)}\n"
+            f"  ours:   {render_difference(ours, theirs)}\n"
+            f"  theirs: {render_difference(theirs, ours)}\n"
+            f"  Both are kept; `llm kb knowledge edit {one_line(theirs.id)}` settles it."
+            for ours, theirs in merge.conflicts
+        ]
+    )
+    _show_some(
+        [f"Renumbered: {render_short(old)} is now {new.id}" for old, new in merge.renumbered]
+    )
     say(f"{count(len(merge.store.entries), 'entry', 'entries')}.")
 
 
