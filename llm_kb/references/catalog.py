@@ -16,8 +16,7 @@ from llm_kb.references.library import Library, open_library
 from llm_kb.references.topic.provenance import FILE_NAME, FileRecord
 from llm_kb.references.topic.staleness import render_origin
 from llm_kb.references.topic.topic_directory import TOPIC_FILE, read_provenance
-from llm_kb.references.topic.topic_file import Status, TopicFile, make_snippet
-from llm_kb.references.topic.topic_text import without_heading
+from llm_kb.references.topic.topic_file import Status, TopicFile, make_snippet, without_heading
 from llm_kb.subjects.topics import Catalog, Config, Content, Listing, Subject, Topic
 
 

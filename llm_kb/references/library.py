@@ -1,4 +1,4 @@
-"""The reference topics of a user: list, describe, verify and delete them.
+"""The reference topics of a user: their directories, and how they are listed, verified, deleted.
 
 Planning, fetching and refreshing are in `fetch`, which a search never imports.
 """
@@ -7,30 +7,308 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Collection
+import re
+import secrets
+import shutil
+import time
+from collections.abc import Callable, Collection, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from llm_kb.errors import KbError
-from llm_kb.files.atomic import replace_file
+from llm_kb.files.atomic import BusyError, WriteError, locked, replace_file
 from llm_kb.files.containment import read_regular
-from llm_kb.files.documents import find_size
+from llm_kb.files.conversion import Conversions
+from llm_kb.files.directory import DirectoryCatalog
+from llm_kb.files.documents import TopicDocuments, find_size
+from llm_kb.references.errors import PlaceTakenError, TopicFileError, UnknownReferenceError
 from llm_kb.references.sources.installed import find_installed
 from llm_kb.references.sources.records import Source, parse_package
-from llm_kb.references.topic.provenance import Differences, compare
-from llm_kb.references.topic.store import Store
-from llm_kb.references.topic.topic_directory import hash_fetched, read_provenance
-from llm_kb.references.topic.topic_file import TopicFile
-from llm_kb.references.topic.topic_text import with_heading
+from llm_kb.references.topic.provenance import FILE_NAME, Differences, compare
+from llm_kb.references.topic.topic_directory import (
+    RESERVED,
+    TOPIC_FILE,
+    StoredTopic,
+    hash_fetched,
+    read_provenance,
+)
+from llm_kb.references.topic.topic_file import TopicFile, with_heading
 from llm_kb.search.index.documents import File, find_left_out
 from llm_kb.subjects.names import is_readable
-from llm_kb.subjects.topics import Config, References
+from llm_kb.subjects.topics import Config, References, Topic
 
 if TYPE_CHECKING:
     from llm_kb.references.sources.addresses import Resolver
     from llm_kb.search.index.vectors import Embedder
+
+
+MAX_TOPIC_FILE = 1_000_000
+"""The largest `topic.md` that is read."""
+
+_LOOKS = 5
+"""Number of attempts to read `topic.md`, 5 ms apart, before it counts as missing."""
+
+_IGNORED = (KbError, OSError)
+"""Errors ignored while cleaning: the lock's holder cleans up itself, and a directory that
+cannot be written can still be read."""
+
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """The directories of all topics, each complete at any moment, even if a process is killed.
+
+    root/topic-x/           a topic: topic.md, .provenance.json, the fetched files
+    root/.staging/topic-x.… a topic in the making, swapped in whole
+    root/.old/topic-x       the topic it replaces, during the two renames of the swap
+    root/.trash/…           what is being deleted
+    root/.index/…           the index of all topics
+    root/.locks/topic-x     the lock of the process that writes the topic; it ends with the process
+
+    What a killed process left behind is put right by the next one that looks.
+    """
+
+    root: Path
+
+    def directory(self, topic_id: str) -> Path:
+        """Return the directory of a topic; raise UnknownReferenceError for an invalid id."""
+        if not _ID.fullmatch(topic_id):
+            raise UnknownReferenceError(topic_id, self.ids())
+        return self.root / topic_id
+
+    @property
+    def index(self) -> Path:
+        """The path of the index of all topics."""
+        return self.root / ".index" / "topics.sqlite3"
+
+    @property
+    def conversions(self) -> Conversions:
+        """The cached texts of the topics' documents."""
+        return Conversions(self.root / ".converted")
+
+    def documents(self, topic_id: str) -> TopicDocuments:
+        """Return a topic's fetched files for a search, including hidden ones."""
+        root = self.directory(topic_id)
+        own = tuple(f"/{name}" for name in sorted(RESERVED))
+        topic = Topic(id=topic_id, root=root, ignore=own)
+        known: dict[str, Any] = {}
+        with suppress(KbError):  # reported by `llm kb references list`; the files are searched
+            stored = self.open(topic_id)
+            topic = replace(topic, generated=stored.file.generated)
+            known = {
+                "trust": stored.file.trust_score,
+                "role_of": stored.find_roles(),
+                "rules": repr([source.role for source in stored.file.sources]),
+            }
+        catalog = DirectoryCatalog(topic, self.conversions)
+        return TopicDocuments(topic, catalog, hidden=True, **known)
+
+    def ids(self) -> list[str]:
+        """Return the ids of all topics, sorted, including unreadable ones."""
+        places = (self.root, self.root / ".old", self.root)  # as `_places` says
+        names = {name for place in places for name in list_names(place)}
+        return sorted(name for name in names if _ID.fullmatch(name) and self.exists(name))
+
+    def find_problem(self) -> str | None:
+        """Return why the topics cannot be listed; None if they can."""
+        try:
+            os.listdir(self.root)  # noqa: PTH208 - only whether it can be
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            return f"{self.root}: {error.strerror}"
+        return None
+
+    def exists(self, topic_id: str) -> bool:
+        """Tell whether a topic exists, even if it cannot be read."""
+        return any(map(_is_topic, self._places(topic_id)))
+
+    def require(self, topic_id: str) -> None:
+        """Raise UnknownReferenceError unless a topic exists."""
+        if not self.exists(topic_id):
+            raise UnknownReferenceError(topic_id, self.ids())
+
+    def require_free(self, topic_id: str) -> None:
+        """Raise PlaceTakenError if something else is in the place of a topic."""
+        place = self.directory(topic_id)
+        if os.path.lexists(place) and not _is_topic(place):
+            raise PlaceTakenError(str(place))
+
+    def read_text(self, topic_id: str) -> str:
+        """Return the text of a `topic.md`; raise UnknownReferenceError or TopicFileError."""
+        path = self.directory(topic_id) / TOPIC_FILE
+        looks = _LOOKS
+        while True:
+            try:
+                # With its line ends, since a changed file is written again.
+                data = read_regular(path, follow_link=True, most=MAX_TOPIC_FILE + 1)
+                if len(data) > MAX_TOPIC_FILE:
+                    raise TopicFileError(str(path), f"it has over {MAX_TOPIC_FILE:,} bytes")
+                return data.decode()
+            except (FileNotFoundError, NotADirectoryError) as error:
+                # A swap may begin and end between two attempts, so one failure proves nothing.
+                looks -= 1
+                if os.path.lexists(self.root / ".old" / topic_id):
+                    # Between the two renames of a swap, which are over at once unless killed.
+                    with suppress(BusyError), locked(self.root / ".locks" / topic_id, seconds=0):
+                        self._recover(topic_id)
+                    looks = _LOOKS
+                if not looks:
+                    self.require(topic_id)
+                    what = "it is missing; restore it, or delete what is left of the topic: "
+                    delete = f"llm kb references delete {topic_id}"
+                    raise TopicFileError(str(path), what + delete) from error
+                if not os.path.lexists(path.parent):
+                    time.sleep(0.005)
+            except OSError as error:
+                raise TopicFileError(str(path), error.strerror or str(error)) from error
+            except UnicodeDecodeError as error:
+                raise TopicFileError(str(path), "it is not in UTF-8") from error
+
+    def open(self, topic_id: str) -> StoredTopic:
+        """Return a topic with its `topic.md`; raise UnknownReferenceError or TopicFileError."""
+        return StoredTopic.parse(self.directory(topic_id), self.read_text(topic_id))
+
+    @contextmanager
+    def lock(self, topic_id: str, *, create: bool = True) -> Iterator[None]:
+        """Hold the lock of a topic, and recover from a killed writer.
+
+        Waits for the lock. Without `create`, a missing store is not created.
+        """
+        self.directory(topic_id)
+        if not create and not self.root.is_dir():
+            yield
+            return
+        with locked(self.root / ".locks" / topic_id, seconds=-1):
+            self._recover(topic_id)
+            yield
+
+    def staging(self, topic_id: str) -> AbstractContextManager[Path]:
+        """Make an empty directory for a new version of a topic; it is deleted after the block.
+
+        The caller must hold the topic's lock.
+        """
+        return _temporary(self.root / ".staging" / f"{topic_id}.{secrets.token_hex(4)}")
+
+    @contextmanager
+    def scratch(self) -> Iterator[Path]:
+        """Make an empty directory for a repository; deleted after the block, or by `clean`."""
+        name = f"git-{secrets.token_hex(8)}"
+        with self.lock(name), self.staging(name) as directory:
+            yield directory
+
+    def publish(self, topic_id: str, staged: Path) -> None:
+        """Replace a topic by a staged one. The caller must hold the lock.
+
+        A link in its place is removed, and its target stays. Raises PlaceTakenError.
+        """
+        self.require_free(topic_id)
+        current, old = self.directory(topic_id), self.root / ".old" / topic_id
+        if os.path.lexists(current):
+            old.parent.mkdir(exist_ok=True)
+            move(current, old)
+        try:
+            move(staged, current)
+        finally:
+            self._recover(topic_id)
+
+    def delete(self, topic_id: str) -> None:
+        """Delete a topic at once. The caller must hold the lock."""
+        self._trash(self.directory(topic_id))
+
+    def clean(self) -> None:
+        """Remove what killed processes left. Lists three directories."""
+        staged = list_names(self.root / ".staging")
+        left = {name.rpartition(".")[0] for name in staged} | set(list_names(self.root / ".old"))
+        for topic_id in filter(_ID.fullmatch, sorted(left)):
+            with suppress(*_IGNORED), locked(self.root / ".locks" / topic_id, seconds=0):
+                self._recover(topic_id)
+        for name in list_names(self.root / ".trash"):
+            remove(self.root / ".trash" / name)
+
+    def _places(self, topic_id: str) -> tuple[Path, Path, Path]:
+        """Return the place of a topic, its place during a swap, and the first again.
+
+        A swap may end between a look at the first and one at the second.
+        """
+        current = self.directory(topic_id)
+        return current, self.root / ".old" / topic_id, current
+
+    def _recover(self, topic_id: str) -> None:
+        """Finish or undo an interrupted swap, and delete staged directories."""
+        current, old = self.directory(topic_id), self.root / ".old" / topic_id
+        if os.path.lexists(old):
+            if os.path.lexists(current):
+                self._trash(old)
+            else:
+                move(old, current)
+        for staged in (self.root / ".staging").glob(f"{topic_id}.????????"):
+            shutil.rmtree(staged, ignore_errors=True)
+
+    def _trash(self, directory: Path) -> None:
+        """Delete a directory: move it away in one step, then delete its files."""
+        target = self.root / ".trash" / f"{directory.name}.{secrets.token_hex(4)}"
+        target.parent.mkdir(exist_ok=True)
+        with suppress(FileNotFoundError):
+            move(directory, target)
+            remove(target)
+
+
+@contextmanager
+def _temporary(directory: Path) -> Iterator[Path]:
+    try:
+        directory.mkdir(parents=True)
+    except OSError as error:  # FileExistsError as well: `.staging` may be a link to nothing
+        raise WriteError(directory, error.strerror or str(error)) from error
+    try:
+        yield directory
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+def _is_topic(directory: Path) -> bool:
+    """Tell whether a directory is a topic's, even if it is unreadable or `topic.md` is missing."""
+    for name in (TOPIC_FILE, FILE_NAME):
+        try:
+            (directory / name).lstat()
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except OSError:
+            return True
+        return True
+    return False
+
+
+def list_names(directory: Path) -> list[str]:
+    """Return the names in a directory; none if it is missing or unreadable."""
+    try:
+        return os.listdir(directory)  # noqa: PTH208 - names are all we need
+    except OSError:
+        return []
+
+
+def move(source: Path, target: Path) -> None:
+    """Rename a directory; raise FileNotFoundError if it is missing, WriteError if that fails."""
+    try:
+        source.rename(target)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise WriteError(source, error.strerror or str(error)) from error
+
+
+def remove(path: Path) -> None:
+    """Delete a directory as far as possible; of a link, only the link itself."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        with suppress(OSError):
+            path.unlink()
+
 
 DIRECTORY = Path("kb", "references")
 """The directory of topics, below the host's user directory."""

@@ -6,7 +6,7 @@ from datetime import datetime, timezone
 
 from llm_kb.references.errors import TopicFileError
 from llm_kb.references.topic.staleness import is_stale, render_origin, stale_since
-from llm_kb.references.topic.topic_text import (
+from llm_kb.references.topic.topic_file import (
     change_topic_file,
     parse_topic_file,
     render_topic_file,

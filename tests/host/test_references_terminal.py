@@ -12,8 +12,7 @@ from typing import Any
 
 import pytest
 
-from llm_kb.references.topic.topic_file import TopicFile
-from llm_kb.references.topic.topic_text import render_topic_file
+from llm_kb.references.topic.topic_file import TopicFile, render_topic_file
 from llm_kb.user_dir import current_library
 from scripts.demo import read_answers
 from tests.conftest import RunLlm

@@ -12,8 +12,7 @@ from llm_kb import KnowledgeBase
 from llm_kb.capture.emission import parse_emission
 from llm_kb.capture.store import add_to_store
 from llm_kb.errors import ConfigError, UnknownTopicError
-from llm_kb.references.topic.topic_file import TopicFile
-from llm_kb.references.topic.topic_text import render_topic_file
+from llm_kb.references.topic.topic_file import TopicFile, render_topic_file
 
 
 @pytest.fixture

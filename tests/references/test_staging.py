@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from llm_kb.references.topic.old_topic import OldTopic
 from llm_kb.references.topic.provenance import FileRecord, Provenance, hash_content
-from llm_kb.references.topic.staging import Staged
+from llm_kb.references.topic.staging import OldTopic, Staged
 
 RECORD = FileRecord(source=0, url="https://e.org/x")
 

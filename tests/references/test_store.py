@@ -11,13 +11,12 @@ from pathlib import Path
 import pytest
 
 from llm_kb.files.atomic import WriteError
+from llm_kb.references import library as store_module
 from llm_kb.references.errors import PlaceTakenError, TopicFileError, UnknownReferenceError
 from llm_kb.references.fetch.create import create_topic
 from llm_kb.references.fetch.refresh import refresh_topic
-from llm_kb.references.library import Library
-from llm_kb.references.topic import store as store_module
+from llm_kb.references.library import Library, Store
 from llm_kb.references.topic.provenance import Differences
-from llm_kb.references.topic.store import Store
 from llm_kb.references.topic.topic_directory import read_provenance
 from llm_kb.subjects.topics import References
 from tests.preloaded import Process

@@ -9,8 +9,7 @@ import pytest
 from llm_kb.files.fields import BadValueError
 from llm_kb.references.errors import TopicFileError
 from llm_kb.references.sources.records import GitSource
-from llm_kb.references.topic.topic_file import TopicFile
-from llm_kb.references.topic.topic_text import parse_topic_file, read_time
+from llm_kb.references.topic.topic_file import TopicFile, parse_topic_file, read_time
 
 NOON = datetime(2025, 6, 15, 10, tzinfo=timezone.utc)
 

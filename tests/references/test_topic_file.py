@@ -16,8 +16,8 @@ from llm_kb.references.topic.topic_file import (
     TopicFile,
     format_time,
     make_topic_id,
+    read_title,
 )
-from llm_kb.references.topic.topic_text import read_title
 
 NOON = datetime(2025, 6, 15, 10, tzinfo=timezone.utc)
 

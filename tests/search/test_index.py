@@ -396,7 +396,7 @@ def test_an_index_that_cannot_be_opened_for_another_reason_says_what_sqlite_says
 UPDATE = """
 import sys
 from pathlib import Path
-from llm_kb.references.topic.store import Store
+from llm_kb.references.library import Store
 from llm_kb.search.index.documents import TopicGroup
 from llm_kb.search.index.index import with_index
 topic = Path(sys.argv[1])
@@ -447,7 +447,7 @@ def test_an_interruption_while_progress_is_shown_leaves_an_index_to_go_on_with(
 INTERRUPTED = """
 import sys
 from pathlib import Path
-from llm_kb.references.topic.store import Store
+from llm_kb.references.library import Store
 from llm_kb.search.index.documents import TopicGroup
 from llm_kb.search.index.index import with_index
 topic = Path(sys.argv[1])

@@ -14,12 +14,10 @@ from llm_kb.references.plan.make import make_plan, open_remotes, unmeasured_plan
 from llm_kb.references.plan.pending import open_pending
 from llm_kb.references.plan.plan import Plan, summarize_plan
 from llm_kb.references.plan.remotes import Remotes
-from llm_kb.references.topic.old_topic import OldTopic
 from llm_kb.references.topic.provenance import Provenance
-from llm_kb.references.topic.staging import Staged
+from llm_kb.references.topic.staging import OldTopic, Staged
 from llm_kb.references.topic.topic_directory import read_provenance
-from llm_kb.references.topic.topic_file import Description
-from llm_kb.references.topic.topic_text import new_topic_file, render_topic_file
+from llm_kb.references.topic.topic_file import Description, new_topic_file, render_topic_file
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

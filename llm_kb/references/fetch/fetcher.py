@@ -17,15 +17,13 @@ from llm_kb.references.errors import (
 )
 from llm_kb.references.library import Library
 from llm_kb.references.plan.kind import Progress, Step
-from llm_kb.references.plan.kinds import open_kind
+from llm_kb.references.plan.make import open_kind
 from llm_kb.references.plan.plan import Plan, PlannedSource
 from llm_kb.references.plan.remotes import Remotes
 from llm_kb.references.sources.file_names import unused_name
 from llm_kb.references.sources.records import Source
-from llm_kb.references.topic.links import PageLinks
-from llm_kb.references.topic.old_topic import OldTopic
 from llm_kb.references.topic.provenance import FileRecord, Provenance, hash_content
-from llm_kb.references.topic.staging import Staged
+from llm_kb.references.topic.staging import OldTopic, PageLinks, Staged
 from llm_kb.references.topic.topic_directory import write_provenance, write_topic_text
 from llm_kb.references.topic.topic_file import format_time
 from llm_kb.search.index.database import IndexUnusableError

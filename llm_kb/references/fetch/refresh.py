@@ -25,9 +25,8 @@ from llm_kb.references.plan.plan import (
     summarize_plan,
 )
 from llm_kb.references.plan.remotes import Remotes
-from llm_kb.references.topic.old_topic import OldTopic
 from llm_kb.references.topic.provenance import total_size
-from llm_kb.references.topic.staging import Staged
+from llm_kb.references.topic.staging import OldTopic, Staged
 from llm_kb.references.topic.topic_directory import StoredTopic, write_provenance
 from llm_kb.references.topic.topic_file import Status, TopicFile, format_time
 

@@ -12,9 +12,8 @@ from llm_kb.references.errors import FetchError, SourceError
 from llm_kb.references.plan.plan import PlannedSource
 from llm_kb.references.plan.remotes import Remotes
 from llm_kb.references.sources.records import Source
-from llm_kb.references.topic.old_topic import OldTopic
 from llm_kb.references.topic.provenance import FileRecord
-from llm_kb.references.topic.staging import Staged
+from llm_kb.references.topic.staging import OldTopic, Staged
 
 
 class Step(NamedTuple):

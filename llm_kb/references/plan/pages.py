@@ -20,9 +20,8 @@ from llm_kb.references.sources.file_names import page_name, page_path, unused_na
 from llm_kb.references.sources.records import CrawlSource, PlannedPage, WebSource
 from llm_kb.references.sources.rules import host_and_port
 from llm_kb.references.sources.web import Page, find_page, no_text
-from llm_kb.references.topic.old_topic import asks_the_same
 from llm_kb.references.topic.provenance import FileRecord
-from llm_kb.references.topic.staging import Staged
+from llm_kb.references.topic.staging import Staged, asks_the_same
 from llm_kb.references.topic.topic_directory import RESERVED
 
 T = TypeVar("T", WebSource, CrawlSource)

@@ -21,8 +21,12 @@ from llm_kb.references.sources.records import (
 )
 from llm_kb.references.sources.rules import host_and_port, show_host
 from llm_kb.references.sources.web import Page
-from llm_kb.references.topic.topic_file import Description, list_fields
-from llm_kb.references.topic.topic_text import read_description, read_sources
+from llm_kb.references.topic.topic_file import (
+    Description,
+    list_fields,
+    read_description,
+    read_sources,
+)
 from llm_kb.rendering.plain_text import count, format_size, shorten, visible_line
 
 

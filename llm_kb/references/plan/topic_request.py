@@ -19,8 +19,8 @@ from llm_kb.references.topic.topic_file import (
     STATUSES,
     Description,
     make_topic_id,
+    read_title,
 )
-from llm_kb.references.topic.topic_text import read_title
 
 MAX_BODY = 20_000
 MAX_TAGS = 20

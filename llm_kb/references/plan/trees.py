@@ -14,9 +14,8 @@ from llm_kb.references.plan.plan import PlannedSource
 from llm_kb.references.sources.git import GitFile, Tree
 from llm_kb.references.sources.local import list_local, read_local, stat_tag
 from llm_kb.references.sources.records import GitSource, LocalSource
-from llm_kb.references.topic.old_topic import asks_the_same
 from llm_kb.references.topic.provenance import FileRecord, hash_content, total_size
-from llm_kb.references.topic.staging import Staged
+from llm_kb.references.topic.staging import Staged, asks_the_same
 from llm_kb.references.topic.topic_directory import RESERVED
 
 T = TypeVar("T", GitSource, LocalSource)

@@ -24,8 +24,7 @@ from llm_kb.references.topic.provenance import (
     parse_provenance,
     render_provenance,
 )
-from llm_kb.references.topic.topic_file import TopicFile
-from llm_kb.references.topic.topic_text import change_topic_file, parse_topic_file
+from llm_kb.references.topic.topic_file import TopicFile, change_topic_file, parse_topic_file
 from llm_kb.search.roles import Role, find_role
 
 TOPIC_FILE = "topic.md"

@@ -1,18 +1,29 @@
-"""The content of a `topic.md`: a reference topic's id, title, description and sources. Pure."""
+"""A `topic.md`: what it says of a reference topic, and its text. Pure.
+
+The text is TOML between `+++` lines, and below it the description. The owner may edit the file, so
+changes are made in place: comments, order and unknown keys are kept.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import re
 import unicodedata
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
-from datetime import datetime, timezone
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from dataclasses import fields as fields_of
+from datetime import date, datetime, timezone
 from enum import Enum
 from typing import Any
 
+from llm_kb.files.fields import BadValueError, Fields, describe, read_count, show_value
+from llm_kb.files.toml import TomlError, decode_toml
+from llm_kb.references.errors import TopicFileError
 from llm_kb.references.sources.file_names import slug_text
-from llm_kb.references.sources.records import Source, source_table
+from llm_kb.references.sources.records import Source, read_source, read_string, source_table
+from llm_kb.references.sources.rules import OPTIONAL_GIT_PROTOCOLS
+from llm_kb.subjects.names import UNUSABLE
 
 MAX_TITLE = 200
 MAX_ID = 80
@@ -86,7 +97,7 @@ class TopicHit:
 
 def list_fields(topic: Description) -> dict[str, Any]:
     """Return the fields of a description as arguments for another record with these fields."""
-    return {each.name: getattr(topic, each.name) for each in fields(Description)}
+    return {each.name: getattr(topic, each.name) for each in fields_of(Description)}
 
 
 def make_topic_id(title: str) -> str:
@@ -117,3 +128,235 @@ def make_snippet(body: str, terms: Sequence[str] = ()) -> str:
         return ""
     text = max(paragraphs, key=lambda p: sum(term in p.casefold() for term in terms))
     return text if len(text) <= SNIPPET else text[: SNIPPET - 3].rstrip() + "..."
+
+
+TYPE = "ReferenceTopic"
+FENCE = "+++"
+WIDTH = 88
+"""A list of more characters is written with one item per line."""
+
+MOST_LISTED = 200
+"""Most fetched files that `topic.md` lists; of more it states the number."""
+
+_FRONT_MATTER = re.compile(
+    r"\ufeff?\+\+\+[ \t]*\r?\n((?s:.*?))^\+\+\+[ \t]*(?:\r?\n|\Z)", re.MULTILINE
+)
+
+_LINE_FEED = re.compile(r"(?<!\r)\n")
+
+
+def parse_topic_file(text: str, where: str) -> TopicFile:
+    """Return the content of a `topic.md`; raise TopicFileError, naming `where`."""
+    front, body = _split(text, where)
+    try:
+        table = decode_toml(front)
+    except TomlError as error:
+        raise TopicFileError(where, f"its front matter is not TOML: {error}") from error
+    if table.get("type") != TYPE:
+        raise TopicFileError(where, f"type is {describe(table.get('type'))}, not {TYPE!r}")
+    fields = Fields(table)
+    files = fields.texts("files", read_string)
+    topic = TopicFile(
+        **read_description(fields, body.replace("\r\n", "\n").replace("\r", "\n")),
+        # Whether a source is allowed is decided when it is fetched: a topic can still be read after
+        # its owner disallows a protocol.
+        sources=read_sources(fields, protocols=OPTIONAL_GIT_PROTOCOLS, lenient=True),
+        created_at=fields.get("created_at", read_time),
+        fetched_at=fields.get("fetched_at", read_time),
+        status=Status(fields.choice("status", STATUSES, Status.ACTIVE.value)),
+        files=files,
+        file_count=fields.count("file_count", len(files)),
+        generated=fields.flag("generated", default=False),
+    )
+    fields.raise_problems(lambda problems: TopicFileError(where, "; ".join(problems)))
+    return topic
+
+
+def read_description(fields: Fields, body: str) -> dict[str, Any]:
+    """Return the fields of a description except its sources; problems are recorded."""
+    return {
+        "id": fields.text("id", read=read_string),
+        "title": fields.text("title", read=read_title),
+        "body": body,
+        "tags": fields.texts("tags", read_string),
+        "max_age_days": fields.count("max_age_days", 0),
+        "trust_score": fields.get("trust_score", read_count),
+        "created_by": fields.get("created_by", _read_strings) or {},
+    }
+
+
+def read_sources(
+    fields: Fields, *, protocols: Collection[str], lenient: bool = False
+) -> tuple[Source, ...]:
+    """Return the sources that a document lists, including local ones; problems are recorded."""
+    found = (
+        read_source(each, allow_local=True, protocols=protocols, lenient=lenient)
+        for each in fields.list_of_fields("sources")
+    )
+    return tuple(source for source in found if source)
+
+
+def new_topic_file(described: Description, files: Sequence[str], now: datetime) -> TopicFile:
+    """Return the content of a new topic's `topic.md`."""
+    return TopicFile(
+        **list_fields(described),
+        created_at=now,
+        fetched_at=now,
+        files=tuple(sorted(files)),
+        file_count=len(files),
+    )
+
+
+def render_topic_file(topic: TopicFile) -> str:
+    """Return the text of a new `topic.md`."""
+    import tomlkit  # noqa: PLC0415 - slow to import, and only needed to write
+
+    fields = {
+        "id": topic.id,
+        "title": topic.title,
+        "type": TYPE,
+        "created_at": topic.created_at and format_time(topic.created_at),
+        "trust_score": topic.trust_score,
+        "tags": topic.tags,
+        "status": topic.status.value,
+        "fetched_at": topic.fetched_at and format_time(topic.fetched_at),
+        "max_age_days": topic.max_age_days,
+        "files": topic.files,
+        "created_by": dict(topic.created_by) or None,
+    }
+    document = tomlkit.document()
+    _set_fields(document, {key: value for key, value in fields.items() if value is not None})
+    tables = map(source_table, topic.sources)
+    document["sources"] = tomlkit.item([{k: _item(v) for k, v in each.items()} for each in tables])
+    body = with_heading(topic.title, topic.body)
+    return f"{FENCE}\n{tomlkit.dumps(document)}{FENCE}\n\n{body}\n"
+
+
+def change_topic_file(
+    text: str, where: str, changes: Mapping[str, Any], body: str | None = None
+) -> str:
+    """Return the text of a `topic.md` with changed keys, and the rest kept to the byte.
+
+    Changed `sources` must be as many as those in the file; only the fields that fetching
+    records are written. New text has the line ends of the file.
+    """
+    import tomlkit  # noqa: PLC0415 - slow to import, and only needed to write
+    from tomlkit.exceptions import TOMLKitError  # noqa: PLC0415 - as above
+
+    front, old_body = _split(text, where)
+    try:
+        document = tomlkit.parse(front)
+        if "sources" in changes:
+            _pin_sources(document.get("sources", ()), changes["sources"], where)
+        _set_fields(document, {key: changes[key] for key in changes if key != "sources"})
+        new_front = tomlkit.dumps(document)
+    except TOMLKitError as error:
+        raise TopicFileError(where, f"its front matter cannot be changed: {error}") from error
+    newline = _newline(text)
+    if newline != "\n":
+        new_front = _LINE_FEED.sub(newline, new_front)
+    start = text.index(front) if front else text.index("\n") + 1
+    tail = text[start + len(front) :]
+    if body is not None:
+        fence = tail[: len(tail) - len(old_body)].rstrip("\r\n")
+        tail = _LINE_FEED.sub(newline, f"{fence}\n\n{body.strip()}\n")
+    return text[:start] + new_front + tail
+
+
+def _set_fields(document: Any, fields: Mapping[str, Any]) -> None:
+    """Set keys; `files` become `file_count` if there are too many to list."""
+    for key, value in fields.items():
+        if key == "files":
+            is_long = len(value) > MOST_LISTED
+            document.pop("files" if is_long else "file_count", None)
+            key, value = ("file_count", len(value)) if is_long else (key, value)
+        document[key] = _item(value)
+
+
+def _pin_sources(tables: Sequence[Any], sources: Sequence[Source], where: str) -> None:
+    """Write the fetched commits of sources, and the versions of packages."""
+    if len(tables) != len(sources):
+        raise TopicFileError(where, "its sources were changed meanwhile; refresh it once more")
+    for table, source in zip(tables, sources, strict=True):
+        if "commit" in (new := source_table(source)):
+            table["commit"] = new["commit"]
+        if "package" in new:
+            table.update({key: new[key] for key in ("ref", "package") if key in new})
+
+
+def _newline(text: str) -> str:
+    """Return the line end of a text; a line feed if it has both kinds."""
+    return "\r\n" if "\r\n" in text and not _LINE_FEED.search(text) else "\n"
+
+
+def with_heading(title: str, body: str) -> str:
+    """Return a description that begins with a heading: its own, else the title."""
+    body = body.strip()
+    return body if body.startswith("# ") else f"# {title}\n\n{body}".rstrip()
+
+
+def without_heading(title: str, body: str) -> str:
+    """Return a description without a heading that only repeats the title."""
+    return f"{body.strip()}\n".removeprefix(f"# {title}\n").strip()
+
+
+def _split(text: str, where: str) -> tuple[str, str]:
+    """Return the TOML between the first two `+++` lines, and the text after them."""
+    found = _FRONT_MATTER.match(text)
+    if not found:
+        raise TopicFileError(where, f"it has no front matter between {FENCE} lines")
+    body = text[found.end() :]
+    return found[1], body.lstrip("\r\n")
+
+
+def _item(value: Any) -> Any:
+    """Return a value as TOML writes it, a long list with one item a line."""
+    import tomlkit  # noqa: PLC0415 - as above
+
+    if not isinstance(value, list | tuple):
+        return value
+    array = tomlkit.item(list(value))
+    return array.multiline(len(array.as_string()) > WIDTH)
+
+
+def read_title(value: object) -> str:
+    """Read a title: one visible line."""
+    title = " ".join(read_string(value).split())
+    if not title or UNUSABLE.search(title) or len(title) > MAX_TITLE:
+        raise BadValueError(describe(value), f"1 to {MAX_TITLE} visible characters")
+    return title
+
+
+def read_time(value: object) -> datetime:
+    """Return a time in UTC, read from a string, or from a time or date of TOML.
+
+    A time without a zone is in UTC; a date is its midnight.
+    """
+    try:
+        moment = _read_moment(value)
+        moment = moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)
+        # Converted here, since this fails at either end of the calendar.
+        return moment.astimezone(timezone.utc)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise BadValueError(describe(value), "a time such as '2025-06-15T10:00:00Z'") from error
+
+
+def _read_moment(value: object) -> datetime:
+    """Return a time as written, with or without a zone; raise TypeError or ValueError."""
+    if isinstance(value, datetime):
+        return value
+    if isinstance(value, date):
+        return datetime(value.year, value.month, value.day, tzinfo=timezone.utc)
+    if not isinstance(value, str):
+        raise TypeError(type(value))
+    # fromisoformat does not know `Z` before Python 3.11.
+    return datetime.fromisoformat(value.replace("Z", "+00:00"))
+
+
+def _read_strings(value: object) -> dict[str, str]:
+    """Return a table with all values as strings."""
+    if not isinstance(value, dict):
+        raise BadValueError(describe(value), "a table")
+    return {
+        name: item if isinstance(item, str) else show_value(item) for name, item in value.items()
+    }
