@@ -60,7 +60,7 @@ def test(*, from_used: bool, json_: bool, kb_cfg: tuple[str, ...]) -> None:
     if root is None:
         raise KbError("there is no workspace here; `llm kb init` writes its configuration")
     path = root / FILE
-    data = read_bytes(path, owned_below=root) if exists(path) else b""
+    data = read_bytes(path) if exists(path) else b""
     questions = read_questions(decode_bytes(data, path), path)
     if from_used:
         searches = [text for text, _ in count_usage(kb, read_turns(None)).found_nothing]

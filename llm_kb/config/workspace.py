@@ -192,7 +192,7 @@ def _require_owned(path: Path, root: Path) -> tuple[Path, os.stat_result]:
 
 
 def describe_foreign(path: Path, root: Path) -> str | None:
-    """Return which part of a path below a root belongs to another user; None if none does."""
+    """Return which part of a path, from a root on, belongs to another user; None if none does."""
     with suppress(OSError):
         for place, status in _follow(path, root):
             if is_foreign(status):
@@ -201,8 +201,10 @@ def describe_foreign(path: Path, root: Path) -> str | None:
 
 
 def _follow(path: Path, root: Path) -> Iterator[tuple[Path, os.stat_result]]:
-    """Yield each component of a path below a root, and of the links on the way."""
+    """Yield the root of a path, each component below it, and of the links on the way."""
     here = root if path.is_relative_to(root) else path.parent
+    if here == root:
+        yield root, root.stat()
     pending = list(reversed(path.relative_to(here).parts))
     links = 0
     while pending:

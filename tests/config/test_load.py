@@ -341,7 +341,7 @@ def test_a_trusted_checkout_of_someone_else_is_used(
 
     trusted = run_llm(["kb", "trust", "-y"])
     assert trusted.exit_code == 0
-    assert "it belongs to another user (uid 12345)" in trusted.stderr
+    assert f"{workspace} belongs to another user (uid 12345)" in trusted.stderr
     assert "project: " in trusted.stderr
 
     used = run_llm(["kb", "learn", "project", "a"])
@@ -351,7 +351,30 @@ def test_a_trusted_checkout_of_someone_else_is_used(
     file.write_text('[kb.topic.project]\nsubjects = "kb"\n')
     changed = run_llm(["kb", "learn", "project"])
     assert changed.exit_code == 1
-    assert "has changed since you trusted it, and it belongs to another user" in changed.stderr
+    assert f"has changed since you trusted it, and {workspace} belongs" in changed.stderr
+
+
+@root_only
+def test_ones_own_configuration_in_a_checkout_of_someone_else_is_trusted_and_used(
+    workspace: Path, user_dir: Path, run_llm: RunLlm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in a container in which `init` was run."""
+    monkeypatch.chdir(workspace)
+    (workspace / "llm-kb.toml").unlink()
+    (workspace / "kb/project/a.md").write_text("Walruses swim.\n")
+    give_away(workspace, workspace / "kb", workspace / "kb/project", workspace / "kb/project/a.md")
+    made = run_llm(["kb", "init"])
+    assert "llm uses a configuration here only after 'llm kb trust'" in made.stderr
+    refused = run_llm(["kb", "learn", "project"])
+    assert (refused.exit_code, "run 'llm kb trust' to use it" in refused.stderr) == (1, True)
+    assert run_llm(["kb", "trust", "-y"]).exit_code == 0
+    used = run_llm(["kb", "learn", "project", "a"])
+    assert (used.exit_code, used.stdout, used.stderr) == (0, "Walruses swim.\n", "")
+    (workspace / "questions.toml").write_text(
+        '[[question]]\nask = "walruses"\nanswer = "project/a"\n'
+    )
+    give_away(workspace / "questions.toml")
+    assert run_llm(["kb", "test"]).exit_code == 0
 
 
 @root_only
