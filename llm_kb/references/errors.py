@@ -73,15 +73,14 @@ class TopicTooLargeError(TooLargeError):
 
 
 class PlanChangedError(FetchError):
-    """A source that no longer has the approved content, or has moved to another address."""
+    """A source that no longer has the approved content."""
 
-    def __init__(self, url: str, reason: str, leads_to: str | None = None) -> None:
-        self.leads_to = leads_to
+    def __init__(self, url: str, reason: str) -> None:
         super().__init__(url, f"{reason}; plan it again and approve the new plan")
 
 
-class RobotsMovedError(PlanChangedError):
-    """A robots.txt that redirects to a host which was not approved."""
+class LedAwayError(FetchError):
+    """A redirect to a host that was not approved, or to an address that is not to be read."""
 
 
 class NothingFetchedError(KbError):

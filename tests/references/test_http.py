@@ -18,7 +18,7 @@ import pytest
 from llm_kb.references.errors import (
     BlockedAddressError,
     FetchError,
-    PlanChangedError,
+    LedAwayError,
     TooLargeError,
 )
 from llm_kb.references.sources.addresses import Policy
@@ -125,7 +125,7 @@ def test_a_redirect_to_a_host_that_was_not_planned_is_refused(site: Site) -> Non
     url = site.redirect("/a", site.url.replace("127.0.0.1", "localhost") + "/b")
     policy = Policy(timeout=5, allow_hosts=("127.0.0.1", "localhost"))
     assert request(url, policy).body == b"b"
-    with pytest.raises(PlanChangedError, match="another host, localhost"):
+    with pytest.raises(LedAwayError, match="another host, localhost"):
         request(url, policy, hosts={"127.0.0.1"})
 
 

@@ -15,7 +15,7 @@ from llm_kb.references.errors import DeniedError, NothingFetchedError, TopicFile
 from llm_kb.references.fetch.create import create_topic
 from llm_kb.references.fetch.refresh import Refreshed, refresh_topic
 from llm_kb.references.library import Library
-from llm_kb.references.plan.plan import Plan, render_plan
+from llm_kb.references.plan.plan import Plan
 from llm_kb.references.sources.file_names import page_name
 from llm_kb.references.sources.records import CrawlSource, GitSource, LocalSource, WebSource
 from llm_kb.references.topic.provenance import FILE_NAME, Differences
@@ -185,32 +185,30 @@ def test_an_address_that_moves_to_a_page_with_the_same_etag_has_changed(
     assert files_of(library) == {page_name(f"{site.url}/v2"): "# Other\n\nCall them **first**.\n"}
 
 
-@pytest.mark.parametrize("approved", [True, False])
-def test_an_address_that_now_leads_to_another_host_is_asked_about(
-    library: Library, site: Site, approved: bool
+def test_an_address_that_now_leads_to_another_host_fails_until_it_is_named(
+    library: Library, site: Site
 ) -> None:
     url = site.put("/a", PAGE)
     allowed = replace(library.settings, allow_hosts=("127.0.0.1", "localhost"))
     trusting = replace(library, settings=allowed)
     create_topic(trusting, request(WebSource(url=url)), yes)
     elsewhere = site.url.replace("127.0.0.1", "localhost") + "/b"
+    host = elsewhere.removeprefix("http://").removesuffix("/b")
     site.put("/b", OTHER)
     site.redirect("/a", elsewhere)
-    reasons: list[str] = []
-
-    def ask(plan: Plan, reason: str) -> bool:
-        reasons.append(reason)
-        assert "GET /b" not in site.requests  # nobody has approved of that host
-        return approved
-
-    if approved:
-        assert refresh_topic(trusting, "topic-frob", ask).added == 1
-        assert list(files_of(library)) == [page_name(elsewhere)]
-    else:
-        with pytest.raises(DeniedError):
-            refresh_topic(trusting, "topic-frob", ask)
-        assert list(files_of(library)) == [page_name(url)]
-    assert reasons == [f"it now leads to {elsewhere.removeprefix('http://').removesuffix('/b')}"]
+    what = f"redirects to another host, {host}, which was not approved for this topic; if you trust"
+    with pytest.raises(NothingFetchedError, match=what):
+        refresh_topic(trusting, "topic-frob", never)
+    assert list(files_of(library)) == [page_name(url)]
+    edit(library, url, elsewhere)
+    operator = Operator(False)
+    with pytest.raises(DeniedError):
+        refresh_topic(trusting, "topic-frob", operator)
+    assert list(files_of(library)) == [page_name(url)]
+    operator = Operator()
+    assert refresh_topic(trusting, "topic-frob", operator).added == 1
+    assert list(files_of(library)) == [page_name(elsewhere)]
+    assert operator.reasons == [f"it now leads to {host}"]
 
 
 def test_the_record_of_an_earlier_version_is_followed_as_well(
@@ -229,50 +227,17 @@ def test_the_record_of_an_earlier_version_is_followed_as_well(
     assert refresh(library) == (False, 0, 0, 0, ())
 
 
-def test_a_crawl_that_now_leads_to_another_host_is_asked_about(
-    library: Library, site: Site
+def test_a_crawl_that_now_leads_to_another_host_keeps_its_files(
+    library: Library, site: Site, guide: dict[str, str]
 ) -> None:
-    allowed = replace(library.settings, allow_hosts=("127.0.0.1", "localhost"))
-    trusting = replace(library, settings=allowed)
-    create_topic(trusting, request(serve_guide(site)), yes)
-    before = files_of(library)
-    moved = site.url.replace("127.0.0.1", "localhost")
-    site.answers["/new/"] = site.answers["/guide/"]
-    site.answers["/new/p1"] = site.answers["/guide/p1"]
-    site.redirect("/guide/", f"{moved}/new/")
-    site.requests.clear()
-    with pytest.raises(DeniedError):
-        refresh_topic(trusting, "topic-frob", lambda plan, reason: False)
-    assert files_of(library) == before
-    assert site.requests == ["GET /guide/"]  # nobody has approved of the other host
-    reasons: list[str] = []
-
-    def approve(_: Plan, reason: str) -> bool:
-        reasons.append(reason)
-        return True
-
-    refreshed = refresh_topic(trusting, "topic-frob", approve)
-    assert (refreshed.added, refreshed.removed) == (2, 6)
-    assert reasons == [f"it now leads to {moved.removeprefix('http://')}"]
-
-
-def test_a_crawl_that_moves_on_after_approval_keeps_its_files(library: Library, site: Site) -> None:
-    allowed = replace(library.settings, allow_hosts=("127.0.0.1", "localhost"))
-    trusting = replace(library, settings=allowed)
-    create_topic(trusting, request(serve_guide(site)), yes)
-    before = files_of(library)
-    with serve_site() as third:
-        third.put("/", "<p>third</p>")
-        moved = site.url.replace("127.0.0.1", "localhost")
-        site.redirect("/new/", f"{third.url}/")
-        site.redirect("/guide/", f"{moved}/new/")
-        with pytest.raises(NothingFetchedError, match="redirects to another host"):
-            refresh_topic(trusting, "topic-frob", yes)
-        assert third.requests == []
-        assert files_of(library) == before
-        operator = Operator()
-        assert refresh_topic(trusting, "topic-frob", operator).added == 1
-    assert operator.reasons == [f"it now leads to {host_of(third)}"]
+    with serve_site() as other:
+        other.put("/new/", "<p>evil</p>")
+        site.redirect("/guide/", f"{other.url}/new/")
+        with pytest.raises(NothingFetchedError, match=f"another host, {host_of(other)}"):
+            refresh_topic(library, "topic-frob", never)
+        assert other.requests == []
+    assert files_of(library) == guide
+    assert library.approved_hosts("topic-frob") == {host_of(site)}
 
 
 def test_lists_on_a_host_that_was_not_approved_are_not_requested(
@@ -286,42 +251,17 @@ def test_lists_on_a_host_that_was_not_approved_are_not_requested(
     assert files_of(library) == guide
 
 
-@pytest.mark.parametrize("approves", [True, False])
-def test_a_robots_txt_on_a_host_that_was_not_approved_is_asked_about(
-    library: Library, site: Site, guide: dict[str, str], approves: bool
+def test_a_robots_txt_on_a_host_that_was_not_approved_fails_the_crawl(
+    library: Library, site: Site, guide: dict[str, str]
 ) -> None:
-    operator = Operator(approves)
-    with serve_site() as other:
-        other.put("/robots.txt", "User-agent: *\nDisallow: /guide/p3")
-        site.redirect("/robots.txt", f"{other.url}/robots.txt")
-        if approves:
-            assert refresh_topic(library, "topic-frob", operator).removed == 1
-            assert len(files_of(library)) == len(guide) - 1
-        else:
-            with pytest.raises(DeniedError):
-                refresh_topic(library, "topic-frob", operator)
-            assert files_of(library) == guide
-        assert other.requests == ["GET /robots.txt"] * approves
-        assert operator.reasons == [f"its robots.txt is on {host_of(other)}"]
-        assert render_plan(operator.plans[0]).splitlines() == [
-            "Frob: 1 source not asked yet",
-            f"  crawl {site.url}/guide/: not asked yet",
-            f"    its robots.txt is on {host_of(other)}",
-            f"  from {host_of(site)}, {host_of(other)}",
-        ]
-
-
-def test_a_host_is_asked_about_once(library: Library, site: Site, guide: dict[str, str]) -> None:
-    """Also where nothing else has changed."""
     with serve_site() as other:
         other.put("/robots.txt", "User-agent: *\nDisallow: /x")
         site.redirect("/robots.txt", f"{other.url}/robots.txt")
-        assert not refresh_topic(library, "topic-frob", yes).changed
-        assert refresh(library) == (False, 0, 0, 0, ())
-        site.put("/guide/p3", PAGE)
-        assert refresh(library) == (True, 0, 1, 0, ())
-        assert refresh(library) == (False, 0, 0, 0, ())
-    assert files_of(library).keys() == guide.keys()
+        what = f"robots.txt: it redirects to another host, {host_of(other)}, which was not approved"
+        with pytest.raises(NothingFetchedError, match=what):
+            refresh_topic(library, "topic-frob", never)
+        assert other.requests == []
+    assert files_of(library) == guide
 
 
 def test_a_host_that_a_plan_showed_is_not_asked_about_again(library: Library, site: Site) -> None:
@@ -357,38 +297,6 @@ def test_a_host_stays_approved_when_its_source_fails(library: Library, site: Sit
         assert refresh(library) == (True, 0, 1, 0, (failure,))
         serve_guide(site)
         assert refresh(library) == (False, 0, 0, 0, ())
-
-
-def test_a_robots_txt_that_moved_on_is_asked_about_host_by_host(
-    library: Library, site: Site, guide: dict[str, str]
-) -> None:
-    operator = Operator()
-    with serve_site() as first, serve_site() as other:
-        other.put("/robots.txt", "User-agent: *\nDisallow: /guide/p3")
-        first.redirect("/robots.txt", f"{other.url}/robots.txt")
-        site.redirect("/robots.txt", f"{first.url}/robots.txt")
-        what = f"redirects to another host, {host_of(other)}; refresh the topic again to approve"
-        with pytest.raises(NothingFetchedError, match=what):
-            refresh_topic(library, "topic-frob", operator)
-        assert (files_of(library), other.requests) == (guide, [])
-        assert refresh_topic(library, "topic-frob", operator).removed == 1
-        assert refresh(library) == (False, 0, 0, 0, ())
-    on = [f"its robots.txt is on {host_of(each)}" for each in (first, other)]
-    assert operator.reasons == on
-
-
-def test_a_crawl_that_moved_tells_of_the_pages_it_does_not_have_there(
-    library: Library, site: Site
-) -> None:
-    allowed = replace(library.settings, allow_hosts=("127.0.0.1", "localhost"))
-    trusting = replace(library, settings=allowed)
-    create_topic(trusting, request(serve_guide(site)), yes)
-    moved = site.url.replace("127.0.0.1", "localhost")
-    site.answers["/new/"] = site.answers["/guide/"]
-    site.answer("/new/p1", Answer(status=503))
-    site.redirect("/guide/", f"{moved}/new/")
-    refreshed = refresh_topic(trusting, "topic-frob", yes)
-    assert refreshed.warnings == (f"cannot fetch {moved}/new/p1: the server answered 503",)
 
 
 @pytest.fixture

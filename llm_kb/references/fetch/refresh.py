@@ -64,7 +64,7 @@ def refresh_topic(
 
     `approve` is called with the reason, only if the topic leads to a host that was not approved
     here, or has grown far beyond what was fetched before.
-    After a KbError the topic is as it was, except that a host which was approved stays so.
+    After a KbError the topic is as it was.
     """
     library.store.clean()
     with library.store.lock(topic_id, create=False), open_remotes(library) as remotes:
@@ -109,12 +109,6 @@ class _Refresh:
                 warnings=(*failed.values(), *warnings),
             )
         self._require_approval(plan, approve)
-        if any(each.has_moved for each in found):  # its host is approved now: plan it there
-            # At once: if it moves on to another host, the next refresh asks about that one.
-            self.library.approve_hosts(file.id, plan.hosts)
-            approved = self.library.approved_hosts(file.id)
-            old = replace(self.old, approved=approved, has_asked=True)
-            return replace(self, old=old).run(approve, progress)
         render = partial(self._render, found)
         staged = fetch_topic(self.library, plan, self.old, self.remotes, render, progress=progress)
         return _summarize(file.id, staged)
@@ -172,9 +166,7 @@ def _reason_to_ask(plan: Plan, old: OldTopic) -> str:
     if strange := [host for host in plan.hosts if host not in old.approved]:
         if not old.approved:
             return f"no approval of its hosts is recorded here: {list_hosts(strange)}"
-        robots = {host for planned in plan.sources for host in planned.robots}
-        what = "its robots.txt is on" if robots.issuperset(strange) else "it now leads to"
-        return f"{what} {list_hosts(sorted(strange))}"
+        return f"it now leads to {list_hosts(sorted(strange))}"
     before = total_size(old.record.files.values())
     if plan.size > 2 * before + SMALL_GROWTH:
         return f"it grew from {format_about(before)} to {format_about(plan.size)}"

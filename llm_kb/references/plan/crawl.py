@@ -15,9 +15,8 @@ from protego import Protego
 from llm_kb.converters.addresses import join_url
 from llm_kb.references.errors import (
     FetchError,
+    LedAwayError,
     NoPageError,
-    PlanChangedError,
-    RobotsMovedError,
     refuse_hostile,
 )
 from llm_kb.references.sources.addresses import Allowance, Policy
@@ -98,12 +97,9 @@ class Site:
         place = f"{self.root}/robots.txt"
         # One that cannot be read forbids everything, and one on another host counts here as well
         # (RFC 9309, 2.3.1.2 and 2.3.1.4).
-        try:
-            with refuse_hostile(place):
-                robots = fetch_text(place, self.policy, hosts, most=MAX_PAGE_BYTES)
-                self._robots = Robots(robots.text, PRODUCT)
-        except PlanChangedError as error:
-            raise RobotsMovedError(place, "it is on another host", error.leads_to) from error
+        with refuse_hostile(place):
+            robots = fetch_text(place, self.policy, hosts, most=MAX_PAGE_BYTES)
+            self._robots = Robots(robots.text, PRODUCT)
         self.robots_hosts = robots.hosts
         """The hosts that were contacted for `robots.txt`; it is on the last one."""
 
@@ -136,7 +132,7 @@ class Site:
         for place in dict.fromkeys((f"{self.root}{self.prefix}llms.txt", f"{self.root}/llms.txt")):
             try:
                 text = self._fetch_list(place)
-            except PlanChangedError:
+            except LedAwayError:
                 continue  # another host's list has no pages of this site
             except FetchError as error:
                 self.unread.append(f"{place}: {error.reason}")
@@ -252,8 +248,7 @@ def find_pages(
     changed page leads to are searched for in unchanged pages. If a page that may lead to them
     cannot be read, they are requested directly.
     Only `hosts` are contacted; None allows any. Raises FetchError if the first page or
-    `robots.txt` cannot be fetched, PlanChangedError or RobotsMovedError if it redirects to a
-    host that is not in `hosts`.
+    `robots.txt` cannot be fetched, LedAwayError if it redirects to a host that is not in `hosts`.
     """
     start = find_page(source.url, policy, hosts=hosts)
     site = Site(start.page.url, source, policy, hosts)
@@ -281,10 +276,8 @@ class Crawl:
     ) -> None:
         self.start = start.page.url
         """The address of the first page, after redirects."""
-        self.contacted = start.hosts
-        """The hosts that were contacted for the first page."""
-        self.robots = site.robots_hosts
-        """The hosts that were contacted for `robots.txt`."""
+        self.contacted = (*start.hosts, *site.robots_hosts)
+        """The hosts that were contacted for the first page and for `robots.txt`."""
         self.failed: dict[str, str] = {}
         self.read: dict[str, Page | None] = {}
         self._first = start
@@ -386,8 +379,8 @@ class Crawl:
     def notes(self) -> tuple[str, ...]:
         """Notes for the operator on the site's list of pages, and on pages left out."""
         notes = []
-        if self.robots[-1] != host_and_port(self.start):
-            notes.append(f"its robots.txt is on {self.robots[-1]}")
+        if (robots := self._site.robots_hosts[-1]) != host_and_port(self.start):
+            notes.append(f"its robots.txt is on {robots}")
         notes += ["pages as listed in llms.txt"] if self._is_listed else []
         notes += [f"passed over: {problem}" for problem in self._site.unread]
         notes += [self._stopped] if self._stopped else []
@@ -444,7 +437,7 @@ class Crawl:
         except FetchError as error:
             # A dead link, or one that leaves the site, is not the operator's problem. A page
             # that existed before may be temporarily missing, as behind a login.
-            has_left = isinstance(error, PlanChangedError) and url not in self._known
+            has_left = isinstance(error, LedAwayError) and url not in self._known
             is_late = self._is_late()  # as `_has_room` says
             if not (is_late or has_left or isinstance(error, NoPageError)):
                 self.failed[url] = error.reason

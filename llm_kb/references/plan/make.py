@@ -77,7 +77,7 @@ def plan_source(kind: Kind[Any]) -> PlannedSource:
         with refuse_hostile(kind.source.url):
             planned = kind.plan()
         check_count(planned.source.url, planned.files, kind.remotes.policy)
-        if not planned.files and not planned.has_moved:
+        if not planned.files:
             reason = "; ".join(["it has no file to fetch", *planned.notes])
             raise FetchError(planned.source.url, reason)
     except KbError as error:

@@ -8,11 +8,7 @@ from functools import partial
 from typing import TypeVar
 from urllib.parse import urlsplit
 
-from llm_kb.references.errors import (
-    FetchError,
-    PlanChangedError,
-    RobotsMovedError,
-)
+from llm_kb.references.errors import FetchError
 from llm_kb.references.plan.crawl import Crawl, find_pages
 from llm_kb.references.plan.kind import Kind, Step
 from llm_kb.references.plan.plan import PlannedSource
@@ -76,24 +72,6 @@ class _PagesKind(Kind[T]):
             return None
         return self.old.approved | {host_and_port(self.source.url)}
 
-    def _plan_move(self, error: PlanChangedError) -> PlannedSource:
-        """Return the plan of a source that leads to a host which must be approved first.
-
-        Raises FetchError if the refresh has asked for an approval already, so that redirects
-        cannot ask for ever: the next refresh may ask about one more host.
-        """
-        if not error.leads_to:
-            raise error
-        host = host_and_port(error.leads_to)
-        if self.old.has_asked:
-            what = f"it redirects to another host, {host}; refresh the topic again to approve that"
-            raise FetchError(error.url, what)
-        planned = PlannedSource(source=self.source, size=None, has_moved=True)
-        if isinstance(error, RobotsMovedError):
-            return replace(planned, robots=(host,), notes=(f"its robots.txt is on {host}",))
-        notes = _moved(self.source.url, error.leads_to)
-        return replace(planned, contacted=(host,), notes=notes)
-
 
 class WebKind(_PagesKind[WebSource]):
     """One page, at its own address, wherever that redirected before."""
@@ -104,10 +82,7 @@ class WebKind(_PagesKind[WebSource]):
         path, record = next(iter(known.items()), ("", None))
         conditions = record.conditions if record else None
         url, policy = self.source.url, self.remotes.policy
-        try:
-            found = find_page(url, policy, hosts=self._hosts, known=conditions)
-        except PlanChangedError as error:
-            return self._plan_move(error)
+        found = find_page(url, policy, hosts=self._hosts, known=conditions)
         page, content = found.page, found.content
         if content is None and not found.is_unchanged:
             raise no_text(page.url)
@@ -148,16 +123,13 @@ class CrawlKind(_PagesKind[CrawlSource]):
             for record in records.values()
         }
 
-        try:
-            crawl = find_pages(
-                self.source,
-                self.remotes.policy,
-                known,
-                partial(self.progress, Step("looking at", self.source.url)),
-                hosts=self._hosts,
-            )
-        except PlanChangedError as error:
-            return self._plan_move(error)
+        crawl = find_pages(
+            self.source,
+            self.remotes.policy,
+            known,
+            partial(self.progress, Step("looking at", self.source.url)),
+            hosts=self._hosts,
+        )
         planned = PlannedSource(
             source=self.source,
             files=len(crawl.pages),
@@ -165,7 +137,6 @@ class CrawlKind(_PagesKind[CrawlSource]):
             pages=crawl.pages,
             notes=(*_moved(self.source.url, crawl.start), *crawl.notes),
             contacted=crawl.contacted,
-            robots=crawl.robots,
             read=crawl.read,
         )
         if old.is_new:

@@ -46,16 +46,12 @@ class PlannedSource:
     problem: str | None = None
     notes: tuple[str, ...] = ()
     contacted: tuple[str, ...] = ()
-    """The hosts that were contacted for its first page: its own, and those of redirects."""
-    robots: tuple[str, ...] = ()
-    """The hosts that were contacted for the `robots.txt` of a crawl."""
+    """The hosts that were contacted for its first page and for `robots.txt`, also by redirects."""
     tree: Tree | None = field(default=None, compare=False, repr=False)
     """The files that were listed, so that they need not be listed again."""
     read: Mapping[str, Page | None] = field(default_factory=dict, compare=False, repr=False)
     """The pages read already, by address; None for those that have not changed."""
     is_unchanged: bool = False
-    has_moved: bool = False
-    """Whether it leads to a host that must be approved before its pages are planned."""
     kept: tuple[str, ...] = ()
     """Files of an earlier fetch whose pages may still exist, but cannot be fetched now."""
     warnings: tuple[str, ...] = ()
@@ -64,7 +60,7 @@ class PlannedSource:
     def hosts(self) -> tuple[str, ...]:
         """The hosts that this source may contact, with unusual ports."""
         urls = (self.source.url, *(page.url for page in self.pages))
-        hosts = (*map(host_and_port, urls), *self.contacted, *self.robots)
+        hosts = (*map(host_and_port, urls), *self.contacted)
         return tuple(dict.fromkeys(filter(None, hosts)))
 
 
@@ -123,7 +119,6 @@ def plan_table(plan: Plan) -> dict[str, Any]:
                 "problem": planned.problem,
                 "notes": list(planned.notes),
                 "contacted": list(planned.contacted),
-                "robots": list(planned.robots),
             }
             for planned in plan.sources
         ],
@@ -154,7 +149,6 @@ def _read_planned(fields: Fields, protocols: Collection[str]) -> PlannedSource |
         problem=fields.get("problem", read_string),
         notes=fields.texts("notes", read_string),
         contacted=fields.texts("contacted", read_string),
-        robots=fields.texts("robots", read_string),
     )
 
 

@@ -22,7 +22,7 @@ from typing import IO
 from urllib.parse import quote, urlsplit, urlunsplit
 
 from llm_kb.converters.addresses import join_url
-from llm_kb.references.errors import FetchError, PlanChangedError, SourceError, TooLargeError
+from llm_kb.references.errors import FetchError, LedAwayError, SourceError, TooLargeError
 from llm_kb.references.sources.addresses import Policy, resolve_host
 from llm_kb.references.sources.rules import (
     check_web_url,
@@ -127,9 +127,11 @@ def check_redirect(
         raise FetchError(url, f"it redirects from https to http ({target})")
     host = host_and_port(target)
     if hosts is not None and host not in hosts:
-        raise PlanChangedError(url, f"it redirects to another host, {host}", target)
+        reason = f"it redirects to another host, {host}, which was not approved for this topic"
+        advice = "if you trust it, name it in `sources` of topic.md, or create the topic again"
+        raise LedAwayError(url, f"{reason}; {advice}")
     if not allows(target):
-        raise PlanChangedError(url, f"it redirects to {target}, which is not to be read")
+        raise LedAwayError(url, f"it redirects to {target}, which is not to be read")
 
 
 def _find_target(url: str, location: str) -> str:

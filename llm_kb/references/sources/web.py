@@ -106,7 +106,7 @@ def find_page(  # noqa: PLR0913 - what is known, and what is allowed
 ) -> FoundPage:
     """Return a page with its size and links; one that is unchanged since `known` has no links.
 
-    Raises PlanChangedError if it redirects to a host that is not in `hosts`, or to an address
+    Raises LedAwayError if it redirects to a host that is not in `hosts`, or to an address
     that is not allowed.
     """
     get = partial(request, policy=policy, hosts=hosts, most=most, allows=allows)
@@ -163,7 +163,7 @@ def fetch_text(
     """Return a text file of a site, such as robots.txt.
 
     There is none only if the server answers 4xx, but not 429. Raises FetchError for any other
-    failure, PlanChangedError if it redirects to a host that is not in `hosts`.
+    failure, LedAwayError if it redirects to a host that is not in `hosts`.
     """
     answer = request(url, policy, hosts=hosts, most=most)
     is_missing = 400 <= answer.status < 500 and answer.status != TOO_MANY_REQUESTS

@@ -81,8 +81,7 @@ class OldTopic:
 
     `asked` has, for each of them, the source as it was when it was fetched; None for one
     that is new. `record` is as it was written, with the files of sources that are gone. A topic
-    that is made now `is_new`, and has no files. A refresh that `has_asked` the operator about a
-    host does not ask about another.
+    that is made now `is_new`, and has no files.
     """
 
     directory: Path
@@ -92,7 +91,6 @@ class OldTopic:
     approved: frozenset[str] = frozenset()
     """The hosts that a person has approved for the topic."""
     is_new: bool = False
-    has_asked: bool = False
 
     @cached_property
     def links(self) -> PageLinks:
