@@ -251,6 +251,7 @@ SLOW: Mapping[str, tuple[Callable[[str], object], str]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("slow", cases(SLOW))
 def test_the_measure_finds_code_that_reads_a_text_again(
     slow: tuple[Callable[[str], object], str],
