@@ -10,8 +10,7 @@ from pathlib import Path
 
 import click
 
-from llm_kb.commands._config import current_config, require_cwd
-from llm_kb.commands._editing import edit_file, workspace_file
+from llm_kb.commands._config import current_config, edit_file, require_cwd, workspace_file
 from llm_kb.commands._output import confirm, say, show
 from llm_kb.config.changes import define_topic
 from llm_kb.config.workspace import (

@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 
 from llm_kb.api import KnowledgeBase
-from llm_kb.commands._editing import edit_file, file_of_topic, nearest_file, require_change
+from llm_kb.commands._config import edit_file, file_of_topic, nearest_file, require_change
 from llm_kb.commands._options import complete_slug, complete_topic
 from llm_kb.commands._output import confirm, say
 from llm_kb.config.changes import define_topic, drop_topic, extend_patterns, reduce_patterns
