@@ -58,7 +58,7 @@ def list_(
 
     More than 200 subjects are folded by directory; --all lists each of them.
     Tokens are estimated at four bytes each. Dates are those of the files on disk; in a
-    fresh clone, all are the day it was made. With -k, subjects are shown as
+    fresh clone, all show the clone's date. With -k, subjects are shown as
     they would be in a request with that -k.
 
     \b

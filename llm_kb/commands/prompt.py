@@ -23,7 +23,7 @@ def prompt(
     """
     Print the section that a request with -T learn carries
 
-    If there is no section, standard error has the reason. It also has a note if the menu
+    If there is no section, the reason goes to standard error, as does a note if the menu
     was cut to fit its budget.
 
     \b

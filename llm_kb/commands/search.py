@@ -130,7 +130,10 @@ def _explain_nothing(kb: KnowledgeBase, topics: tuple[str, ...], found: Passages
     """Return why nothing was found, and what to do."""
     if not topics and not kb.menu_ids:
         return kb.explain_nothing()
-    return visible_line(found.why_nothing) or "no text has a word of that; try other words"
+    return (
+        visible_line(found.why_nothing)
+        or "no text has a word of that; try different or fewer words"
+    )
 
 
 def _as_dict(passage: Passage) -> dict[str, object]:

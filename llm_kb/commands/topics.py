@@ -189,7 +189,7 @@ def edit_patterns(topic: str, name: str, patterns: Sequence[str], *, remove: boo
     held = f"now holds: {', '.join(now)}" if isinstance(now, tuple) and now else "is now empty"
     say(f"{key} in {show_place(file.path)} {held}")
     for error in unmatched:
-        say(f"llm-kb: not yet useful: {error}")
+        say(f"llm-kb: saved, but matches nothing yet: {error}")
 
 
 def _find_unmatched(id_: str, name: str, patterns: Sequence[str]) -> Iterator[NoMatchError]:

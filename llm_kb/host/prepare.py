@@ -115,9 +115,9 @@ class _Preparation:
         memory, workspace = self._memory, str(kb.config.workspace or "")
         if "learn" not in restored or memory is None or memory.workspace == workspace:
             return restored
-        here = f"here is {workspace}" if workspace else "there is no workspace here"
+        here = f"you are now in {workspace}" if workspace else "you are now in none"
         say(
-            "learn is left out: this conversation learned from"
+            "learn is left out: this conversation used"
             f" {memory.workspace or 'no workspace'}, {here}; -T learn offers what is here"
         )
         return restored - {"learn", "search_knowledge"}
@@ -184,7 +184,7 @@ class _Preparation:
         elif "search_knowledge" in asked and "learn" not in tools:
             # Without `learn`, the model could not read the subjects that it finds.
             tools.discard("search_knowledge")
-            leave_out("search_knowledge", "it comes with learn", is_error=False)
+            leave_out("search_knowledge", "it needs learn; add -T learn", is_error=False)
         if "learn" in tools and kb.config.capture.offer and has_repository():
             tools.add("emit_knowledge")
         return tools

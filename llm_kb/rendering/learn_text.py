@@ -186,7 +186,7 @@ def _render_narrowed(names: Sequence[str]) -> str:
     example = min((group.pattern for group in groups if "*" in group.pattern), default="**")
     return (
         f"{len(names):,} subjects, too many to list; narrow by pattern:\n\n{_bullets(lines)}\n\n"
-        f"With a `#` at its end a pattern lists its subjects, as `{example}#`; without, it loads"
+        f"Append `#` to a pattern to list its subjects, as `{example}#`; without it, it loads"
         " them."
     )
 

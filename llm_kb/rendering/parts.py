@@ -325,7 +325,7 @@ def _render_parts(parts: Sequence[Section]) -> list[str]:
         if room < 0:
             break
         kept.append(line)
-    return [*kept, f"- and {len(lines) - len(kept):,} more beside these"]
+    return [*kept, f"- and {len(lines) - len(kept):,} more at this level"]
 
 
 def _render_depths(parts: Sequence[Section], deepest: int) -> list[str]:

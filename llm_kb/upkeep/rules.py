@@ -42,7 +42,7 @@ class Rule(Enum):
     )
     SKIPPED = (
         Level.ERROR,
-        "It is in the topic's directory, but no model can learn it.",
+        "It is in the topic's directory, but it cannot become a subject.",
         "Rename it, make it readable, or add it to the topic's `ignore`.",
     )
     DAMAGED_STORE = (

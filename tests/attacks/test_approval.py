@@ -337,12 +337,12 @@ def test_a_host_is_not_contacted_before_it_is_approved(run_llm: RunLlm, site: Si
     error = ask_model(site)
     assert site.requests == []
     host = site.url.removeprefix("http://")
-    assert f"(1 source not asked yet) from {host} needs the user's approval" in error
+    assert f"(1 source not contacted yet) from {host} needs the user's approval" in error
     plan_id = open_pending(current_library()).read_all()[0][0].plan.id
 
     refused = run_llm(["kb", "references", "approve", plan_id])
     assert (refused.exit_code, site.requests) == (1, [])
-    assert f"  web {site.url}/a: not asked yet\n  from {host}\n" in refused.stderr
+    assert f"  web {site.url}/a: not contacted yet\n  from {host}\n" in refused.stderr
 
     approved = run_llm(["kb", "references", "approve", plan_id, "-y"])
     assert approved.stdout == "topic-frob: 1 file, 1 chunk\n"
@@ -488,7 +488,7 @@ def test_a_package_of_the_workspace_leads_to_no_host_unasked(careful: Library, s
     (plan,) = plans
     host = site.url.removeprefix("http://")
     assert describe_plan(plan).splitlines() == [
-        "  package https://pypi.org/project/frob: not asked yet",
+        "  package https://pypi.org/project/frob: not contacted yet",
         f"    leads to {site.url}/frob",
         f"  from pypi.org, {host}",
     ]

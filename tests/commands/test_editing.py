@@ -256,7 +256,8 @@ def test_a_mistyped_name_is_not_written_and_a_glob_for_later_is(
         WRITTEN,
     )
     said = run_llm(["kb", command, "project", "style", "zz/*"]).stderr.splitlines()
-    assert said[1:] == ["llm-kb: not yet useful: no subject of topic 'project' matches 'zz/*'"]
+    reason = "no subject of topic 'project' matches 'zz/*'"
+    assert said[1:] == [f"llm-kb: saved, but matches nothing yet: {reason}"]
     said = run_llm(["kb", command, "project", "style"]).stderr.splitlines()
     assert said[1:] == []  # disabled already, it is there all the same
     said = run_llm(["kb", command, "project", "zz/*", "--remove"]).stderr.splitlines()
@@ -266,7 +267,7 @@ def test_a_mistyped_name_is_not_written_and_a_glob_for_later_is(
 def test_a_name_is_written_for_a_topic_that_is_still_empty(file: Path, run_llm: RunLlm) -> None:
     result = run_llm(["kb", "learned", "project", "review"])
     assert (result.exit_code, file.read_text()) == (0, f'{WRITTEN}learned = ["review"]\n')
-    assert "llm-kb: not yet useful: topic 'project' lists no subjects" in result.stderr
+    assert "matches nothing yet: topic 'project' lists no subjects" in result.stderr
 
 
 def test_a_bad_pattern_changes_nothing(file: Path, run_llm: RunLlm) -> None:

@@ -155,7 +155,7 @@ def test_nothing_found(run_llm: RunLlm) -> None:
     result = run_llm(["kb", "search", "zebra"])
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr == (
-        "llm-kb: no text has a word of that; try other words\n"
+        "llm-kb: no text has a word of that; try different or fewer words\n"
         "llm-kb: not found in any text: zebra\n"
     )
 

@@ -225,10 +225,10 @@ def test_continued_elsewhere_it_goes_on_with_what_it_has(
         assert (server.last.prompt, server.last.tools) == ("two", [])
         assert "alice" not in server.last.everything
         found = (
-            f"here is {elsewhere}" if elsewhere.name == "there" else "there is no workspace here"
+            f"you are now in {elsewhere}" if elsewhere.name == "there" else "you are now in none"
         )
         assert result.stderr == has_menu * (
-            f"llm-kb: learn is left out: this conversation learned from {here}, {found};"
+            f"llm-kb: learn is left out: this conversation used {here}, {found};"
             " -T learn offers what is here\n"
         )
 
@@ -240,7 +240,7 @@ def test_what_is_asked_for_elsewhere_is_of_there(
     os.chdir(there)
     result = ask("-c", "-k", "project/code-quality", "two")
     assert result.stderr == (
-        f"llm-kb: learn is left out: this conversation learned from {here}, here is {there};"
+        f"llm-kb: learn is left out: this conversation used {here}, you are now in {there};"
         f" -T learn offers what is here\n{TO_PROMPT}"
     )
     assert server.last.prompt.startswith(f'<knowledge>\n{INTRO}\n\n<topic "General">')

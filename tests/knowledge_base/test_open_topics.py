@@ -386,7 +386,7 @@ def test_a_glob_with_a_number_sign_lists_what_it_would_load() -> None:
 
     narrowed = kb.learn("project")
     assert "\n- `how-to/**`: 1 subject\n" in narrowed
-    assert "a pattern lists its subjects, as `how-to/**#`; without, it loads them." in narrowed
+    assert "to a pattern to list its subjects, as `how-to/**#`; without it, it loads" in narrowed
 
     assert kb.learn("project", ["how-to/**#", "ref/01?#"]) == (
         "# Topic: The Project (project)\n\n## Available subjects:\n\n"

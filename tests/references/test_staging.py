@@ -48,14 +48,14 @@ def test_an_old_file_whose_name_is_taken_is_told(staged: Staged, taken: str) -> 
     staged.write(taken, b"other", FileRecord(source=1, url="https://e.org/y"))
     staged.fail_source(0)
     assert names(staged) == {taken: "other"}
-    assert staged.warnings == ["https://e.org/x: 'a.md' left out, another file has its name"]
+    assert staged.warnings == ["https://e.org/x: 'a.md' left out, its name is already taken"]
 
 
 def test_a_file_below_a_file_is_left_out_and_told(staged: Staged) -> None:
     staged.write("a", b"file", RECORD)
     staged.write("a/b", b"below", RECORD)
     assert names(staged) == {"a": "file"}
-    assert staged.warnings == ["https://e.org/x: 'a/b' left out, another file has its name"]
+    assert staged.warnings == ["https://e.org/x: 'a/b' left out, its name is already taken"]
 
 
 def test_an_old_file_that_was_edited_is_kept_only_where_nothing_newer_can_be_had(

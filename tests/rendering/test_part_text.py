@@ -86,7 +86,7 @@ def test_an_outline_is_bounded_and_counts_what_it_leaves_out(text: str, kept: in
     outline = shown.partition("## Outline of a")[2]
     assert len(outline) < LONGEST_OUTLINE + 500
     assert len(re.findall(r"^ *- #", outline, re.MULTILINE)) >= kept
-    assert re.search(r"^- and [\d,]+ more beside these$", outline, re.MULTILINE)
+    assert re.search(r"^- and [\d,]+ more at this level$", outline, re.MULTILINE)
 
 
 def test_deeper_parts_are_counted_where_they_do_not_fit() -> None:

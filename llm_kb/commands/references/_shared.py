@@ -47,7 +47,7 @@ def approve_plan(library: Library, plan: Plan, *, yes: bool) -> bool:
     if yes:
         return True
     if is_terminal(sys.stdin):
-        return confirm("Fetch this?" if plan.is_measured else "Ask these hosts what they hold?")
+        return confirm("Fetch this?" if plan.is_measured else "Contact these hosts?")
     raise open_pending(library).ask_later(plan)
 
 

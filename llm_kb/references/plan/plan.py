@@ -177,7 +177,7 @@ WIDTH = 300
 def summarize_plan(plan: Plan) -> str:
     """Return one line for people: `DioxusLabs/dioxus (1,247 files, ~98 MB) + 1 web page`."""
     if not plan.is_measured:
-        return f"{count(len(plan.sources), 'source')} not asked yet"
+        return f"{count(len(plan.sources), 'source')} not contacted yet"
     repositories = [p for p in plan.sources if p.source.is_tree]
     pages = [p for p in plan.sources if not p.source.is_tree]
     parts = [f"{_name(p)} ({_figures(p)})" for p in repositories]
@@ -222,7 +222,7 @@ def _name(planned: PlannedSource) -> str:
 
 def _figures(planned: PlannedSource) -> str:
     if not planned.files:
-        return "not asked yet"
+        return "not contacted yet"
     if planned.size is None and planned.pages:
         return "1 page, size unknown"
     files = count(planned.files, "file")

@@ -352,7 +352,7 @@ class Staged:
 
     def _warn_taken(self, path: str, record: FileRecord) -> None:
         # Names that differ in case alone, on a disk that cannot tell them apart.
-        self.warnings.append(f"{record.url}: {path!r} left out, another file has its name")
+        self.warnings.append(f"{record.url}: {path!r} left out, its name is already taken")
 
 
 def _link(origin: Path, target: Path) -> None:

@@ -276,7 +276,7 @@ def _set_fields(document: Any, fields: Mapping[str, Any]) -> None:
 def _pin_sources(tables: Sequence[Any], sources: Sequence[Source], where: str) -> None:
     """Write the fetched commits of sources, and the versions of packages."""
     if len(tables) != len(sources):
-        raise TopicFileError(where, "its sources were changed meanwhile; refresh it once more")
+        raise TopicFileError(where, "its sources were changed meanwhile; run refresh again")
     for table, source in zip(tables, sources, strict=True):
         if "commit" in (new := source_table(source)):
             table["commit"] = new["commit"]
