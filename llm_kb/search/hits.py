@@ -38,7 +38,7 @@ class Hit(NamedTuple):
     """Other places of the same text."""
     role: Role = Role.DOCS
     language: str = ""
-    """The language that it is translated into; empty if it is no translation."""
+    """The language that it is translated into; empty if it is not translated."""
     prior: float = 0.0
     """The part of its score from its role and the trust in its topic."""
 

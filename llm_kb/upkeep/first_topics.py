@@ -37,7 +37,7 @@ _LEAST_PAGES = 3
 _SHARES, _NAMED_SHARES = (0.002, 0.1, 0.1), (0.0, 0.002, 0.02)
 """The smallest part of all pages of which a directory is a topic, by its depth."""
 _FEW = 2
-"""Pages in all other directories that are no topic."""
+"""Most pages outside of all topics that are left out instead of made a topic."""
 _MOST_NAMED = 5
 
 

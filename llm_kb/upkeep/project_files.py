@@ -127,7 +127,7 @@ class Project:
 
     root: Path
     files: Mapping[str, int]
-    """The files that are no links, with their sizes."""
+    """The regular files with their sizes, links left out."""
     pages: Sequence[str]
     left_out: Mapping[str, Sequence[str]]
     """The pages that a rule leaves out, keyed by the name of the rule."""

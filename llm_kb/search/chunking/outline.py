@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 
+from llm_kb.search.chunking.adoc_org import outline_adoc, outline_org
 from llm_kb.search.chunking.code import CODE_SUFFIXES, outline_code
 from llm_kb.search.chunking.html import outline_html
 from llm_kb.search.chunking.markdown import outline_markdown
 from llm_kb.search.chunking.rst import outline_rst
 from llm_kb.search.chunking.sections import Outline
-from llm_kb.search.chunking.signs import outline_adoc, outline_org
 
 _OUTLINERS: dict[str, Callable[[str], Outline]] = {
     **dict.fromkeys(
