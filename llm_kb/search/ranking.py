@@ -3,8 +3,9 @@
 BM25 counts the words of a chunk, wherever they are and whatever is around the chunk. To the
 logarithm of its score are added, each from 0 to 1: whether the chunk opens a section (less for a
 pasted question), whether the question names that section, how much of the question the chunk has
-word for word, and how much it and its neighbours have together. Meaning counts for the part of the
-question that no word answers.
+word for word, and how much it and its neighbours have together; and, since an answer is more likely
+on a page about the matter, half the logarithm of what the best chunks of its page score together.
+Meaning counts for the part of the question that no word answers.
 """
 
 from __future__ import annotations
@@ -22,7 +23,10 @@ CANDIDATES = 150
 """Number of chunks found by their words that are compared."""
 
 LEAST = 0.1
-"""Score, as a share of the best, of a chunk that was found by meaning alone."""
+"""Least score that counts, as a share of the best: that of what was found by meaning alone."""
+
+OF_A_PAGE = 3
+"""Number of chunks that show how well a page answers: more would favour long pages."""
 
 BETWEEN = 2
 """Blank lines that may be between two adjoining chunks."""
@@ -70,6 +74,9 @@ def rank(hits: Sequence[Hit], question: Question, rarities: Rarities) -> list[Hi
     held = [find_stems(f"{hit.path} {hit.title} {hit.text}", rarities.of_stems) for hit in hits]
     shares = [rarities.share(stems) for stems in held]
     best = max((hit.bm25 for hit in hits), default=0.0) or 1.0
+    pages = _group_by_page(hits)
+    of_pages = {page: _sum_best(hits[number].bm25 for number in pages[page]) for page in pages}
+    best_page = max(of_pages.values(), default=0.0) or 1.0
     unanswered = 1.0 - max(shares, default=0.0)
     nearest = max((hit.cosine or 0.0 for hit in hits), default=0.0) or 1.0
     runs = _Runs(question.sequence)
@@ -78,10 +85,12 @@ def rank(hits: Sequence[Hit], question: Question, rarities: Rarities) -> list[Hi
     asked = 1.0 - max(word_for_word, default=0.0)
     names = [name for name in ("".join(question.sequence), question.name) if name]
     weighed: list[tuple[float, Hit]] = []
-    for number, around in enumerate(_find_neighbours(hits)):
-        hit = hits[number]
+    for number, hit in enumerate(hits):
+        page = hit.topic, hit.path
+        around = [other for other in pages[page] if _adjoin(hit, hits[other])]
         weight = (
             math.log(max(hit.bm25 / best, LEAST if hit.cosine else 1e-9))
+            + math.log(max(of_pages[page] / best_page, LEAST)) / 2
             + asked * bool(hit.heading)
             + _is_named(hit, names)
             + word_for_word[number]
@@ -95,25 +104,23 @@ def rank(hits: Sequence[Hit], question: Question, rarities: Rarities) -> list[Hi
     return _join_copies([hit for _, hit in weighed])
 
 
-def _find_neighbours(hits: Sequence[Hit]) -> list[list[int]]:
-    """Return for each hit the numbers of those that adjoin it in its file, and its own."""
-    by_file: dict[tuple[str, str], list[int]] = {}
+def _group_by_page(hits: Sequence[Hit]) -> dict[tuple[str, str], list[int]]:
+    """Return the numbers of the hits of each page."""
+    pages: dict[tuple[str, str], list[int]] = {}
     for number, hit in enumerate(hits):
-        by_file.setdefault((hit.topic, hit.path), []).append(number)
-    return [
-        [
-            other
-            for other in by_file[hit.topic, hit.path]
-            if hit is hits[other] or _adjoin(hit, hits[other])
-        ]
-        for hit in hits
-    ]
+        pages.setdefault((hit.topic, hit.path), []).append(number)
+    return pages
+
+
+def _sum_best(scores: Iterable[float]) -> float:
+    return sum(sorted(scores, reverse=True)[:OF_A_PAGE])
 
 
 def _adjoin(one: Hit, other: Hit) -> bool:
-    """Tell whether one of two hits of a file begins where the other ends."""
+    """Tell whether two hits of a page are one, or one begins where the other ends."""
     return (
-        abs(other.first_line - one.last_line) <= BETWEEN
+        one is other
+        or abs(other.first_line - one.last_line) <= BETWEEN
         or abs(one.first_line - other.last_line) <= BETWEEN
     )
 

@@ -77,8 +77,18 @@ def test_the_words_of_what_adjoins_a_chunk_count(line: int, first: str) -> None:
     beside = make("a", "arguments", score=0.01, line=line)
 
     assert order(make("b", "x"), make("a", "parse"), beside)[0].path == "a"
-    found = order(make("b", "the parse"), make("a", "parse"), beside)
+    found = order(make("b", "the parse", score=1.1), make("a", "parse"), beside)
     assert found[0].path == first
+
+
+def test_a_page_with_several_good_chunks_comes_first() -> None:
+    page = [make("a", f"parse {n}", score=0.9, line=100 * n) for n in range(5)]
+    alone = make("b", "parse it")
+
+    assert order(alone, page[0])[0].path == "b"
+    assert order(alone, *page[:2])[0].path == "a"
+    long = [make("c", f"parse {n}", score=0.7, line=100 * n) for n in range(9)]
+    assert order(*long, *page[:3])[0].path == "a"
 
 
 @pytest.mark.parametrize(
@@ -96,7 +106,7 @@ def test_what_a_question_names_comes_first(asked: str, title: str) -> None:
     question = parse_question(asked)
     named = make("a", "x", title=title, heading="its own")
     goes_on = make("b", "y", title=title)
-    opens = make("c", "z", title="Other", heading="its own", score=2.0)
+    opens = make("c", "z", title="Other", heading="its own", score=1.8)
 
     found = order(goes_on, opens, named, asked=question, frequencies={"gone": 0})
 
