@@ -27,7 +27,8 @@ ROLES = tuple(role.value for role in Role)
 # Of a document
 
 _MARKUP = re.compile(
-    r"a(?:scii)?doc|docx|x?html?|ipynb|mark?down|md[cx]?|mkd|org|pdf|[qr]md|re?st|te?xt?|tex"
+    r"a(?:scii)?doc|cheatmd|creole|docx|x?html?|ipynb|livemd|mark?down|md[cx]?|mediawiki|mkd|org|pdf"
+    r"|pod|[qr]md|rd|rdoc|re?st|te?xt?|tex|texi(?:nfo)?|textile|typ|wiki(?:text)?"
 )
 _README = re.compile(r"readme|contributing|licen[cs]e|copying|authors|security")
 # Whole names of directories or files, in lower case and without extension.
@@ -44,7 +45,7 @@ _PLAIN = re.compile(r"te?xt|x?html?")
 _TEST_FILE = re.compile(r"test_.*|.*[_.-](?:tests?|spec)|tests?|conftest")
 _EXAMPLES = re.compile(r"examples?|samples?|demos?|docs_src|cookbook")
 _CHANGES = re.compile(
-    r"(?:changes|change[-_]?logs?|history|news|newsfragments|release[-_]?notes?|releases?"
+    r"(?:changes|change[-_]?logs?|history|news|newsfragments|release[-_ ]?notes?|releases?"
     r"|what'?s[-_]?new)(?:[-_.]?v?[\d.x]+)?"
 )
 

@@ -23,6 +23,9 @@ LANGUAGES = frozenset(
 _TRANSLATED = ("i18n/", "l10n/", "locale/", "locales/", "translations/")
 """Names of directories that hold only translations."""
 
+_SEVERAL = 4
+"""Number of neighbours named by common languages, en among them, that are surely translations."""
+
 _PAGE = re.compile(r"\.(?:a(?:scii)?doc|html?|ipynb|markdown|mdx?|qmd|rst|txt)$", re.IGNORECASE)
 _DEPTH = 4
 """The most directories of a path that are looked at."""
@@ -61,8 +64,9 @@ def find_editions(paths: Iterable[str]) -> Mapping[str, str]:
 def find_translations(paths: Iterable[str]) -> Mapping[str, str]:
     """Return the directories of a repository whose pages are in another language, with their kind.
 
-    These are the ones next to `docs/en/` that repeat it, the ones in `docs/` that repeat the pages
-    of `docs/` itself and are named by a common language, and all in a directory for translations.
+    These are the ones next to `docs/en/` that repeat it, or that are several and named by common
+    languages, since names of files are translated too; the ones in `docs/` that repeat the pages of
+    `docs/` itself and are named by a common language; and all in a directory for translations.
     """
     pages = {path for path in paths if _PAGE.search(path)}
     repeating = {path for path, kind in find_editions(pages).items() if kind == "language"}
@@ -71,21 +75,32 @@ def find_translations(paths: Iterable[str]) -> Mapping[str, str]:
         parts = page.split("/")
         for level in range(1, min(len(parts), _DEPTH + 1)):
             places.setdefault("/".join([*parts[:level], ""]), []).append(page)
+    common = Counter(_split(place)[0] for place in places if _is_common(_split(place)[1]))
     found = {}
     for directory in sorted(places):
-        *parents, name, _ = directory.split("/")
-        above = "".join(f"{parent}/" for parent in parents)
+        above, name = _split(directory)
         if name.startswith("en") or not _LANGUAGE.fullmatch(name):
             continue
-        is_common = re.split("[-_]", name)[0] in LANGUAGES
+        is_common = _is_common(name)
         in_place = [page for page in places[directory] if above + page[len(directory) :] in pages]
         if directory in repeating:
             is_other = f"{above}en/" in places or (is_common and len(in_place) > 1)
         else:
-            is_other = is_common and above.lower().endswith(_TRANSLATED)
+            is_beside = f"{above}en/" in places and common[above] >= _SEVERAL
+            is_other = is_beside or (is_common and above.lower().endswith(_TRANSLATED))
         if is_other:
             found[directory] = "language"
     return found
+
+
+def _split(directory: str) -> tuple[str, str]:
+    """Return what is above a directory, with a slash at its end, and its name."""
+    above, slash, name = directory.rstrip("/").rpartition("/")
+    return above + slash, name
+
+
+def _is_common(name: str) -> bool:
+    return re.split("[-_]", name)[0] in LANGUAGES
 
 
 def _group(paths: Iterable[str]) -> Mapping[tuple[str, str, str], set[str]]:

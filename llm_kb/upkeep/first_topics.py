@@ -416,7 +416,8 @@ def _name_content(place: str, pages: Collection[str]) -> str:
     start = len(place) + 1 if place else 0
     names = Counter(_bare(path[start:].split("/")[0]) for path in pages)
     for name in list(names):
-        if len(names) > 1 and name.lower() in {"index", "readme", "introduction"}:
+        says_nothing = name.lower() in {"index", "readme", "introduction"} or name.isdecimal()
+        if len(names) > 1 and says_nothing:
             del names[name]
     ranked = sorted(names, key=lambda name: (-names[name], name))[:_MOST_NAMED]
     first = [_title(name).strip() for name in ranked]
@@ -444,6 +445,8 @@ def _title(name: str) -> str:
 
 _MOST_FILES = 20
 """The most files for which one pattern each is looked for."""
+_MOST_KINDS = 3
+"""The most kinds of other files that are named; beside more, the kinds of pages are."""
 _ALWAYS_OUT = ("vendor/", "build/", "dist/", "target/", "venv/")
 
 
@@ -453,12 +456,14 @@ def _settle(root: Path, group: _Group) -> tuple[Proposal, set[str]]:
     place = "" if proposal.subjects == "." else f"{proposal.subjects}/"
     kept = {path[len(place) :] for path in group.pages}
     ignore = () if place else _keep_only(kept, is_named=group.is_named)
-    for _ in range(2):  # a pattern can uncover what another one hid
+    for _ in range(3):  # a pattern can uncover what another one hid
         topic = _make_topic(root / proposal.subjects, proposal.layout, ignore)
         listing = DirectoryCatalog(topic).list()
         skipped = {s.path for s in listing.skipped if s.path and s.reason != NO_SKILL}
         surplus = set() if group.everything else {s.path for s in listing.subjects} - kept
         new = tuple(_find_patterns((surplus | skipped) - kept, kept))
+        if not ignore and sum(line.startswith("*.") for line in new) > _MOST_KINDS:
+            new = ("*", "!*/", *sorted({f"!{_pattern_of_kind(path)}" for path in kept}))
         new = tuple(line for line in new if line not in ignore)
         if not new:
             break
@@ -484,7 +489,7 @@ def _keep_only(kept: Collection[str], *, is_named: bool) -> tuple[str, ...]:
     return ("*", *(f"!/{kind}" for kind in kinds))
 
 
-def _pattern_of_kind(path: str, *, is_named: bool) -> str:
+def _pattern_of_kind(path: str, *, is_named: bool = False) -> str:
     name = path.rpartition("/")[2]
     start = re.split(r"[._-]", name)[0] if is_named else ""
     return f"{escape(start)}*{Path(name).suffix}" if find_extension(name) else escape(name)
@@ -495,22 +500,25 @@ def _find_patterns(surplus: Collection[str], kept: Collection[str]) -> Iterator[
     kinds = {Path(path).suffix for path in kept}
     kept_places, kept_names = count_below(kept), {path.rpartition("/")[2] for path in kept}
     kept_names |= {name for place in kept_places for name in place.split("/")}
-    places: Counter[str] = Counter()
+    places: defaultdict[str, list[str]] = defaultdict(list)
     files = []
     for path in sorted(surplus):
         hidden = any(name[0] == "." for name in path.split("/"))
         suffix = Path(path).suffix if find_extension(path) else ""
         if hidden and not any(name[0] == "." for name in kept_names):
-            places[".*"] += 1
+            places[".*"].append(path)
         elif suffix and suffix not in kinds:
-            places[f"*{escape(suffix)}"] += 1
+            places[f"*{escape(suffix)}"].append(path)
         elif place := next((p for p in list_parents(path) if p not in kept_places), None):
-            places[_pattern_of_place(place, kept_names)] += 1
+            places[_pattern_of_place(place, kept_names)].append(path)
         else:
             files.append(path)
-    yield from places
     some = files[:_MOST_FILES]
-    yield from dict.fromkeys(_pattern_of_file(path, kept, some) for path in some)
+    named = list(dict.fromkeys(_pattern_of_file(path, kept, some) for path in some))
+    for pattern, inside in places.items():
+        if not all(any(_fits(path, glob) for glob in named) for path in inside):
+            yield pattern
+    yield from named
 
 
 def _pattern_of_place(place: str, kept_names: Collection[str]) -> str:

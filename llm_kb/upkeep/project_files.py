@@ -86,6 +86,7 @@ RULES = (
         "templates of a site",
         _words("archetypes layouts themes _layouts _includes _templates"),
     ),
+    Rule("data", "data in documentation, with more text than its pages"),
     Rule("languages", "other languages than the main one"),
     Rule("versions", "other versions of the same pages"),
     Rule("copies", "skills that are there twice"),
@@ -101,8 +102,9 @@ _SURE = re.compile(r"(?:change.?logs?|changes|release.?notes|code.?of.?conduct|.
 
 _PROSE = _words(
     "md markdown mdown mkd mdx mdc rst adoc asciidoc org textile wiki pod qmd rmd ipynb tex typ"
-    " cheatmd livemd"
+    " cheatmd livemd rd rdoc texi texinfo mediawiki wikitext creole"
 )
+_DATA = _words("yml yaml json xml toml")
 _PLAIN = frozenset({"txt", "text"})
 _HTML = frozenset({"html", "htm"})
 _BARE = _words("readme install hacking contributing architecture design agents")
@@ -117,6 +119,9 @@ _TEMPLATES = re.compile(r"(?:^|/)(?:_|(?:layouts|themes|templates|partials)(?:/|
 """Directories whose HTML is not read by anybody as it is."""
 RULE_FILES = {".cursorrules": "Cursor", ".windsurfrules": "Windsurf", ".clinerules": "Cline"}
 """Hidden files with rules for a coding tool."""
+
+_LEAST_DATA = 20_000
+"""Smallest size in bytes of data that is worth naming."""
 
 _MOST_BYTES = 64_000_000
 
@@ -155,7 +160,21 @@ def read_project(root: Path) -> Project:
             left_out[rule].append(path)
         else:
             kept.append(path)
+    left_out["data"] = list(_find_data(files, kept))
     return Project(root, files, kept, left_out)
+
+
+def _find_data(files: Mapping[str, int], pages: Iterable[str]) -> Iterator[str]:
+    """Yield the data in directories of documentation that have more of it than of pages."""
+    places: defaultdict[str, list[str]] = defaultdict(list)
+    for path in files:
+        place = next(filter(is_documentation, list_parents(path)), None)
+        if place and find_extension(path) in _DATA and not path.startswith("."):
+            places[place].append(path)
+    of_pages = measure_below(files, pages)
+    for place, data in places.items():
+        if sum(map(files.__getitem__, data)) > max(of_pages[place], _LEAST_DATA):
+            yield from data
 
 
 def _measure(root: Path, path: str) -> int | None:
@@ -271,16 +290,18 @@ def _find_rule(path: str, dense: Collection[str]) -> str | None:
     """Return the name of the first rule that leaves a page out, by its own name or place."""
     *parents, name = path.lower().split("/")
     stem = _find_stem(name)
+    is_loud = path.rpartition("/")[2].partition(".")[0].isupper()
     places = list(list_parents(path))
     documented = next((n for n, each in enumerate(parents) if _DOCUMENTATION.fullmatch(each)), None)
     # Among many pages `history` and `license` may be what they are about.
-    is_page = bool(places) and places[-1] in dense and not _SURE.fullmatch(stem)
+    is_page = bool(places) and places[-1] in dense and not (is_loud or _SURE.fullmatch(stem))
     for rule in RULES:
         if rule.stems.fullmatch(stem) and not is_page:
             return rule.name
         outer = parents if rule.deep else parents[:documented]
         for place, parent in zip(places, outer, strict=False):
-            if parent in rule.directories and not (rule.name in _MIXED and place in dense):
+            is_meant = parent.replace(" ", "-") in rule.directories
+            if is_meant and not (rule.name in _MIXED and place in dense):
                 return rule.name
     return None
 

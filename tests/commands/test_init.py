@@ -125,6 +125,14 @@ def test_what_it_took_and_left_out_is_printed(
         pytest.param(["docs/layouts/a.md", "docs/layouts/b.html", "docs/c.md"], {"docs": "docs"},
                      id="pages about layouts"),
         pytest.param(["man/a.1", "man/b.1"], {"man": "man"}, id="manual pages"),
+        pytest.param(["man/a.Rd", "man/b.Rd", "guides/a.cheatmd"],
+                     {"guides": "guides", "man": "man"}, id="pages of R and of Elixir"),
+        pytest.param(["en/Start.md", "en/Links.md", "en/Sync.md", "de/Anfang.md", "fr/Début.md",
+                      "cs/Začátek.md",
+                      "pl/Start.md", "Release notes/v1.md"],
+                     {"docs": "en"}, id="a vault in five languages"),
+        pytest.param(["content/LICENSE.md", *(f"content/en/{page}.md" for page in "abc")],
+                     {"docs": "content/en"}, id="a licence beside the pages"),
         pytest.param(["README.md", "README.de.md", "README-fr.md", "build/x.md", "vendor/y.md"],
                      {"overview": "."}, id="what is not taken"),
         pytest.param(["examples/a/main.tf", "examples/a/x.tf", "examples/a/README.md"], {},
@@ -142,9 +150,37 @@ def test_pages_are_grouped_by_the_directories_that_people_name(
     assert list_proposed(tmp_path) == expected
 
 
+def test_data_that_pages_are_made_from_is_named(tmp_path: Path) -> None:
+    make_files(tmp_path, "docs/README.md", "docs/conf.yml", ".github/workflows/ci.yml")
+    assert "data" not in propose_topics(tmp_path).left_out
+    (tmp_path / "docs/manual.yml").write_text("text: words\n" * 2_000)
+    assert propose_topics(tmp_path).left_out["data"] == ["docs/conf.yml", "docs/manual.yml"]
+    taken = propose_topics(tmp_path, rules=["data"])
+    assert [topic.id for topic in taken.topics] == ["docs", "data"]
+    assert "data" not in taken.left_out
+
+
+def test_change_logs_beside_code_are_one_pattern(tmp_path: Path) -> None:
+    packages = [f"packages/p{n}" for n in range(9)]
+    make_files(tmp_path, *(f"{each}/{name}" for each in packages for name in ("a.ts", "b.ts")))
+    make_files(tmp_path, *(f"{each}/CHANGELOG.md" for each in packages), "README.md")
+    make_files(tmp_path, *(f"{each}/README.md" for each in packages[:3]))
+    topic = next(each for each in propose_topics(tmp_path).topics if each.id == "directories")
+    assert topic.ignore[-1] == "CHANGELOG.*"
+    assert not any("p8" in line for line in topic.ignore)
+
+
+def test_beside_many_kinds_of_files_the_kinds_of_pages_are_named(tmp_path: Path) -> None:
+    make_files(tmp_path, *(f"docs/a.{kind}" for kind in ("md", "rst", "css", "js", "svg", "toml")))
+    (topic,) = propose_topics(tmp_path).topics
+    assert topic.ignore == ("*", "!*/", "!*.md", "!*.rst")
+    assert topic.totals.subjects == 2
+
+
 def test_the_introduction_of_documentation_names_its_parts(tmp_path: Path) -> None:
     parts = ("usage", "api")
     make_files(tmp_path, *(f"docs/{part}/{page}.md" for part in parts for page in "abc"))
+    make_files(tmp_path, "docs/404.md")
     (topic,) = propose_topics(tmp_path).topics
     assert topic.introduction == "How this project is used and how it works: Api, Usage."
 
@@ -271,7 +307,7 @@ def test_patterns_are_written_and_not_lists_of_files(tmp_path: Path) -> None:
     )
     make_files(tmp_path, *(f"docs/raw/{n}.md" for n in range(3)), "docs/raw/LICENSE.md")
     (topic,) = propose_topics(tmp_path).topics
-    assert topic.ignore == ("*.tsx",)
+    assert topic.ignore == ("*.tsx", "LICENSE.*")
 
 
 def test_a_directory_of_another_user_is_named_before_it_is_written_to(

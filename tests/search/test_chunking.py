@@ -146,6 +146,24 @@ def test_titles_are_breadcrumbs_and_headings_what_begins() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("front", "title"),
+    [
+        ("---\ntitle: Guide\n---\n", "Guide > Usage"),
+        ('+++\ntitle = "Guide"\nweight = 1\n+++\n', "Guide > Usage"),
+        ("---\nsubtitle: Guide\n---\n", "Usage"),
+        ("---\ntitle: usage\n---\n", "Usage"),
+    ],
+)
+def test_a_title_in_the_front_matter_is_above_all_sections(front: str, title: str) -> None:
+    text = f"{front}\n{'Some intro. ' * 60}\n\n## Usage\n\n{'Some text. ' * 40}\n"
+
+    first, *_, last = chunk_document("a.md", text)
+
+    assert last.title == title
+    assert (first.title, first.heading) == ("Guide" if ">" in title else "", "")
+
+
 def test_short_sections_share_a_chunk() -> None:
     text = "# Guide\n\n## A\n\nshort\n\n## B\n\nshort\n"
 

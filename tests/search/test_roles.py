@@ -51,6 +51,8 @@ UNDERLINED = "Version 2.1\n-----------\n\nOut.\n\n2.0\n----\n\n1.9\n----\n\n1.8\
         ("CHANGELOG.md", "", Role.CHANGES),
         ("CHANGES", "", Role.CHANGES),
         ("docs/releases/1.2.txt", "", Role.CHANGES),
+        ("Release notes/v1.md", "", Role.CHANGES),
+        ("man/count.Rd", "", Role.DOCS),
         ("docs/whatsnew-3.1.rst", "", Role.CHANGES),
         ("docs/notes.md", CHANGES, Role.CHANGES),
         ("docs/notes.rst", UNDERLINED, Role.CHANGES),

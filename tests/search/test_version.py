@@ -11,7 +11,7 @@ from llm_kb.search.chunking.words import find_more_words
 from llm_kb.search.index.database import VERSION
 from llm_kb.search.roles import find_role, is_machine_made
 
-RECORDED = (18, "14ba6e1ab4f443fd")
+RECORDED = (19, "79c5227fed3e97eb")
 
 FILES = {
     "docs/guide.md": (
@@ -39,6 +39,8 @@ FILES = {
         "Old title\n---------\n\n" + "A sentence. " * 120
     ),
     "notes.org": "* TODO One :tag:\n#+BEGIN_SRC sh\n* x\n#+END_SRC\n** Two\n" + "Words. " * 60,
+    "content/page.md": "+++\ntitle = 'Shortcodes'\n+++\n\n## Usage\n\nText.\n",
+    "man/count.Rd": "\\name{count}\n\\title{Count}\n",
     "empty.md": "---\nauthor: Kevin Kelly\n---\n",
     "uv.lock": "locked\n",
     "CHANGES": "1.0\n---\n\nFirst.\n",

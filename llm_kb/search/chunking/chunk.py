@@ -105,8 +105,9 @@ def _cut(text: str, outline: Outline, cap: int) -> Iterator[_Piece]:
     separators = _IN_CODE if outline.is_code else _IN_PROSE
     open_: list[Section] = []
     start, heading = outline.start, ""
+    page = (outline.title,) if outline.title else ()
     for edge, section in _find_edges(text, outline):
-        titles = tuple(each.title for each in open_)
+        titles = (*page, *(each.title for each in open_))
         # A heading without text joins the section below it.
         is_bare = (
             section

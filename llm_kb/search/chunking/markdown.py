@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from llm_kb.search.chunking.html import ClosingTags, find_own_anchor, read_title
-from llm_kb.search.chunking.sections import Mark, Outline, make_mark, make_outline
+from llm_kb.search.chunking.sections import Mark, Outline, make_mark, make_outline, shorten_title
 
 FRONT_MATTER = re.compile(
     r"\A(?:\ufeff)?(---|\+\+\+)[ \t]*\r?\n(?:.*?\n)??\1[ \t]*(?:\r?\n|\Z)", re.DOTALL
+)
+
+_TITLE = re.compile(
+    r"^title[ \t]*[:=][ \t]*(?P<quote>[\"']?)(?P<title>.{1,300}?)(?P=quote)[ \t]*\r?$", re.MULTILINE
 )
 
 _MARKDOWN_LINE = re.compile(
@@ -81,7 +85,15 @@ def outline_markdown(text: str) -> Outline:
         else:
             position = _html_end(text, match)
         floor = position
-    return make_outline(text, marks, wholes, body=body)
+    outline = make_outline(text, marks, wholes, body=body)
+    return outline._replace(title=_read_title(front[0], marks)) if front else outline
+
+
+def _read_title(front: str, marks: Sequence[Mark]) -> str:
+    """Return the title in the front matter of a page that has no heading with the same words."""
+    found = _TITLE.search(front)
+    title = shorten_title(found["title"]) if found else ""
+    return "" if any(title.lower() == mark.title.lower() for mark in marks[:1]) else title
 
 
 def _strip_hashes(title: str) -> str:

@@ -14,9 +14,11 @@ from llm_kb.search.chunking.sections import Outline
 
 _OUTLINERS: dict[str, Callable[[str], Outline]] = {
     **dict.fromkeys(
-        (".md", ".markdown", ".mdx", ".mdc", ".mkd", ".qmd", ".rmd", ".ipynb"), outline_markdown
+        (".md", ".markdown", ".mdx", ".mdc", ".mkd", ".qmd", ".rmd", ".cheatmd", ".livemd"),
+        outline_markdown,
     ),
-    **dict.fromkeys((".pdf", ".docx"), outline_markdown),  # as converted
+    ".ipynb": outline_markdown,  # as converted
+    **dict.fromkeys((".pdf", ".docx"), outline_markdown),
     # Plain text underlines titles in the same way, and may be reStructuredText.
     **dict.fromkeys((".rst", ".rest", ".txt", ".text", ""), outline_rst),
     **dict.fromkeys((".adoc", ".asciidoc"), outline_adoc),

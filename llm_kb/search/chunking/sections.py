@@ -74,6 +74,8 @@ class Outline(NamedTuple):
     """Where the text of its own begins and ends, without what surrounds it on an HTML page."""
     body: int = 0
     """Where its front matter ends."""
+    title: str = ""
+    """The title that its front matter gives and no heading repeats."""
 
 
 def make_outline(  # noqa: PLR0913 - the fields of the record

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from llm_kb.errors import KbError
 
-VERSION = 18
+VERSION = 19
 """Version of the schema and of how files become rows; other versions are rebuilt."""
 
 BUSY_SECONDS = 20
