@@ -1,41 +1,60 @@
 """Real questions: asked by users of projects, each searched as `llm kb init` leaves it.
 
-`questions/asked.jsonl` has those that choices were made with, each written anew from a thread;
-`questions/asked-unseen.jsonl` has questions in users' words on other projects, written when the
-ranking was almost done. Both have all the places in the documentation that answer.
+`questions/asked/` has a file for each project in the format of `llm kb test`, with all places in
+the documentation that answer. Choices were made with the questions of `tune`, each written anew
+from a thread; those of `report` were written when the ranking was almost done.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
 import tarfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import chdir
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from known_items import QUESTIONS
 from sources import CACHE, Source, clone
 
 from llm_kb.api import KnowledgeBase
+from llm_kb.config.workspace import decode_bytes
+from llm_kb.upkeep.questions import find_places, read_questions
 
-SETS = {"tune": "asked.jsonl", "report": "asked-unseen.jsonl"}
+PROJECTS = {
+    "tune": {
+        "pytest": Source("pytest-dev/pytest", "df87db7b0462fb764ef73fa00561adf8ad047572", ""),
+        "django": "Django==5.2.19",
+        "prometheus": Source(
+            "prometheus/prometheus", "d15adb9ad7e5d9fbde3a9a8f30200593a5a14d86", ""
+        ),
+        "cargo": Source("rust-lang/cargo", "af373f761aa4e42b093c2e453078fd73c8ce54dd", ""),
+        "caddy": Source("caddyserver/website", "1a6bbd7d92ea03da4fc4864a096dbbb290ffc1fc", ""),
+        "datasette": Source("simonw/datasette", "481df7ff6d78a8ccf919984d27f27201b081bd53", ""),
+    },
+    "report": {
+        "uv": Source("astral-sh/uv", "26a9dd4b2125bc271b47855e1fa0c49af3365db5", ""),
+        "vite": Source("vitejs/vite", "a98c8d95d552c6fa98ab66fb810f5b39ad5abf49", ""),
+        "celery": Source("celery/celery", "5dc781f0bd5f36186bfcc74e0a4f9f654452c69b", ""),
+        "scrapy": Source("scrapy/scrapy", "11079cb1c85b9e75a39a7269943c69d1a975d485", ""),
+    },
+}
+"""The projects by split: a repository, or a release in the package index."""
 
 
 class Asked(NamedTuple):
-    """A question and the places that answer it: path from the project's root, and lines."""
+    """A question and the places that answer it: topic, path and lines."""
 
     text: str
-    places: tuple[tuple[str, int, int], ...]
+    places: tuple[tuple[str, str, tuple[int, int]], ...]
 
     def is_answered_by(self, path: str, first_line: int, last_line: int) -> bool:
-        """Tell whether some lines are of a place that answers."""
+        """Tell whether some lines are of a place that answers; the path is below its topic's id."""
         return any(
-            path == where and first_line <= last and last_line >= first
-            for where, first, last in self.places
+            path == f"{topic}/{where}" and first_line <= last and last_line >= first
+            for topic, where, (first, last) in self.places
         )
 
 
@@ -49,43 +68,39 @@ class Project(NamedTuple):
 
 def read_projects(split: str) -> Iterator[Project]:
     """Yield the projects of a split with their questions."""
-    rows: dict[str, list[dict[str, Any]]] = {}
-    for line in (QUESTIONS / SETS[split]).read_text("utf-8").splitlines():
-        row = json.loads(line)
-        rows.setdefault(row["project"], []).append(row)
     os.environ["LLM_USER_PATH"] = str(CACHE / "asked-user")
-    for name, asked in rows.items():
+    for name, source in PROJECTS[split].items():
         directory = CACHE / "projects" / name
         if not directory.exists():
-            _check_out(directory, asked[0])
+            _check_out(directory, source)
         (directory / "llm-kb.toml").unlink(missing_ok=True)
         command = [Path(sys.executable).with_name("llm-kb"), "init"]
         subprocess.run(command, cwd=directory, check=True, capture_output=True)
         with chdir(directory):
             kb = KnowledgeBase.discover()
-        questions = [_read(row) for row in asked if row["gold"]]
+        path = QUESTIONS / f"asked/{name}.toml"
+        asked = read_questions(decode_bytes(path.read_bytes(), path), path).questions
+        questions = [
+            Asked(
+                question.text,
+                tuple(place for each in question.answers for place in find_places(kb, each)),
+            )
+            for question in asked
+            if question.answers
+        ]
         yield Project(directory, kb, questions)
 
 
-def _read(row: Mapping[str, Any]) -> Asked:
-    places = [
-        (os.path.normpath(f"{row['root']}/{gold['file']}"), gold["first_line"], gold["last_line"])
-        for gold in row["gold"]
-    ]
-    return Asked(row["question"], tuple(places))
-
-
-def _check_out(directory: Path, row: Mapping[str, Any]) -> None:
+def _check_out(directory: Path, source: Source | str) -> None:
     """Make a work tree of a project at the commit of its questions, or of a release."""
     directory.parent.mkdir(parents=True, exist_ok=True)
-    if "release" in row:
-        command = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--no-binary=:all:"]
-        subprocess.run([*command, row["release"], "-d", directory.parent], check=True)
-        (archive,) = directory.parent.glob(f"{row['release'].replace('==', '-')}*.tar.gz")
-        with tarfile.open(archive) as packed:
-            packed.extractall(directory.parent, filter="data")
-        archive.with_suffix("").with_suffix("").rename(directory)
+    if isinstance(source, Source):
+        command = ["git", "-C", clone(source), "worktree", "add", "-f", "-q", "--detach", directory]
+        subprocess.run([*command, source.commit], check=True)
         return
-    repository = clone(Source(row["repo"], row["commit"], ""))
-    command = ["git", "-C", repository, "worktree", "add", "-q", "--detach", directory]
-    subprocess.run([*command, row["commit"]], check=True)
+    command = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--no-binary=:all:"]
+    subprocess.run([*command, source, "-d", directory.parent], check=True)
+    (archive,) = directory.parent.glob(f"{source.replace('==', '-')}*.tar.gz".lower())
+    with tarfile.open(archive) as packed:
+        packed.extractall(directory.parent, filter="data")
+    archive.with_suffix("").with_suffix("").rename(directory)

@@ -13,7 +13,6 @@ out, and named.
 from __future__ import annotations
 
 import math
-import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -101,11 +100,7 @@ def _read_project(project: Project) -> Case:
     options = SearchOptions(index_dir=CACHE / "asked", workspace=project.directory)
     opened = {each.topic.id: open_documents(each, project.directory) for each in searched}
     (group,) = group_topics(searched, opened, options)
-    root = project.directory.resolve()
-    places = {
-        each.topic.id: f"{os.path.relpath(each.topic.root.resolve(), root)}/".removeprefix("./")
-        for each in searched
-    }
+    places = {each.topic.id: f"{each.topic.id}/" for each in searched}
     return Case(project.directory.name, group, places, {"asked by users": project.questions})
 
 
@@ -225,8 +220,6 @@ def print_lengths(split: str) -> None:
     """Print what a search of the real questions returns, as `llm kb search` shows it."""
     lengths, ranks, nothing = [], [], 0
     for project in read_projects(split):
-        roots = {each.topic.id: each.topic.root.resolve() for each in project.kb.active}
-        root = project.directory.resolve()
         for asked in project.questions:
             found = project.kb.find_passages(asked.text, max_age=math.inf).passages
             lengths.append(sum(len(passage.text) for passage in found))
@@ -235,7 +228,7 @@ def print_lengths(split: str) -> None:
                 number
                 for number, passage in enumerate(found, 1)
                 if asked.is_answered_by(
-                    os.path.relpath(roots[passage.topic] / passage.path, root),
+                    f"{passage.topic}/{passage.path}",
                     passage.first_line,
                     passage.last_line,
                 )

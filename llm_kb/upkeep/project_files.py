@@ -110,7 +110,7 @@ _HTML = frozenset({"html", "htm"})
 _BARE = _words("readme install hacking contributing architecture design agents")
 _NOT_PROSE = re.compile(
     r"(?:.*[_-])?(?:requirements|constraints)(?:[_-].*)?|cmakelists|robots|humans|runtime"
-    r"|top_level|sources|entry_points|manifest|.*packages|.*deps|.*list"
+    r"|top_level|sources|entry_points|manifest|(?:.*[_-])?(?:packages|deps|list)"
 )
 _DOCUMENTATION = re.compile(
     rf"{DOCS_DIRECTORY}|manuals|man|notes|handbook|adrs?|decisions|rfcs|kb|knowledge|skills"

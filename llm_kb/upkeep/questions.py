@@ -107,7 +107,7 @@ def ask(
 ) -> Iterator[Asked]:
     """Yield each question with its result. Raises KbError for an answer that is not there."""
     for question in questions:
-        wanted = [place for answer in question.answers or () for place in _find(kb, answer)]
+        wanted = [place for answer in question.answers or () for place in find_places(kb, answer)]
         found = search(question.text)
         answering = [
             rank
@@ -124,8 +124,11 @@ def ask(
         yield Asked(question=question, rank=rank, found=addresses)
 
 
-def _find(kb: OpenTopics, answer: str) -> Iterator[tuple[str, str, Lines]]:
-    """Yield the topic, the path and the lines of each place that an answer names."""
+def find_places(kb: OpenTopics, answer: str) -> Iterator[tuple[str, str, Lines]]:
+    """Yield the topic, the path and the lines of each place that an answer names.
+
+    Raises KbError for an answer that is not there.
+    """
     topic, pattern = split_knowledge(answer)
     selection = kb.require(topic, pattern)
     opened = kb.find_topic(topic)

@@ -185,6 +185,12 @@ def test_the_introduction_of_documentation_names_its_parts(tmp_path: Path) -> No
     assert topic.introduction == "How this project is used and how it works: Api, Usage."
 
 
+def test_a_checklist_is_a_page_and_a_list_of_words_is_not(tmp_path: Path, run_llm: RunLlm) -> None:
+    make_files(tmp_path, "docs/checklist.txt", "docs/word-list.txt", "docs/apt-packages.txt")
+    run_llm(["kb", "init"])
+    assert list_slugs(run_llm, "docs") == ["checklist"]
+
+
 def test_a_title_has_no_space_where_the_name_has_an_underscore_at_its_edge(tmp_path: Path) -> None:
     make_files(tmp_path, "README.md", *(f"_template/{name}.md" for name in "abcd"))
     titles = {topic.id: topic.title for topic in propose_topics(tmp_path).topics}
