@@ -21,7 +21,8 @@ from llm_kb.config.workspace import (
     user_config_path,
 )
 from llm_kb.errors import show_place
-from llm_kb.files.atomic import create_file
+from llm_kb.files.atomic import create_below
+from llm_kb.files.containment import resolve_links
 from llm_kb.host.terminal import is_terminal
 from llm_kb.rendering.plain_text import count, shorten, visible_line
 from llm_kb.upkeep.first_config import list_fields, render_user, render_workspace
@@ -139,5 +140,5 @@ def _write(path: Path, text: str, *, dry_run: bool) -> None:
         return
     if path.is_symlink() or path.exists():
         raise click.ClickException(f"{show_place(path)} exists already and is left as it is")
-    create_file(path, text.encode())
+    create_below(resolve_links(path.parent), path.name, text.encode())
     say(f"Wrote {show_place(path)}")

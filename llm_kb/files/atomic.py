@@ -48,17 +48,6 @@ def replace_file(path: Path, data: bytes, *, new_mode: int = 0o644) -> None:
         written.replace(target)
 
 
-def create_file(path: Path, data: bytes) -> None:
-    """Write a file that must not exist yet, whole or not at all.
-
-    On a file system without hard links the file is empty for a moment, but never partial.
-    Missing directories are made. Raises FileExistsError or WriteError.
-    """
-    _make_directory(path.parent)
-    with writing(path), _sibling(path, data, 0o666) as written:
-        _link(written, path)
-
-
 def create_below(root: Path, path: str, data: bytes) -> None:
     """Write a file that must not exist yet below a directory, and never outside of it.
 
@@ -132,20 +121,6 @@ def _make_directory(directory: Path) -> None:
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise WriteError(directory, error.strerror or str(error)) from error
-
-
-def _link(written: Path, path: Path) -> None:
-    try:
-        path.hardlink_to(written)
-    except FileExistsError:
-        raise
-    except OSError:  # a file system without links: two steps, and still no overwriting
-        path.open("xb").close()
-        try:
-            written.replace(path)
-        except OSError:
-            path.unlink(missing_ok=True)  # ours, and empty
-            raise
 
 
 @contextmanager

@@ -136,14 +136,6 @@ class Containment:
         except OSError:
             return False
 
-    def find_hard_link(self, path: str) -> tuple[int, int] | None:
-        """Return device and inode of a file with several hard links; None for any other file."""
-        try:
-            status = os.stat(self.prefix + path)
-        except OSError:
-            return None
-        return (status.st_dev, status.st_ino) if status.st_nlink > 1 else None
-
     def list_directory(self, path: str) -> Entries:
         """List a directory below the topic, `path` being relative, `""` the root.
 

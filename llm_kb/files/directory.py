@@ -99,23 +99,16 @@ class DirectoryCatalog:
 
     def _list(self, walk: Walk, way: _Way | None = None, reference: str | None = None) -> Listing:
         subjects: list[Subject] = []
-        disabled: list[Subject] = []
         for found in walk.find_files(way):
             owner = self._layout.find_owner(found.place)
             for name in found.names:
                 subject = self._make_subject(found, name, owner)
                 if not subject.slug:
                     walk.skip(subject.path, NO_SKILL)
-                elif self._is_disabled(subject, found.targets.get(name), owner):
-                    disabled.append(subject)
-                else:
+                elif not self._is_disabled(subject, found.targets.get(name), owner):
                     subjects.append(subject)
         named = _name_subjects(subjects)
-        kept = (
-            self._drop_hard_links(named, disabled)
-            if reference is None
-            else self._drop_hard_links(pick(compose(reference), named))
-        )
+        kept = named if reference is None else pick(compose(reference), named)
         skipped = sorted(walk.skipped, key=lambda each: (each.path, each.reason))
         return Listing(subjects=kept, skipped=skipped)
 
@@ -192,26 +185,6 @@ class DirectoryCatalog:
         return self._disabled.covers(subject.slug, paths) or bool(
             owner and self._disabled.covers(owner, ())
         )
-
-    def _drop_hard_links(
-        self, subjects: Sequence[Subject], disabled: Sequence[Subject] | None = None
-    ) -> Sequence[Subject]:
-        """Return the subjects that are not hard links to disabled ones.
-
-        `disabled` is None if not all directories were read.
-        """
-        if self._disabled is None or disabled == []:
-            return subjects
-        find = self._containment.find_hard_link
-        links = {subject.path: find(subject.path) for subject in subjects}
-        if not any(links.values()):
-            return subjects
-        if disabled is None:
-            # Only a list of the whole topic finds the other names of a file.
-            listed = {subject.identity for subject in self.list().subjects}
-            return [s for s in subjects if links[s.path] is None or s.identity in listed]
-        hidden = {find(subject.path) for subject in disabled} - {None}
-        return [s for s in subjects if links[s.path] not in hidden]
 
     def _excludes(self, path: str) -> bool:
         """Tell whether a path is disabled or ignored, so that no link may lead to it."""

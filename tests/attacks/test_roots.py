@@ -12,8 +12,6 @@ import pytest
 from llm_kb import KnowledgeBase
 from llm_kb.config.load import load_config
 from llm_kb.errors import ConfigError, KbError
-from llm_kb.files.directory import DirectoryCatalog
-from llm_kb.subjects.topics import Topic
 from llm_kb.upkeep import new_subject
 
 NOBODY = 65534
@@ -170,24 +168,6 @@ def test_links_and_directories_of_ones_own_are_followed(tmp_path: Path) -> None:
     (ws / ".llm").symlink_to("way")
     config = load_config(ws, user_dir=tmp_path / "user", environ={})
     assert [topic.id for topic in config.topics] == ["p"]
-
-
-def test_a_hard_link_to_a_disabled_file_stays_disabled(tmp_path: Path) -> None:
-    (tmp_path / "d").mkdir()
-    (tmp_path / "private.md").write_text("PRIVATE")
-    (tmp_path / "a.md").write_text("a")
-    (tmp_path / "b.md").hardlink_to(tmp_path / "a.md")
-    (tmp_path / "d" / "link.md").hardlink_to(tmp_path / "private.md")
-    (tmp_path / ".hidden.md").hardlink_to(tmp_path / "private.md")
-    catalog = DirectoryCatalog(Topic(id="p", root=tmp_path, disabled=("private",)))
-    assert [s.name for s in catalog.list().subjects] == ["a", "b"]
-    assert sorted(s.name for s in catalog.list().listed) == ["a", "b"]
-    assert [list(catalog.list(name).subjects) for name in ("d/link", "hidden", ".hidden")] == [
-        [],
-        [],
-        [],
-    ]
-    assert [s.name for s in catalog.list("b").subjects] == ["b"]
 
 
 @pytest.mark.parametrize("swapped", ["kb", "kb/a"])

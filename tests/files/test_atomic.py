@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from llm_kb.files.atomic import BusyError, WriteError, create_file, locked, replace_file
+from llm_kb.files.atomic import BusyError, WriteError, create_below, locked, replace_file
 from tests.preloaded import Process
 
 posix_only = pytest.mark.skipif(os.name != "posix", reason="needs POSIX")
@@ -31,7 +31,7 @@ def test_a_new_file_follows_the_umask(tmp_path: Path) -> None:
     try:
         replace_file(tmp_path / "a", b"")
         replace_file(tmp_path / "b", b"", new_mode=0o600)
-        create_file(tmp_path / "c", b"")
+        create_below(tmp_path, "c", b"")
     finally:
         os.umask(before)
     assert [oct((tmp_path / name).stat().st_mode & 0o777) for name in "abc"] == [
@@ -51,9 +51,10 @@ def test_a_failed_write_leaves_the_old_file_and_no_other(
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    for write in (replace_file, create_file):
-        with pytest.raises(WriteError, match="No space left on device"):
-            write(path, b"new")
+    with pytest.raises(WriteError, match="No space left on device"):
+        replace_file(path, b"new")
+    with pytest.raises(WriteError, match="No space left on device"):
+        create_below(tmp_path, "y", b"new")
     assert (path.read_bytes(), names(tmp_path)) == (b"old", ["x"])
 
 
@@ -64,50 +65,11 @@ def test_a_directory_is_not_replaced(tmp_path: Path) -> None:
     assert names(tmp_path) == ["x"]
 
 
-@pytest.mark.parametrize("has_links", [True, False])
-def test_a_file_is_created_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_links: bool
-) -> None:
-    if not has_links:
-
-        def refuse(self: Path, target: Path) -> None:
-            raise OSError(errno.EPERM, "Operation not permitted")
-
-        monkeypatch.setattr(Path, "hardlink_to", refuse)
-    create_file(tmp_path / "a" / "x", b"one")
+def test_a_file_is_created_once(tmp_path: Path) -> None:
+    create_below(tmp_path, "a/x", b"one")
     with pytest.raises(FileExistsError):
-        create_file(tmp_path / "a" / "x", b"two")
+        create_below(tmp_path, "a/x", b"two")
     assert ((tmp_path / "a" / "x").read_bytes(), names(tmp_path / "a")) == (b"one", ["x"])
-
-
-def test_without_links_a_failure_leaves_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(self: Path, target: Path) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(Path, "hardlink_to", refuse)
-    monkeypatch.setattr(Path, "replace", refuse)
-    with pytest.raises(WriteError, match="No space left on device"):
-        create_file(tmp_path / "x", b"one")
-    assert names(tmp_path) == []
-
-
-def test_without_links_no_part_of_a_file_is_ever_seen(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(self: Path, target: Path) -> None:
-        raise OSError(errno.EPERM, "Operation not permitted")
-
-    def replace_seen(self: Path, target: Path) -> None:
-        seen.append(target.read_bytes())
-        os.replace(self, target)  # noqa: PTH105 - the method is what is replaced here
-
-    seen: list[bytes] = []
-    monkeypatch.setattr(Path, "hardlink_to", refuse)
-    monkeypatch.setattr(Path, "replace", replace_seen)
-    create_file(tmp_path / "x", b"one")
-    assert (seen, (tmp_path / "x").read_bytes()) == ([b""], b"one")
 
 
 def test_a_lock_that_is_held_for_too_long_is_an_error(tmp_path: Path) -> None:

@@ -340,6 +340,7 @@ def test_disabled_entries_ignore_case_where_the_disk_does(
     assert names(catalog(root, disabled=["SECRET"])) == {"open": "open.md"}
 
 
-def test_a_disabled_entry_that_is_no_pattern_is_an_error(root: Path) -> None:
+def test_a_disabled_entry_that_is_not_a_pattern_is_an_error(root: Path) -> None:
+    write(root, "a.md")
     with pytest.raises(PatternError, match="invalid pattern '/a'"):
         catalog(root, disabled=["/a"]).list()
