@@ -17,15 +17,14 @@ from mcp.client import Client
 from mcp.shared.message import SessionMessage
 from mcp_types.jsonrpc import jsonrpc_message_adapter
 
-from llm_kb.mcp.messages import (
+from llm_kb.mcp.server import (
     Message,
     ProtocolError,
+    Server,
     is_request,
     parse_message,
-    render_error,
     render_message,
 )
-from llm_kb.mcp.server import Served, Server
 from tests.preloaded import LLM_KB
 
 Conversation = Callable[[Client], Awaitable[Any]]
@@ -56,14 +55,14 @@ def _answer(server: Server, message: Message) -> bytes:
     try:
         result = server.answer(message, lambda *_: None)
     except ProtocolError as error:
-        return render_error(error, message["id"])
+        return render_message({"id": message["id"], "error": error.error})
     return render_message({"id": message["id"], "result": result})
 
 
 def talk(conversation: Conversation, server: Any, **options: Any) -> Any:
     """Hold a conversation with a server, or one in a directory, and return what came of it."""
     if isinstance(server, Path):
-        server = Server(Served(directory=str(server)))
+        server = Server(server)
     if isinstance(server, Server):
         server = connect(server)
 

@@ -39,8 +39,7 @@ IMPORTED = (
     "llm_kb.host.capture_tools",
     "llm_kb.references.fetch.refresh",
     "llm_kb.search.index.index",
-    "llm_kb.mcp.stdio",
-    "llm_kb.mcp.http",
+    "llm_kb.mcp.server",
 )
 """What the server imports before it forks."""
 

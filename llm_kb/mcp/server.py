@@ -1,72 +1,141 @@
-"""Answers the requests of MCP clients with the knowledge base of a directory.
+"""The server of an MCP client: JSON-RPC over standard input and output, one message a line.
 
-Each request is answered on its own, whatever came before, so any process can answer it. The
-configuration is read again every time: a client that stays connected sees the current files.
+Each request is answered on its own and in order. The configuration is read again every time: a
+client that stays connected sees the current files. Calls run in the main thread, where a signal
+can end them whatever they do: at their deadline, or when the client cancels them. Another thread
+reads the client's messages meanwhile.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+import json
+import os
+import re
+import signal
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from queue import Queue
+from typing import Any, BinaryIO, TypeAlias
 
 from llm_kb import __version__
 from llm_kb.api import KnowledgeBase
 from llm_kb.errors import KbError
-from llm_kb.mcp import subjects, tools
-from llm_kb.mcp.limits import describe_error, fit_clients, write_instructions
-from llm_kb.mcp.messages import (
-    INVALID_PARAMS,
-    METHOD_NOT_FOUND,
-    Message,
-    Params,
-    ProtocolError,
-)
+from llm_kb.mcp import resources, tools
+from llm_kb.rendering.plain_text import shorten
+
+Message: TypeAlias = "dict[str, Any]"
+Method: TypeAlias = "Callable[[Mapping[str, Any], tools.Report], Message]"
 
 VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 """The versions of the protocol that are served, oldest first."""
 
-CAPABILITIES: Mapping[str, Any] = {
-    "tools": {"listChanged": False},
-    "resources": {"listChanged": False, "subscribe": False},
-    "prompts": {"listChanged": False},
-}
+PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND = -32700, -32600, -32601
+INVALID_PARAMS, INTERNAL_ERROR = -32602, -32603
+
+LARGEST = 4_000_000
+"""Maximum number of bytes of a message: an annotation may be long."""
+
+MOST_WAITING = 32
+"""Maximum number of requests read ahead."""
+
+REPORT_EVERY = 0.1
+"""Least number of seconds between two messages of progress."""
+
+LONGEST_LABEL = 200
+"""Maximum length of a label; so short a message is written completely or not at all."""
+
+_LONE_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Served:
-    """The knowledge base that is served, and whether with the tools that write."""
+class ProtocolError(Exception):
+    """A message that is answered with an error of the protocol."""
 
-    directory: str | None = None
-    fragments: Sequence[str] = ()
-    """Values of `--kb-cfg`."""
-    knowledge: Sequence[str] = ()
-    """Values of `-k`."""
-    can_write: bool = True
+    def __init__(self, code: int, message: str) -> None:
+        self.error = {"code": code, "message": message}
+        super().__init__(message)
 
-    def open(self) -> KnowledgeBase:
-        """Return the knowledge base as it is now. Raises KbError."""
-        return fit_clients(
-            KnowledgeBase.discover(
-                self.directory, fragments=self.fragments, knowledge=self.knowledge
-            )
-        )
+
+def parse_message(data: bytes) -> Message:
+    """Return a request (which has an `id`), a notification, or a response. Raises ProtocolError.
+
+    Half a surrogate pair, which no answer could quote, is replaced.
+    """
+    if len(data) > LARGEST:
+        raise ProtocolError(INVALID_REQUEST, f"a message has at most {LARGEST:,} bytes")
+    text = data.decode("utf-8", "replace")
+    try:
+        message = json.loads(text)
+        if _LONE_SURROGATE.search(text):
+            message = json.loads(_encode(message))
+    except (ValueError, RecursionError) as error:
+        raise ProtocolError(PARSE_ERROR, "the message is not valid JSON") from error
+    if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
+        raise ProtocolError(INVALID_REQUEST, "the message is not a JSON-RPC 2.0 object")
+    if "method" not in message and ("result" in message or "error" in message):
+        return message
+    if not isinstance(message.get("method"), str):
+        raise ProtocolError(INVALID_REQUEST, "the message has no method")
+    if "id" in message and type(message["id"]) not in {str, int}:
+        raise ProtocolError(INVALID_REQUEST, "the id is not a string or a whole number")
+    return message
+
+
+def is_request(message: Message) -> bool:
+    """Return whether a message is to be answered."""
+    return "method" in message and "id" in message
+
+
+def render_message(message: Message) -> bytes:
+    """Return a message as one line."""
+    return _encode({"jsonrpc": "2.0", **message}) + b"\n"
+
+
+def _encode(value: object) -> bytes:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+
+
+def read_table(params: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """Return an object among parameters, empty if there is none. Raises ProtocolError."""
+    value = params.get(name)
+    if value is not None and not isinstance(value, dict):
+        raise ProtocolError(INVALID_PARAMS, f"{name} must be an object")
+    return value or {}
+
+
+def read_text(params: Mapping[str, Any], name: str) -> str:
+    """Return a required string among parameters. Raises ProtocolError."""
+    value = params.get(name)
+    if not isinstance(value, str):
+        raise ProtocolError(INVALID_PARAMS, f"{name} is required and must be a string")
+    return value
 
 
 class Server:
-    """The methods of the protocol."""
+    """The methods of the protocol, over the knowledge base in effect in a directory."""
 
-    def __init__(self, served: Served) -> None:
-        self._served = served
-        self._methods: Mapping[str, Callable[[Params], Message]] = {
+    def __init__(
+        self,
+        directory: str | os.PathLike[str] | None = None,
+        *,
+        fragments: Sequence[str] = (),
+        knowledge: Sequence[str] = (),
+    ) -> None:
+        self._discover = partial(
+            KnowledgeBase.discover, directory, fragments=fragments, knowledge=knowledge
+        )
+        self._methods: Mapping[str, Method] = {
             "initialize": self._initialize,
-            "ping": lambda _: {},
+            "ping": self._ping,
             "tools/list": self._list_tools,
-            "resources/list": self._on_kb(subjects.list_resources),
-            "resources/templates/list": lambda _: subjects.list_templates(),
-            "resources/read": self._on_kb(subjects.read_resource),
-            "prompts/list": self._on_kb(subjects.list_prompts),
-            "prompts/get": self._on_kb(subjects.get_prompt),
+            "tools/call": self._call_tool,
+            "resources/list": self._list_resources,
+            "resources/templates/list": self._list_templates,
+            "resources/read": self._read_resource,
         }
 
     def answer(self, request: Message, report: tools.Report) -> Message:
@@ -74,55 +143,200 @@ class Server:
 
         `report` is called with the progress of a tool: a label, the work done, and the total.
         """
-        params = Params(request.get("params"))
-        if request["method"] == "tools/call":
-            return self._call_tool(params, report)
         method = self._methods.get(request["method"])
         if method is None:
             raise ProtocolError(METHOD_NOT_FOUND, "the method is not served")
         try:
-            return method(params)
+            return method(read_table(request, "params"), report)
         except (KbError, OSError) as error:
-            raise ProtocolError(INVALID_PARAMS, describe_error(error)) from error
+            raise ProtocolError(INVALID_PARAMS, tools.describe_error(error)) from error
 
-    def _on_kb(
-        self, function: Callable[[KnowledgeBase, Params], Message]
-    ) -> Callable[[Params], Message]:
-        return lambda params: function(self._served.open(), params)
+    def _open(self) -> KnowledgeBase:
+        return tools.fit_clients(self._discover())
 
-    def _initialize(self, params: Params) -> Message:
+    def _initialize(self, params: Mapping[str, Any], _: tools.Report) -> Message:
         """Greet a client; a configuration that cannot be read is reported to its model."""
-        asked = params.text("protocolVersion")
+        asked = read_text(params, "protocolVersion")
         try:
-            instructions = write_instructions(self._served.open())
+            instructions = tools.write_instructions(self._open())
         except (KbError, OSError) as error:
             instructions = _describe_broken(error)
         return {
             "protocolVersion": asked if asked in VERSIONS else VERSIONS[-1],
-            "capabilities": CAPABILITIES,
+            "capabilities": {"tools": {}, "resources": {}},
             "serverInfo": {"name": "llm-kb", "version": __version__},
             **({"instructions": instructions} if instructions else {}),
         }
 
-    def _list_tools(self, _: Params) -> Message:
-        try:
-            kb = self._served.open()
-            served = tools.find_tools(kb, can_write=self._served.can_write)
-            return {"tools": [tool.render(tool.describe(kb)) for tool in served]}
-        except (KbError, OSError) as error:
-            always = [tools.TOOLS["learn"], tools.TOOLS["search"]]
-            return {"tools": [tool.render(_describe_broken(error)) for tool in always]}
+    def _ping(self, *_: object) -> Message:
+        return {}
 
-    def _call_tool(self, params: Params, report: tools.Report) -> Message:
-        """Answer a call; the text of an error is a result, too, so that the model can react."""
-        name, arguments = params.text("name"), params.table("arguments")
+    def _list_tools(self, *_: object) -> Message:
         try:
-            kb = self._served.open()
-            text = tools.answer_call(kb, name, arguments, report, can_write=self._served.can_write)
+            return {"tools": tools.render_tools(self._open())}
         except (KbError, OSError) as error:
-            return tools.make_result(describe_error(error), is_error=True)
-        return tools.make_result(text)
+            return {"tools": tools.render_broken(_describe_broken(error))}
+
+    def _call_tool(self, params: Mapping[str, Any], report: tools.Report) -> Message:
+        """Answer a call; the text of an error is a result, too, so that the model can react."""
+        name, arguments = read_text(params, "name"), read_table(params, "arguments")
+        try:
+            return make_result(tools.answer_call(self._open(), name, arguments, report))
+        except (KbError, OSError) as error:
+            return make_result(tools.describe_error(error), is_error=True)
+
+    def _list_resources(self, *_: object) -> Message:
+        return {"resources": resources.list_resources(self._open())}
+
+    def _list_templates(self, *_: object) -> Message:
+        return {"resourceTemplates": [resources.TEMPLATE]}
+
+    def _read_resource(self, params: Mapping[str, Any], _: tools.Report) -> Message:
+        return {"contents": [resources.read_resource(self._open(), read_text(params, "uri"))]}
 
 
 def _describe_broken(error: KbError | OSError) -> str:
-    return f"The knowledge base cannot be read. Tell the user the reason: {describe_error(error)}"
+    reason = tools.describe_error(error)
+    return f"The knowledge base cannot be read. Tell the user the reason: {reason}"
+
+
+def make_result(text: str, *, is_error: bool = False) -> Message:
+    """Return the result of a call."""
+    return {"content": [{"type": "text", "text": text}], "isError": is_error}
+
+
+def run(server: Server) -> None:
+    """Serve one client on standard input and output until it disconnects, or until Ctrl-C."""
+    # Nothing is lost when the process ends at once: a ref moves completely or not at all.
+    signal.signal(signal.SIGINT, lambda *_: os._exit(130))
+    # What else prints or reads must not disturb the messages.
+    source, sink = os.dup(0), os.dup(1)
+    nothing = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nothing, 0)
+    os.dup2(2 if sys.stderr else nothing, 1)
+    with suppress(BrokenPipeError):  # the client is gone
+        Conversation(server, source, sink).hold()
+
+
+class _CallEnded(BaseException):
+    """Raised within a call at its deadline, or when it is cancelled."""
+
+
+class Conversation:
+    """The requests of one client, each with a deadline."""
+
+    def __init__(self, server: Server, source: int, sink: int) -> None:
+        self._server = server
+        self._source, self._sink = source, sink
+        self._inbox: Queue[Message | ProtocolError | None] = Queue(MOST_WAITING)
+        self._waiting: set[str | int] = set()
+        """The ids of requests that are not answered, and not cancelled."""
+        self._running: str | int | None = None
+        self._main = threading.get_ident()
+
+    def hold(self) -> None:
+        """Answer requests until the client closes its end. Call this in the main thread."""
+        signal.signal(signal.SIGALRM, self._end_call)
+        threading.Thread(target=self._read, daemon=True).start()
+        while (message := self._inbox.get()) is not None:
+            with suppress(_CallEnded):  # one that came too late to end a call
+                if isinstance(message, ProtocolError):
+                    self._send({"id": None, "error": message.error})
+                else:
+                    self._answer(message)
+
+    def _read(self) -> None:
+        """Read messages; runs in a thread of its own."""
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGALRM})  # the main thread's
+        with os.fdopen(self._source, "rb") as stream:
+            for line in _iter_lines(stream):
+                try:
+                    message = parse_message(line)
+                except ProtocolError as error:
+                    self._inbox.put(error)
+                    continue
+                if is_request(message):
+                    self._waiting.add(message["id"])
+                    self._inbox.put(message)
+                elif message.get("method") == "notifications/cancelled":
+                    self._cancel(message.get("params"))
+        self._inbox.put(None)
+
+    def _cancel(self, params: object) -> None:
+        id_ = params.get("requestId") if isinstance(params, dict) else None
+        if type(id_) in {str, int} and id_ in self._waiting:
+            self._waiting.discard(id_)
+            if id_ == self._running:
+                signal.pthread_kill(self._main, signal.SIGALRM)
+
+    def _end_call(self, *_: object) -> None:
+        if self._running is not None:
+            raise _CallEnded
+
+    def _answer(self, request: Message) -> None:
+        id_, reply = request["id"], {"id": request["id"]}
+        report = _Reporter(request, self._send)
+        try:
+            self._running = id_
+            if id_ in self._waiting:
+                report.wind()
+                reply["result"] = self._server.answer(request, report)
+            self._running = None
+        except _CallEnded:
+            self._running = None
+            text = f"ended after {report.seconds} seconds without progress; ask for less at once"
+            reply["result"] = make_result(text, is_error=True)
+        except ProtocolError as error:
+            reply["error"] = error.error
+        except Exception as error:  # noqa: BLE001 - a defect must not end the conversation
+            traceback.print_exc()
+            reply["error"] = ProtocolError(INTERNAL_ERROR, f"internal error: {error!r}").error
+        finally:
+            self._running = None
+            signal.setitimer(signal.ITIMER_REAL, 0)
+        if id_ in self._waiting:
+            self._waiting.discard(id_)
+            self._send(reply)
+
+    def _send(self, message: Message) -> None:
+        rest = memoryview(render_message(message))
+        while rest:
+            rest = rest[os.write(self._sink, rest) :]
+
+
+class _Reporter:
+    """Sends the progress of a call, and moves its deadline with each step."""
+
+    def __init__(self, request: Message, send: Callable[[Message], None]) -> None:
+        params = request.get("params")
+        params = params if isinstance(params, dict) else {}
+        meta = params.get("_meta")
+        self._token = meta.get("progressToken") if isinstance(meta, dict) else None
+        self.seconds = tools.find_deadline(params.get("name"))
+        self._send = send
+        self._sent, self._sent_at = 0, 0.0
+
+    def wind(self) -> None:
+        """Set the deadline; after it, the call is interrupted every second until it ends."""
+        signal.setitimer(signal.ITIMER_REAL, self.seconds, 1)
+
+    def __call__(self, step: object, done: int, total: int) -> None:
+        """Report progress: each message has a higher number, as the protocol wants it."""
+        self.wind()
+        now = time.monotonic()
+        if type(self._token) in {str, int} and now - self._sent_at > REPORT_EVERY:
+            self._sent, self._sent_at = self._sent + 1, now
+            params = {
+                "progressToken": self._token,
+                "progress": self._sent,
+                "message": f"{shorten(str(step), LONGEST_LABEL)}: {done:,} of {total:,}",
+            }
+            self._send({"method": "notifications/progress", "params": params})
+
+
+def _iter_lines(stream: BinaryIO) -> Iterator[bytes]:
+    """Yield the lines of a client; one that is too long is cut just beyond the bound."""
+    while line := stream.readline(LARGEST + 1):
+        yield line
+        while line and not line.endswith(b"\n"):
+            line = stream.readline(65_536)

@@ -1,13 +1,17 @@
-"""The tools of the MCP server, and the functions that answer their calls."""
+"""The tools of the MCP server, the functions that answer their calls, and the limits of answers.
+
+Tools that write add notes to the repository, or fetch a reference topic once a person has
+approved its plan.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict
-from enum import Enum
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 from llm_kb.api import KnowledgeBase
 from llm_kb.capture.annotation import annotate, parse_live_input
@@ -23,113 +27,142 @@ from llm_kb.knowledge_base.tool_text import (
     read_arguments,
     read_filters,
 )
-from llm_kb.mcp.limits import SEARCH_NAME, answer_within
 from llm_kb.references.errors import ApprovalNeededError
 from llm_kb.references.library import Library
+from llm_kb.rendering.plain_text import shorten
+from llm_kb.rendering.section import render_instructions
+from llm_kb.rendering.tokens import estimate_tokens
+from llm_kb.subjects.topics import Layer
 from llm_kb.user_dir import find_library
 
-SEARCH = SEARCH_KNOWLEDGE._replace(name=SEARCH_NAME)
+MOST_CHARS, MOST_TOKENS = 45_000, 24_000
+"""The longest answer: Claude Code saves one over 50,000 characters or 25,000 tokens to a file."""
 
-ANNOTATE_DESCRIPTION = (
-    "Annotate a commit you have just made: why it was done so, what was tried and failed (wisdom),"
-    " and conventions, boundaries or anti-patterns it taught (knowledge). Written to git notes."
-)
+MENU_BUDGET, INSTRUCTIONS = 400, 2_048
+"""Tokens of the menu, and characters of the instructions that Claude Code shows."""
 
-CREATED_BY = {"ghost": "mcp"}
+LONGEST_ERROR = 10_000
+"""The longest error: Claude Code cuts its text at about 11,000 characters."""
+
+LEAST_CHARS = 1_000
 
 MOST_LISTED = 40_000
 """The most characters of a list of reference topics."""
 
-MOST_ITEMS = 200
-MOST_CHARACTERS = 200_000
+MOST_ITEMS, MOST_CHARACTERS = 200, 200_000
 """The most items and characters of an annotation: each entry is compared with all others."""
 
+SECONDS, FETCH_SECONDS = 120, 900
+"""Seconds that a call may go on without progress: conversions of documents take up to 120, and
+a fetch has bounds of its own."""
+
+SEARCH = SEARCH_KNOWLEDGE._replace(name="search")
+"""The search, under a shorter name: a client puts the server's name before it."""
+
+ANNOTATE = ToolText(
+    "annotate",
+    "Annotate a commit you have just made: why it was done so, what was tried and failed (wisdom),"
+    " and conventions, boundaries or anti-patterns it taught (knowledge). Written to git notes.",
+    LIVE_INPUT,
+)
+
+CREATED_BY = {"ghost": "mcp"}
 
 Report: TypeAlias = "Callable[[Any, int, int], None]"
 """Called with the label of a step, the work done and the total; raises to end the call."""
 
-SECONDS = 120
-"""Seconds that a call may go on without progress: conversions of documents take up to 120."""
-
-FETCH_SECONDS = 900
-"""The same for a fetch, which has bounds of its own."""
+Arguments: TypeAlias = "Mapping[str, Any]"
 
 
-class Needs(Enum):
-    """The condition for a tool to be served."""
+def fit_clients(kb: KnowledgeBase) -> KnowledgeBase:
+    """Lower default limits to what common clients accept; configured limits stay.
 
-    NOTHING = "nothing"
-    REFERENCES = "reference topics"
-    REPOSITORY = "a repository, and that clients may write"
-    WRITING = "that clients may write"
-
-
-class ServedTool(NamedTuple):
-    """A tool as clients see it, and the function that answers its calls."""
-
-    text: ToolText
-    answer: Callable[[KnowledgeBase, Mapping[str, Any], Report], str]
-    needs: Needs = Needs.NOTHING
-    checks_arguments: bool = False
-    """Whether `answer` checks the arguments itself."""
-
-    def describe(self, kb: KnowledgeBase) -> str:
-        """Return the description of a tool; the one of `learn` names the topics."""
-        return kb.describe_learn() if self.text is LEARN else self.text.description
-
-    def render(self, description: str) -> dict[str, Any]:
-        """Return the tool as clients list it."""
-        return {
-            "name": self.text.name,
-            "description": description,
-            "inputSchema": self.text.schema,
-            "annotations": {
-                "readOnlyHint": not self.writes,
-                "destructiveHint": False,
-                "openWorldHint": self.needs is Needs.WRITING,
-            },
-        }
-
-    @property
-    def writes(self) -> bool:
-        """Whether the tool changes anything."""
-        return self.needs in (Needs.REPOSITORY, Needs.WRITING)
+    Pre-loaded subjects can be learned too, since clients need not show the instructions.
+    """
+    kb.repeat_preloaded()
+    if _is_default(kb, "max_result_chars"):
+        kb.config = replace(kb.config, max_result_chars=MOST_CHARS)
+    if _is_default(kb, "menu_budget"):
+        kb.config = replace(kb.config, menu_budget=MENU_BUDGET)
+    return kb
 
 
-def find_tools(kb: KnowledgeBase, *, can_write: bool) -> Iterator[ServedTool]:
-    """Yield the tools that are served in this directory."""
-    for tool in TOOLS.values():
-        if tool.writes and not can_write:
-            continue
-        if tool.needs is Needs.REPOSITORY and not find_root(kb.directory):
-            continue
-        if tool.needs is Needs.REFERENCES and not open_references(kb).store.ids():
-            continue
-        yield tool
+def _is_default(kb: KnowledgeBase, key: str) -> bool:
+    origins = kb.config.origins.get(f"kb.{key}", ())
+    return all(origin.layer is Layer.DEFAULT for origin in origins)
 
 
-def answer_call(
-    kb: KnowledgeBase, name: str, arguments: Mapping[str, Any], report: Report, *, can_write: bool
-) -> str:
+def write_instructions(kb: KnowledgeBase) -> str | None:
+    """Return the menu and the pre-loaded subjects that clients show; None without any."""
+    return render_instructions(kb.preloaded, kb.menu(), INSTRUCTIONS, SEARCH.name)
+
+
+def answer_within(kb: KnowledgeBase, answer: Callable[[], str]) -> str:
+    """Return a text made under `max_result_chars`, shortened until its tokens fit, too."""
+    text = answer()
+    while _is_default(kb, "max_result_chars") and estimate_tokens(text) > MOST_TOKENS:
+        fitting = int(0.9 * len(text) * MOST_TOKENS / estimate_tokens(text))
+        if not LEAST_CHARS < fitting < kb.config.max_result_chars:
+            break
+        kb.config = replace(kb.config, max_result_chars=fitting)
+        text = answer()
+    return text
+
+
+def describe_error(error: KbError | OSError) -> str:
+    """Return the text of an error, short enough for clients."""
+    return shorten(str(error), LONGEST_ERROR)
+
+
+def find_deadline(tool: object) -> int:
+    """Return the seconds that a call of a tool may go on without progress."""
+    return FETCH_SECONDS if tool == reference_calls.CREATE.name else SECONDS
+
+
+def render_tools(kb: KnowledgeBase) -> list[dict[str, Any]]:
+    """Return the tools that are served in this directory, as clients list them."""
+    return [
+        _render(tool, kb.describe_learn() if tool is LEARN else tool.description)
+        for tool in find_tools(kb)
+    ]
+
+
+def render_broken(description: str) -> list[dict[str, Any]]:
+    """Return the tools of a knowledge base that cannot be read."""
+    return [_render(tool, description) for tool in (LEARN, SEARCH)]
+
+
+def _render(tool: ToolText, description: str) -> dict[str, Any]:
+    return {
+        "name": tool.name,
+        "description": description,
+        "inputSchema": tool.schema,
+        "annotations": {
+            "readOnlyHint": tool not in (reference_calls.CREATE, EMIT, ANNOTATE),
+            "destructiveHint": False,
+            "openWorldHint": tool is reference_calls.CREATE,
+        },
+    }
+
+
+def find_tools(kb: KnowledgeBase) -> list[ToolText]:
+    """Return the tools that are served in this directory."""
+    references = [reference_calls.SEARCH, reference_calls.TOPIC_SEARCH, reference_calls.TOPIC_LIST]
+    return [
+        LEARN,
+        SEARCH,
+        *(references if open_references(kb).store.ids() else []),
+        reference_calls.CREATE,
+        *([EMIT, ANNOTATE] if find_root(kb.directory) else []),
+    ]
+
+
+def answer_call(kb: KnowledgeBase, name: str, arguments: Arguments, report: Report) -> str:
     """Check a call and answer it. Raises KbError."""
-    if name not in TOOLS or (TOOLS[name].writes and not can_write):
-        known = ", ".join(tool.text.name for tool in find_tools(kb, can_write=can_write))
+    if name not in ANSWERS:
+        known = ", ".join(tool.name for tool in find_tools(kb))
         raise KbError(f"unknown tool {name!r}; tools: {known}")
-    tool = TOOLS[name]
-    given = arguments if tool.checks_arguments else read_arguments(tool.text, arguments)
-    return tool.answer(kb, given, report)
-
-
-def make_result(text: str, *, is_error: bool = False) -> dict[str, Any]:
-    """Return the result of a call."""
-    return {"content": [{"type": "text", "text": text}], "isError": is_error}
-
-
-def find_deadline(request: Mapping[str, Any]) -> int:
-    """Return the seconds that a request may go on without progress."""
-    params = request.get("params")
-    name = params.get("name") if isinstance(params, dict) else None
-    return FETCH_SECONDS if name == reference_calls.CREATE.name else SECONDS
+    return ANSWERS[name](kb, arguments, report)
 
 
 def open_references(kb: KnowledgeBase) -> Library:
@@ -137,34 +170,37 @@ def open_references(kb: KnowledgeBase) -> Library:
     return find_library(kb.config, kb.directory)
 
 
-def _learn(kb: KnowledgeBase, arguments: Mapping[str, Any], _: Report) -> str:
+def _learn(kb: KnowledgeBase, arguments: Arguments, _: Report) -> str:
     return answer_within(kb, lambda: kb.answer_call(**arguments))
 
 
-def _search(kb: KnowledgeBase, given: Mapping[str, Any], report: Report) -> str:
+def _search(kb: KnowledgeBase, arguments: Arguments, report: Report) -> str:
     if not kb.menu_ids:
         raise KbError(
             f"there is nothing to search: {kb.directory} has no topics. The user can add some"
             " with `llm kb init`, or start this server in another directory with -d"
         )
-    return kb.answer_search(SEARCH, given, lambda *done: report("indexing", *done))
+    return kb.answer_search(SEARCH, arguments, partial(report, "indexing"))
 
 
-def _reference_search(kb: KnowledgeBase, given: Mapping[str, Any], _: Report) -> str:
+def _reference_search(kb: KnowledgeBase, arguments: Arguments, _: Report) -> str:
     # Imported here, so that a client is greeted sooner.
     from llm_kb.knowledge_base.references import search_references  # noqa: PLC0415
 
+    given = read_arguments(reference_calls.SEARCH, arguments)
     filters = read_filters(reference_calls.SEARCH, given)
     return dump(
         search_references(open_references(kb), given["question"], given.get("topic"), **filters)
     )
 
 
-def _reference_topic_search(kb: KnowledgeBase, given: Mapping[str, Any], _: Report) -> str:
+def _reference_topic_search(kb: KnowledgeBase, arguments: Arguments, _: Report) -> str:
+    given = read_arguments(reference_calls.TOPIC_SEARCH, arguments)
     return dump(reference_calls.search_topics(open_references(kb), given["query"]))
 
 
-def _reference_topic_list(kb: KnowledgeBase, given: Mapping[str, Any], _: Report) -> str:
+def _reference_topic_list(kb: KnowledgeBase, arguments: Arguments, _: Report) -> str:
+    given = read_arguments(reference_calls.TOPIC_LIST, arguments)
     topics: list[Any] = reference_calls.list_topics(open_references(kb), **given)
     shown = len(topics)
     while shown and len(dump(topics[:shown])) > MOST_LISTED:
@@ -173,7 +209,7 @@ def _reference_topic_list(kb: KnowledgeBase, given: Mapping[str, Any], _: Report
     return dump(topics[:shown] + ([{"left_out": left}] if left else []))
 
 
-def _create(kb: KnowledgeBase, given: Mapping[str, Any], report: Report) -> str:
+def _create(kb: KnowledgeBase, arguments: Arguments, report: Report) -> str:
     """Answer a call of `reference_topic_create`; a new plan waits for the user's approval.
 
     Raises PlanWaitsError.
@@ -181,7 +217,7 @@ def _create(kb: KnowledgeBase, given: Mapping[str, Any], report: Report) -> str:
     from llm_kb.references.fetch.create import created_answer  # noqa: PLC0415 - as above
     from llm_kb.references.plan.pending import open_pending  # noqa: PLC0415
 
-    library = open_references(kb)
+    given, library = read_arguments(reference_calls.CREATE, arguments), open_references(kb)
     keep = open_pending(library).keep
     try:
         created = reference_calls.create(library, given, CREATED_BY, keep, report)
@@ -190,7 +226,15 @@ def _create(kb: KnowledgeBase, given: Mapping[str, Any], report: Report) -> str:
     return dump(created_answer(created))
 
 
-def answer_annotation(directory: Path | None, arguments: Mapping[str, Any]) -> str:
+def _emit(kb: KnowledgeBase, arguments: Arguments, _: Report) -> str:
+    return emit(kb.directory, arguments)
+
+
+def _annotate(kb: KnowledgeBase, arguments: Arguments, _: Report) -> str:
+    return answer_annotation(kb.directory, arguments)
+
+
+def answer_annotation(directory: Path | None, arguments: Arguments) -> str:
     """Annotate a commit of a directory's repository; return the result as JSON. Raises KbError."""
     text = dump(arguments)
     items = sum(len(value) for value in arguments.values() if isinstance(value, list))
@@ -209,29 +253,14 @@ def dump(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-ANNOTATE = ToolText("annotate", ANNOTATE_DESCRIPTION, LIVE_INPUT)
-
-_SERVED = (
-    ServedTool(LEARN, _learn, checks_arguments=True),
-    ServedTool(SEARCH, _search),
-    ServedTool(reference_calls.SEARCH, _reference_search, Needs.REFERENCES),
-    ServedTool(reference_calls.TOPIC_SEARCH, _reference_topic_search, Needs.REFERENCES),
-    ServedTool(reference_calls.TOPIC_LIST, _reference_topic_list, Needs.REFERENCES),
-    ServedTool(reference_calls.CREATE, _create, Needs.WRITING),
-    ServedTool(
-        EMIT,
-        lambda kb, given, _: emit(kb.directory, given),
-        Needs.REPOSITORY,
-        checks_arguments=True,
-    ),
-    ServedTool(
-        ANNOTATE,
-        lambda kb, given, _: answer_annotation(kb.directory, given),
-        Needs.REPOSITORY,
-        checks_arguments=True,
-    ),
-)
-
-TOOLS = {tool.text.name: tool for tool in _SERVED}
-"""Every tool by name. Tools that write add notes to the repository, or fetch a reference
-topic once a person has approved its plan."""
+ANSWERS: dict[str, Callable[[KnowledgeBase, Arguments, Report], str]] = {
+    LEARN.name: _learn,
+    SEARCH.name: _search,
+    reference_calls.SEARCH.name: _reference_search,
+    reference_calls.TOPIC_SEARCH.name: _reference_topic_search,
+    reference_calls.TOPIC_LIST.name: _reference_topic_list,
+    reference_calls.CREATE.name: _create,
+    EMIT.name: _emit,
+    ANNOTATE.name: _annotate,
+}
+"""The function that answers the calls of each tool, by name."""

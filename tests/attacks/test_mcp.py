@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 
 from llm_kb import KbError, KnowledgeBase
-from llm_kb.mcp.messages import Params
-from llm_kb.mcp.subjects import read_resource
+from llm_kb.mcp.resources import read_resource
 from tests import mcp_client
 from tests.cost import at_most
 from tests.preloaded import LLM_KB, Process
@@ -150,7 +149,7 @@ def test_no_address_leads_to_what_is_not_a_subject(workspace: Path, uri: str) ->
     with (workspace / "llm-kb.toml").open("a") as file:
         file.write('disabled = ["secret"]\n')
     with at_most(1), pytest.raises(KbError) as raised:
-        read_resource(KnowledgeBase.discover(workspace), Params({"uri": uri}))
+        read_resource(KnowledgeBase.discover(workspace), uri)
     assert len(str(raised.value)) < 500
 
 

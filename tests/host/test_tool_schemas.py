@@ -11,14 +11,15 @@ import llm
 import pytest
 
 from llm_kb.api import KnowledgeBase
-from llm_kb.host.capture_tools import make_emit_tool
+from llm_kb.host.capture_tools import EMIT, make_emit_tool
 from llm_kb.host.hooks import make_tools
 from llm_kb.host.reference_calls import ALL
 from llm_kb.host.reference_tools import References
 from llm_kb.host.request import Request, running
-from llm_kb.mcp.tools import TOOLS as SERVED
+from llm_kb.knowledge_base.tool_text import LEARN
+from llm_kb.mcp.tools import ANNOTATE, SEARCH
 
-SCHEMAS = {name: tool.text.schema for name, tool in SERVED.items()}
+SCHEMAS = {text.name: text.schema for text in (LEARN, SEARCH, *ALL, EMIT, ANNOTATE)}
 PYTHON = {"string": str, "integer": int, "boolean": bool}
 
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from llm_kb.mcp.server import Served, Server
 from llm_kb.references.plan.pending import open_pending
 from llm_kb.user_dir import current_library
 from tests.mcp_client import call
@@ -36,10 +35,3 @@ def test_a_plan_waits_and_once_approved_the_same_call_carries_it_out(
     answer, is_error = call(tmp_path, "reference_topic_create", fields(remote))
     created = {"topic_id": "topic-frob", "file_count": 1, "chunk_count": 1}
     assert (json.loads(answer), is_error) == (created, False)
-
-
-def test_who_may_not_write_cannot_plan(remote: Remote, tmp_path: Path) -> None:
-    served = Server(Served(directory=str(tmp_path), can_write=False))
-    answer = call(served, "reference_topic_create", fields(remote))
-    assert answer == ("unknown tool 'reference_topic_create'; tools: learn, search", True)
-    assert open_pending(current_library()).read_all()[0] == []

@@ -10,7 +10,7 @@ import pytest
 from mcp.client import Client
 
 from llm_kb.host import reference_calls
-from llm_kb.mcp.server import Served, Server
+from llm_kb.mcp.server import Server
 from llm_kb.rendering.tokens import estimate_tokens
 from tests.mcp_client import call, talk
 
@@ -80,7 +80,7 @@ def test_the_instructions_fit_what_clients_show(tmp_path: Path) -> None:
 def test_what_is_pre_loaded_can_be_learned_and_does_not_push_the_menu_out(tmp_path: Path) -> None:
     files = {"large.md": "word " * 2_000, "one.md": "One.\n", "two.md": "Two.\n"}
     workspace = write_topic(tmp_path, files)
-    served = Server(Served(directory=str(workspace), knowledge=["t"]))
+    served = Server(workspace, knowledge=["t"])
 
     async def conversation(client: Client) -> Any:
         listing = await client.call_tool("learn", {"topic": "t"})
@@ -102,7 +102,7 @@ def test_what_is_pre_loaded_can_be_learned_and_does_not_push_the_menu_out(tmp_pa
 
 def test_instructions_name_only_so_many_of_those_left_out(tmp_path: Path) -> None:
     workspace = write_topic(tmp_path, {f"{'long' * 10}{n}.md": "x" * 3_000 for n in range(40)})
-    served = Server(Served(directory=str(workspace), knowledge=["t"]))
+    served = Server(workspace, knowledge=["t"])
 
     async def conversation(client: Client) -> Any:
         return client.instructions
@@ -115,7 +115,7 @@ def test_instructions_name_only_so_many_of_those_left_out(tmp_path: Path) -> Non
 
 def test_instructions_are_those_of_the_moment_a_client_connects(tmp_path: Path) -> None:
     workspace = write_topic(tmp_path, {"s.md": ""})
-    served = Server(Served(directory=str(workspace)))
+    served = Server(workspace)
 
     async def conversation(client: Client) -> Any:
         return client.instructions

@@ -12,8 +12,7 @@ from typing import Any
 
 import pytest
 
-from llm_kb.mcp.messages import LARGEST
-from llm_kb.mcp.server import VERSIONS
+from llm_kb.mcp.server import LARGEST, VERSIONS
 from tests.preloaded import LLM_KB, Process
 
 STUCK = f"""
@@ -37,7 +36,7 @@ def stuck(kb, given, report):
         time.sleep(60)
     return "done"
 
-tools.TOOLS["search"] = tools.TOOLS["search"]._replace(answer=stuck)
+tools.ANSWERS["search"] = stuck
 tools.SECONDS = 1
 {LLM_KB}
 """
@@ -128,7 +127,7 @@ def test_a_client_is_greeted_before_anything_heavy_is_imported(workspace: Path) 
         text=True,
         check=True,
     )
-    heavy = {"asyncio", "h11", "httpx2", "llm", "mcp", "numpy", "pydantic", "sqlite3", "yaml"}
+    heavy = {"asyncio", "httpx2", "llm", "mcp", "numpy", "pydantic", "sqlite3", "yaml"}
     assert heavy & set(done.stdout.split()) == set()
 
 
@@ -171,8 +170,7 @@ def test_what_is_no_message_is_an_error_without_id(client: Client, line: bytes, 
         ("tools/call", {"name": 3}, -32602),
         ("tools/call", {"name": "learn", "arguments": []}, -32602),
         ("resources/read", {"uri": None}, -32602),
-        ("resources/list", {"cursor": 3}, -32602),
-        ("prompts/get", {"name": "nope"}, -32602),
+        ("prompts/get", {"name": "nope"}, -32601),
         ("completion/complete", {"ref": 3}, -32601),
         ("initialize", {}, -32602),
     ],
@@ -233,8 +231,8 @@ def test_progress_moves_the_deadline_and_is_reported(stuck: Client) -> None:
     reports = [message["params"] for message in messages[:-1]]
     assert text_of(messages[-1]) == "done"
     assert reports == [
-        {"progressToken": "token", "progress": step + 1, "total": 10, "message": "working"}
-        for step in range(5)
+        {"progressToken": "token", "progress": step, "message": f"working: {step} of 10"}
+        for step in range(1, 6)
     ]
 
 

@@ -1,4 +1,4 @@
-"""Subjects as resources and skills as prompts, as a client requests them."""
+"""Subjects as resources, as a client requests them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from mcp.client import Client
 from mcp.shared.exceptions import MCPError
 
-from llm_kb.mcp import subjects
+from llm_kb.mcp import resources
 from tests.mcp_client import talk
 
 CONFIG = """
@@ -55,12 +55,12 @@ def test_resources_are_the_listed_subjects_with_their_summaries(workspace: Path)
     async def conversation(client: Client) -> Any:
         return (await client.list_resources()).resources
 
-    resources = talk(conversation, workspace)
-    assert [(r.uri, r.name, r.description, r.size) for r in resources] == [
-        ("kb://project/a%20b/gr%C3%B6%C3%9Fe", "project/a b/größe", "Size", 7),
-        ("kb://project/review", "project/review", "How we review", 27),
-        ("kb://skills/pdf", "skills/pdf", "Fill in pdf forms. Use when asked.", 80),
-        ("kb://more/pdf", "more/pdf", "Fill in other pdf forms. Use when asked.", 92),
+    listed = talk(conversation, workspace)
+    assert [(r.uri, r.name, r.description) for r in listed] == [
+        ("kb://project/a%20b/gr%C3%B6%C3%9Fe", "project/a b/größe", "Size"),
+        ("kb://project/review", "project/review", "How we review"),
+        ("kb://skills/pdf", "skills/pdf", "Fill in pdf forms. Use when asked."),
+        ("kb://more/pdf", "more/pdf", "Fill in other pdf forms. Use when asked."),
     ]
 
 
@@ -130,26 +130,18 @@ def test_no_other_address_is_read(workspace: Path, uri: str, message: str) -> No
     assert error.message.startswith(message)
 
 
-def test_lists_come_in_pages_up_to_a_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(subjects, "PAGE", 2)
-    monkeypatch.setattr(subjects, "MOST_OFFERED", 5)
-    (tmp_path / "kb").mkdir()
-    for number in range(9):
-        (tmp_path / "kb" / f"s{number}.md").touch()
-    (tmp_path / "llm-kb.toml").write_text('[kb.topic.t]\nsubjects = "kb"\n')
+def test_so_many_are_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resources, "MOST_OFFERED", 5)
+    for topic in "ab":
+        (tmp_path / topic).mkdir()
+        for number in range(3):
+            (tmp_path / topic / f"s{number}.md").touch()
+    (tmp_path / "llm-kb.toml").write_text('[kb.topic]\na.subjects = "a"\nb.subjects = "b"\n')
 
     async def conversation(client: Client) -> Any:
-        pages: list[list[str]] = []
-        cursor = None
-        while cursor is not None or not pages:
-            page = await client.list_resources(cursor=cursor)
-            pages.append([resource.name for resource in page.resources])
-            cursor = page.next_cursor
-        with pytest.raises(MCPError, match="unknown cursor '-2'"):
-            await client.list_resources(cursor="-2")
-        return pages
+        return [resource.name for resource in (await client.list_resources()).resources]
 
-    assert talk(conversation, tmp_path) == [["t/s0", "t/s1"], ["t/s2", "t/s3"], ["t/s4"]]
+    assert talk(conversation, tmp_path) == ["a/s0", "a/s1", "a/s2", "b/s0", "b/s1"]
 
 
 def test_the_template_has_the_addresses(workspace: Path) -> None:
@@ -158,23 +150,3 @@ def test_the_template_has_the_addresses(workspace: Path) -> None:
         return template.uri_template
 
     assert talk(conversation, workspace) == "kb://{topic}/{+slug}"
-
-
-def test_skills_are_prompts_with_their_files_and_the_task(workspace: Path) -> None:
-    async def conversation(client: Client) -> Any:
-        prompts = (await client.list_prompts()).prompts
-        skill = await client.get_prompt("pdf", {"task": "Fill in tax.pdf"})
-        with pytest.raises(MCPError, match="unknown prompt 'doc'; skills: pdf, more/pdf"):
-            await client.get_prompt("doc")
-        return prompts, skill.messages
-
-    prompts, (message,) = talk(conversation, workspace)
-    assert [(prompt.name, prompt.description) for prompt in prompts] == [
-        ("pdf", "Fill in pdf forms. Use when asked."),
-        ("more/pdf", "Fill in other pdf forms. Use when asked."),
-    ]
-    assert message.role == "user"
-    text = message.content.text
-    assert "See FORMS.md." in text
-    assert "\n- pdf/FORMS\n" in text
-    assert text.endswith("\n\nFill in tax.pdf")
