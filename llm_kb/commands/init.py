@@ -106,8 +106,8 @@ def _report(found: Proposals) -> None:
     """Print the topics with their sizes, and what was left out with the command to take it."""
     width = max((len(topic.id) for topic in found.topics), default=0)
     for topic in found.topics:
-        totals = topic.totals
-        sizes = f"{count(totals.subjects, 'subject'):>14}  {f'~{totals.tokens:,} tokens':>18}"
+        subjects, tokens = topic.totals
+        sizes = f"{count(subjects, 'subject'):>14}  {f'~{tokens:,} tokens':>18}"
         say(f"  {topic.id:{width}}  {sizes}  {_name_place(topic)}")
     if found.left_out:
         say("Left out:")

@@ -2,35 +2,28 @@
 
 from __future__ import annotations
 
-import re
-import sys
 from collections.abc import Sequence
-from functools import partial
-from shutil import get_terminal_size
+from dataclasses import replace
 
 import click
 
 from llm_kb.api import KnowledgeBase
 from llm_kb.commands._options import complete_slug, complete_topic, knowledge_options
 from llm_kb.commands._output import say, show, show_json, show_json_lines
-from llm_kb.host.terminal import is_terminal, style
+from llm_kb.host.terminal import style
 from llm_kb.knowledge_base.subject_list import (
+    ListedTopic,
     list_topic,
     list_topics,
     render_subjects,
     render_topic,
-    render_tree,
 )
-
-_IS_HEADING = re.compile(r"[^\s:]+: (?!\W)|\S+/ ")
-"""The first line of a topic, and that of a directory."""
 
 
 @click.command("list")
 @click.argument("topic", required=False, shell_complete=complete_topic)
 @click.argument("patterns", nargs=-1, metavar="[PATTERN]...", shell_complete=complete_slug)
 @click.option("all_", "--all", is_flag=True, help="Include hidden, disabled and skipped subjects")
-@click.option("--tree", is_flag=True, help="Show subjects as a tree")
 @click.option(
     "queries",
     "-q",
@@ -46,7 +39,6 @@ def list_(
     topic: str | None,
     patterns: tuple[str, ...],
     all_: bool,
-    tree: bool,
     queries: tuple[str, ...],
     json_: bool,
     nl: bool,
@@ -56,43 +48,48 @@ def list_(
     """
     List the topics, or the subjects of TOPIC that match a PATTERN
 
-    More than 200 subjects are folded by directory; --all lists each of them.
-    Tokens are estimated at four bytes each. Dates are those of the files on disk; in a
-    fresh clone, all show the clone's date. With -k, subjects are shown as
+    Tokens are estimated at four bytes each. With -k, subjects are shown as
     they would be in a request with that -k.
 
     \b
         llm kb list
         llm kb list project --all
         llm kb list project 'maintainers/*'
-        llm kb list --tree -q skill
         llm kb list project --json
     """
-    if tree and (json_ or nl):
-        raise click.UsageError("--tree is for people; it goes with neither --json nor --nl")
     kb = KnowledgeBase.discover(fragments=kb_cfg, knowledge=knowledge)
     if topic is not None:
         groups = kb.group_patterns(topic, patterns)
-        listed = [
-            list_topic(kb.topics[id_], each, everything=all_).only(queries)
-            for id_, each in groups.items()
-        ]
+        each = [list_topic(kb.topics[id_], g, everything=all_) for id_, g in groups.items()]
+        listed = [_keep_slugs(listed, queries) for listed in each]
         records = [record for each in listed for record in each.subject_dicts()]
     else:
-        listed = [t for t in list_topics(kb, everything=all_) if t.is_about(queries)]
+        listed = [t for t in list_topics(kb, everything=all_) if _is_about(t, queries)]
         records = [t.as_dict() for t in listed]
     if json_ or nl:
         (show_json_lines if nl else show_json)(records)
         return
-    width = get_terminal_size().columns if is_terminal(sys.stdout) else None
-    whole = render_topic if topic is None else partial(render_subjects, width=width)
-    render = render_tree if tree else whole
+    render = render_topic if topic is None else render_subjects
     # One write for all of them: thousands of small ones take longer than the walk.
     show("".join(f"{_style(line)}\n" for t in listed for line in render(t)), nl=False)
     if not any(opened.topic.in_menu for opened in kb.topics.values()):
         say(f"llm-kb: {kb.explain_nothing()}")
     elif not records if queries or topic is None else not (records or listed[0].problem):
         say(f"llm-kb: {_explain_nothing(topic, queries)}")
+
+
+def _is_about(listed: ListedTopic, queries: Sequence[str]) -> bool:
+    """Tell whether a topic's id, title or introduction contains every query, ignoring case."""
+    topic = listed.topic
+    texts = f"{topic.id}\n{topic.title or ''}\n{topic.introduction or ''}".casefold()
+    return all(query.casefold() in texts for query in queries)
+
+
+def _keep_slugs(listed: ListedTopic, queries: Sequence[str]) -> ListedTopic:
+    """Return a topic with only the subjects whose slug contains every query, ignoring case."""
+    folded = [query.casefold() for query in queries]
+    kept = [s for s in listed.subjects if all(query in s.name.casefold() for query in folded)]
+    return replace(listed, subjects=kept)
 
 
 def _explain_nothing(topic: str | None, queries: Sequence[str]) -> str:
@@ -104,12 +101,6 @@ def _explain_nothing(topic: str | None, queries: Sequence[str]) -> str:
 
 
 def _style(line: str) -> str:
-    """Return a heading or directory bold, and dim what no model finds by itself.
-
-    The host strips this in pipes.
-    """
-    if _IS_HEADING.match(line):
-        name, end, rest = line.partition(":") if ": " in line else line.partition("  ")
-        return style(name, bold=True) + end + rest
+    """Dim what no model finds by itself; the host strips this in pipes."""
     dim = line.endswith(("  hidden", "  disabled")) or line.lstrip().startswith("skipped ")
     return style(line, dim=True) if dim else line

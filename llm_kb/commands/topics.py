@@ -113,10 +113,10 @@ def _say_nested(topic: str) -> None:
 
 def _announce(place: Path, layout: Layout) -> None:
     """Print the size of a directory, and ask on a terminal if it is large."""
-    totals = measure(place, layout)
-    size = f"{count(totals.subjects, 'subject')}, ~{totals.tokens:,} tokens"
+    subjects, tokens = measure(place, layout)
+    size = f"{count(subjects, 'subject')}, ~{tokens:,} tokens"
     say(f"{show_place(place)}: {size}")
-    is_large = totals.subjects > MANY_SUBJECTS or totals.tokens > MANY_TOKENS
+    is_large = subjects > MANY_SUBJECTS or tokens > MANY_TOKENS
     if is_large and is_terminal(sys.stdin):
         confirm("Make all of it one topic? (`ignore` in the configuration can leave files out)")
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from llm_kb.config.keys import TOPIC_ID
 from llm_kb.files.directory import NO_SKILL, DirectoryCatalog
 from llm_kb.files.layouts import SKILL_FILE
-from llm_kb.knowledge_base.subject_list import Totals, list_topic
+from llm_kb.knowledge_base.subject_list import list_topic
 from llm_kb.knowledge_base.topics import OpenTopic
 from llm_kb.subjects.names import UNUSABLE, find_extension, is_readable
 from llm_kb.subjects.topics import Layout, Topic
@@ -27,8 +27,6 @@ from llm_kb.upkeep.project_files import (
     measure_below,
     read_project,
 )
-
-_NOTHING = Totals(subjects=0, size=0, tokens=0, changed=None)
 
 _MOST_TOPICS = 8
 """The most directories of one kind that are topics each; of more, only their parent is one."""
@@ -52,7 +50,8 @@ class Proposal:
     description: str = ""
     ignore: tuple[str, ...] = ()
     layout: Layout = Layout.FILES
-    totals: Totals = _NOTHING
+    totals: tuple[int, int] = (0, 0)
+    """The number of its subjects, and of their tokens."""
     first: Sequence[str] = ()
     """The names of some of its pages."""
 
@@ -118,10 +117,11 @@ def find_layout(directory: Path) -> Layout:
     return Layout.SKILLS if any((path / SKILL_FILE).is_file() for path in inner) else Layout.FILES
 
 
-def measure(directory: Path, layout: Layout, ignore: tuple[str, ...] = ()) -> Totals:
-    """Return the number and size of the subjects that a directory would list as a topic."""
+def measure(directory: Path, layout: Layout, ignore: tuple[str, ...] = ()) -> tuple[int, int]:
+    """Return the number and tokens of the subjects that a directory would list as a topic."""
     topic = _make_topic(directory, layout, ignore)
-    return list_topic(OpenTopic(topic, DirectoryCatalog(topic))).totals
+    listed = list_topic(OpenTopic(topic, DirectoryCatalog(topic)))
+    return len(listed.visible), listed.tokens
 
 
 def _make_topic(directory: Path, layout: Layout, ignore: tuple[str, ...]) -> Topic:

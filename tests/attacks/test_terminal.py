@@ -47,7 +47,6 @@ COMMANDS = [
     ["show", "t/a"],
     ["list"],
     ["list", "t", "--all"],
-    ["list", "--tree"],
     ["search", "needle"],
     ["check"],
     ["config"],

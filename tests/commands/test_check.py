@@ -288,7 +288,7 @@ def test_a_notebook_is_measured_as_a_model_reads_it(run_llm: RunLlm, tmp_path: P
         for each in json.loads(run_llm(["kb", "list", "a", "--json"]).stdout)
         if each["path"] == "n.ipynb"
     )
-    assert record["size"] < 1_000
+    assert record["tokens"] < 250
 
 
 def test_all_subjects_disabled_is_not_an_empty_directory(run_llm: RunLlm, tmp_path: Path) -> None:

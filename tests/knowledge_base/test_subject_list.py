@@ -10,7 +10,6 @@ from llm_kb.knowledge_base.open_topics import OpenTopics
 from llm_kb.knowledge_base.subject_list import (
     ListedSubject,
     ListedTopic,
-    State,
     list_topic,
     list_topics,
 )
@@ -34,33 +33,31 @@ def test_a_topic_that_is_no_directory_is_measured_by_reading() -> None:
     assert list(list_topics(kb, everything=True)) == [
         ListedTopic(
             topic=make_topic("t"),
-            subjects=(
-                ListedSubject(name="a", path="a.md", state=State.AVAILABLE, size=5),
-                ListedSubject(name="b", path="b.md", state=State.AVAILABLE),
-                ListedSubject(name="c", path=".c.md", state=State.HIDDEN, size=1),
-            ),
+            subjects=[
+                ListedSubject(name="a", path="a.md", size=5),
+                ListedSubject(name="b", path="b.md"),
+                ListedSubject(name="c", path=".c.md", state="hidden", size=1),
+            ],
+            skipped=[],
             whole=True,
         )
     ]
     assert {limit for _, limit in catalog.reads} == {0}
 
 
-def test_a_file_that_went_away_has_neither_size_nor_change(tmp_path: Path) -> None:
+def test_a_file_that_went_away_has_no_size(tmp_path: Path) -> None:
     topic = Topic(id="t", root=tmp_path)
     kb = OpenTopics(Config(), make_catalogs((topic, Vanishing(topic))))
-    assert list_topic(kb.topics["t"]).subjects == (
-        ListedSubject(name="gone", path="gone.md", state=State.AVAILABLE),
-    )
+    assert list_topic(kb.topics["t"]).subjects == [ListedSubject(name="gone", path="gone.md")]
 
 
-def test_a_picture_has_a_size_and_costs_no_tokens() -> None:
+def test_a_picture_costs_no_tokens() -> None:
     subjects = tuple(
-        ListedSubject(name=path, path=path, state=State.AVAILABLE, size=size)
+        ListedSubject(name=path, path=path, size=size)
         for path, size in (("a.md", 401), ("b.webp", 1_000_000))
     )
-    assert [subject.tokens for subject in subjects] == [101, 0]
-    totals = ListedTopic(topic=make_topic("t"), subjects=subjects).totals
-    assert (totals.size, totals.tokens) == (1_000_401, 101)
+    assert [subject.tokens for subject in subjects] == [101, None]
+    assert ListedTopic(topic=make_topic("t"), subjects=subjects).tokens == 101
 
 
 def test_disabled_topics_are_part_of_everything() -> None:
