@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import re
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
+from shutil import get_terminal_size
 
 import click
 
 from llm_kb.api import KnowledgeBase
 from llm_kb.commands._options import complete_slug, complete_topic, knowledge_options
 from llm_kb.commands._output import say, show, show_json, show_json_lines
-from llm_kb.host.terminal import style
+from llm_kb.host.terminal import is_terminal, style
 from llm_kb.knowledge_base.subject_list import (
     ListedTopic,
     list_topic,
@@ -18,6 +22,9 @@ from llm_kb.knowledge_base.subject_list import (
     render_subjects,
     render_topic,
 )
+
+_IS_HEADING = re.compile(r"[^\s:]+: (?!\W)")
+"""The first line of a topic."""
 
 
 @click.command("list")
@@ -48,6 +55,7 @@ def list_(
     """
     List the topics, or the subjects of TOPIC that match a PATTERN
 
+    More than 200 subjects are folded by directory; --all lists each of them.
     Tokens are estimated at four bytes each. With -k, subjects are shown as
     they would be in a request with that -k.
 
@@ -69,7 +77,8 @@ def list_(
     if json_ or nl:
         (show_json_lines if nl else show_json)(records)
         return
-    render = render_topic if topic is None else render_subjects
+    width = get_terminal_size().columns if is_terminal(sys.stdout) else None
+    render = render_topic if topic is None else partial(render_subjects, width=width)
     # One write for all of them: thousands of small ones take longer than the walk.
     show("".join(f"{_style(line)}\n" for t in listed for line in render(t)), nl=False)
     if not any(opened.topic.in_menu for opened in kb.topics.values()):
@@ -101,6 +110,9 @@ def _explain_nothing(topic: str | None, queries: Sequence[str]) -> str:
 
 
 def _style(line: str) -> str:
-    """Dim what no model finds by itself; the host strips this in pipes."""
+    """Return a heading bold, and what no model finds by itself dim; the host strips it in pipes."""
+    if _IS_HEADING.match(line):
+        id_, colon, title = line.partition(":")
+        return style(id_, bold=True) + colon + title
     dim = line.endswith(("  hidden", "  disabled")) or line.lstrip().startswith("skipped ")
     return style(line, dim=True) if dim else line

@@ -27,8 +27,14 @@ State: TypeAlias = Literal["available", "pre-loaded", "hidden", "disabled"]
 WIDTH = 80
 """The most characters of a topic's heading."""
 
-WIDEST_COLUMN = 60
-"""The most characters of a slug beside which the tokens are aligned."""
+MANY = 200
+"""A longer list of subjects is folded by directory."""
+
+BESIDE = 33
+"""The width of the columns beside the slugs."""
+
+NARROWEST, WIDEST = 20, 100
+"""The least and the greatest width of the column of slugs."""
 
 _MOST_NOTEBOOK = 20_000_000
 
@@ -237,14 +243,36 @@ def render_topic(listed: ListedTopic) -> Iterator[str]:
     yield from (f"  {line}" for line in _render_notes(listed, skipped))
 
 
-def render_subjects(listed: ListedTopic) -> Iterator[str]:
-    """Yield a line for each subject of a topic, in columns."""
-    column = min(max((len(each.name) for each in listed.subjects), default=0), WIDEST_COLUMN)
-    for subject in listed.subjects:
-        tokens = "" if subject.tokens is None else f"~{subject.tokens:,} tokens"
-        state = "" if subject.state == "available" else f"  {subject.state}"
-        yield f"{subject.name:{column}}  {tokens:>15}{state}".rstrip()
+def render_subjects(listed: ListedTopic, width: int | None = None) -> Iterator[str]:
+    """Yield a line for each subject of a topic, in columns that fit a width.
+
+    Many subjects are folded by directory, unless the whole topic is asked for.
+    """
+    rows: list[tuple[str, int | None, str]] = [
+        (s.name, s.tokens, "" if s.state == "available" else s.state) for s in listed.subjects
+    ]
+    if len(rows) > MANY and not listed.whole:
+        rows = list(_fold(listed.subjects))[:MANY]
+    widest = max((len(name) for name, _, _ in rows), default=0)
+    column = min(widest, max(width - BESIDE, NARROWEST) if width else WIDEST)
+    for name, tokens, note in rows:
+        shown = shorten(name, column) if width else name
+        cost = "" if tokens is None else f"~{tokens:,} tokens"
+        yield f"{shown:{column}}  {cost:>15}  {note}".rstrip()
+    if len(rows) < len(listed.subjects):
+        yield f"{count(len(listed.subjects), 'subject')}; --all lists each of them"
     yield from _render_notes(listed, listed.skipped if listed.whole else ())
+
+
+def _fold(subjects: Sequence[ListedSubject]) -> Iterator[tuple[str, int | None, str]]:
+    """Yield a row for each directory of slugs and each subject beside them."""
+    groups: dict[str, list[ListedSubject]] = {}
+    for subject in subjects:
+        directory, slash, _ = subject.name.partition("/")
+        groups.setdefault(directory + slash, []).append(subject)
+    for name, inside in groups.items():
+        tokens = sum(subject.tokens or 0 for subject in inside)
+        yield name, tokens, count(len(inside), "subject") if name.endswith("/") else ""
 
 
 def _summarize(listed: ListedTopic) -> str:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from llm_kb.knowledge_base.subject_list import (
+    MANY,
     ListedSubject,
     ListedTopic,
     render_subjects,
@@ -107,3 +110,34 @@ def test_files_that_are_never_text_are_counted() -> None:
     ]
     lines = list(render_topic(ListedTopic(topic=BARE, subjects=subjects)))
     assert lines[1:] == ["  5 subjects, ~3 tokens, 2 not text"]
+
+
+def _many(*names: str) -> ListedTopic:
+    return ListedTopic(
+        topic=PROJECT, subjects=[ListedSubject(name=n, path=n, size=4) for n in names]
+    )
+
+
+def test_many_subjects_are_folded_by_directory() -> None:
+    listed = _many("a", *(f"b/{n}/x" for n in range(150)), *(f"c/{n}" for n in range(150)))
+    assert [line.split() for line in render_subjects(listed)] == [
+        ["a", "~1", "tokens"],
+        ["b/", "~150", "tokens", "150", "subjects"],
+        ["c/", "~150", "tokens", "150", "subjects"],
+        ["301", "subjects;", "--all", "lists", "each", "of", "them"],
+    ]
+    assert len(list(render_subjects(replace(listed, whole=True)))) == 301
+
+
+def test_many_subjects_of_one_directory_are_cut() -> None:
+    lines = list(render_subjects(_many(*(f"p{n}" for n in range(300)))))
+    assert len(lines) == MANY + 1
+    assert lines[-1] == "300 subjects; --all lists each of them"
+
+
+@pytest.mark.parametrize("width", [60, 80, 100])
+def test_lines_fit_the_width(width: int) -> None:
+    listed = _many(
+        "a-very/long-name/of-a-subject/that-goes-on/and-on/until/it-does-not/fit-any-more"
+    )
+    assert all(len(line) <= width for line in render_subjects(listed, width))
