@@ -9,7 +9,7 @@ of these a model that never stops). Printed is, for up to 500 commits with somet
 
 - what was said beforehand, and what the server received, at four bytes to a token;
 - seconds for each commit, and the memory of the largest process;
-- that the run ends, is interrupted by Ctrl-C and goes on, and what `--again failed` does;
+- that the run ends, is interrupted by Ctrl-C and goes on, and that failed commits are tried again;
 - ten captures at once in one clone: every entry the model was told is recorded is there;
 - review, edit and export on a terminal, a second export, and `export --check`.
 
@@ -226,7 +226,7 @@ def bench_interrupted(clone: Clone, server: Reviewer, arguments: Sequence[str]) 
     require("tokens sent" in messages and "the same command goes on" in messages, messages)
     rows = len(re.findall(r"^[0-9a-f]{12} ", out, re.MULTILINE))
     print(f"Ctrl-C: {rows} commits in its summary, exit status 130 after {taken:.1f} s")
-    return rows - out.count("not finished")
+    return rows - out.count("failed: ")
 
 
 def bench_range(
@@ -257,7 +257,7 @@ def bench_range(
 
 def bench_again(clone: Clone, server: Reviewer, arguments: Sequence[str]) -> None:
     before = clone.entries()
-    out, _ = clone.run("capture", "--again", "failed", *arguments)
+    out, _ = clone.run("capture", *arguments)
     entries = clone.entries()
     rules = {entry["rule"] for entry in entries}
     ids = {entry["id"] for entry in entries}
@@ -267,7 +267,7 @@ def bench_again(clone: Clone, server: Reviewer, arguments: Sequence[str]) -> Non
     require(most <= 10, "ten of a commit at most")
     rows = len(re.findall(r"^[0-9a-f]{12} ", out, re.MULTILINE))
     print(
-        f"--again failed: {rows} commits, none failed; {len(entries) - len(before)} more entries, "
+        f"run again: {rows} commits, none failed; {len(entries) - len(before)} more entries, "
         f"{len(entries)} in all, {most} of one commit at most"
     )
 
@@ -279,7 +279,7 @@ def bench_writers(
     share = len(commits) // WRITERS
     parts = [commits[start : start + share] for start in range(0, share * WRITERS, share)]
     # Each takes single commits, and all of them again: the first run has looked at them.
-    writers = [clone.start("capture", "--again", "all", *part, *model) for part in parts]
+    writers = [clone.start("capture", "--again", *part, *model) for part in parts]
     for writer in writers:
         _, messages = writer.communicate()
         require(writer.returncode == 0, messages)

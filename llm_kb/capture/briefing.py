@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatch
 
 from llm_kb.capture.emission import EMIT_DESCRIPTION, EMIT_NAME, EMIT_SCHEMA
 from llm_kb.capture.entries import Entry
 from llm_kb.capture.rendering import render_short
 from llm_kb.rendering.plain_text import count, one_line
 from llm_kb.rendering.tokens import estimate_tokens
-from llm_kb.search.roles import Role, find_role, has_generated_name
+from llm_kb.search.roles import has_generated_name
 
 MAX_FILES = 200
 """The most files shown of one commit; larger commits are moves or imports."""
@@ -21,18 +19,9 @@ MAX_DIFF_CHARS = 60_000
 MAX_ENTRIES_SHOWN = 20
 
 _LISTED = 20
-_LONG = 5000
-"""The number of changed lines above which a file counts as data, whatever its name."""
-
 _GENERATED_DIRECTORIES = frozenset(
     {"dist", "vendor", "node_modules", "third_party", "__snapshots__", "cassettes"}
 )
-
-_DATA = ("*.csv", "*.tsv", "*.json", "*.jsonl", "*.ipynb", "*.xml", "*.po", "*.txt", "*.sql")
-"""Names of data files, which are shown in the space that code leaves."""
-
-_VERSION = re.compile(r"(?<!\d)\d+(?:[.-]\d+)+[\w.+-]*")
-"""A version or a date."""
 
 SYSTEM_PROMPT = """\
 You look at one commit of a git repository and record what it shows about the whole \
@@ -60,16 +49,6 @@ say so and call no tool."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CommitInfo:
-    """The author of a commit and the first line of its message."""
-
-    commit: str
-    author: str
-    email: str
-    subject: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class FileChange:
     """A file of a commit and its number of changed lines; None for a binary file."""
 
@@ -81,29 +60,40 @@ class FileChange:
 class Briefing:
     """The prompt about one commit, and the list of its omissions, which is also in the prompt."""
 
+    commit: str
+    subject: str
     text: str
     left_out: tuple[str, ...]
     is_empty: bool
     """Whether there is no diff to learn from."""
-    is_release: bool = False
-    """Whether it changes only versions and change logs."""
+    is_by_bot: bool
+
+    @property
+    def tokens(self) -> int:
+        """The estimated tokens of one request: prompt, instructions and tool."""
+        tool = {"name": EMIT_NAME, "description": EMIT_DESCRIPTION, "parameters": EMIT_SCHEMA}
+        body = {
+            "messages": [
+                {"role": "system", "content": SYSTEM_PROMPT},
+                {"role": "user", "content": self.text},
+            ],
+            "tools": [{"type": "function", "function": tool}],
+            "stream": True,
+        }
+        return estimate_tokens(json.dumps(body, ensure_ascii=False, separators=(",", ":")))
 
 
-def choose_files(
-    files: Sequence[FileChange], generated: Iterable[str] = ()
-) -> tuple[list[str], list[tuple[str, str]]]:
+def choose_files(files: Sequence[FileChange]) -> tuple[list[str], list[tuple[str, str]]]:
     """Return the paths whose diff is shown, and the others, each with the reason.
 
-    Binary files, generated files and files past a limit are left out. `generated` are the
-    paths that the repository itself declares as generated.
+    Binary files, generated files and files past a limit are left out.
     """
-    declared = frozenset(generated)
     shown: list[str] = []
     left_out: list[tuple[str, str]] = []
     for file in files:
         if file.lines is None:
             left_out.append((file.path, "binary"))
-        elif file.path in declared or _is_generated(file.path):
+        elif _is_generated(file.path):
             left_out.append((file.path, "generated"))
         elif len(shown) == MAX_FILES:
             left_out.append((file.path, "too many files"))
@@ -119,15 +109,9 @@ def _is_generated(path: str) -> bool:
     )
 
 
-def find_skip_reason(info: CommitInfo) -> str | None:
-    """Return the reason to skip a commit of a range; None if there is none."""
-    if info.author.endswith("[bot]") or "[bot]@" in info.email or info.author == "pre-commit-ci":
-        return "made by bots"
-    return None
-
-
 def render_briefing(  # noqa: PLR0913 - the parts of a commit
     commit: str,
+    author: str,
     message: str,
     diffs: Sequence[tuple[str, str]],
     *,
@@ -160,32 +144,13 @@ def render_briefing(  # noqa: PLR0913 - the parts of a commit
         parts.append(f"Already recorded here, so do not record it again:\n{listed}")
     text = "\n\n".join(parts)
     return Briefing(
+        commit=commit,
+        subject=message.partition(NEWLINE)[0],
         text=text,
         left_out=tuple(notices),
         is_empty=not any(cut),
-        is_release=not unseen and is_release(diffs),
+        is_by_bot="[bot]" in author or author.startswith("pre-commit-ci "),
     )
-
-
-def is_release(diffs: Sequence[tuple[str, str]]) -> bool:
-    """Tell whether all changed lines differ by versions alone, besides those of a change log."""
-    return bool(diffs) and all(
-        find_role(path) is Role.CHANGES or _changes_versions(diff) for path, diff in diffs
-    )
-
-
-def _changes_versions(diff: str) -> bool:
-    """Tell whether the diff of a file replaces each line by one with another version."""
-    removed: list[str] = []
-    added: list[str] = []
-    # The lines before the first hunk name the file.
-    for line in diff.partition("\n@@")[2].split(NEWLINE):
-        if line.startswith(("-", "+")):
-            plain, number = _VERSION.subn("0", line[1:])
-            if not number:
-                return False
-            (removed if line[0] == "-" else added).append(plain)
-    return bool(added) and sorted(removed) == sorted(added)
 
 
 def share_room(
@@ -193,17 +158,13 @@ def share_room(
 ) -> tuple[list[str], list[tuple[str, str]]]:
     """Return as much of each diff as fits, and the paths of the diffs that were cut.
 
-    Code comes first; data gets the remaining space. Within each group, diffs that fit into
-    an equal share are shown whole, and larger ones share the rest.
+    Diffs that fit into an equal share are shown whole, and larger ones share the rest.
     """
     shares = [0] * len(diffs)
-    for is_data in (False, True):
-        waiting = [n for n, (path, text) in enumerate(diffs) if _is_data(path, text) is is_data]
-        waiting.sort(key=lambda n: len(diffs[n][1]))
-        while waiting:
-            number = waiting.pop(0)
-            shares[number] = min(len(diffs[number][1]), room // (len(waiting) + 1))
-            room -= shares[number]
+    waiting = sorted(range(len(diffs)), key=lambda n: len(diffs[n][1]))
+    for done, number in enumerate(waiting):
+        shares[number] = min(len(diffs[number][1]), room // (len(waiting) - done))
+        room -= shares[number]
     cut = [_cut_lines(text, share) for (_, text), share in zip(diffs, shares, strict=True)]
     unseen = [
         (path, f"{count(text.count(NEWLINE) - shown.count(NEWLINE), 'line')} not shown")
@@ -216,11 +177,6 @@ def share_room(
 NEWLINE = "\n"
 
 
-def _is_data(path: str, text: str) -> bool:
-    name = path.rpartition("/")[2].lower()
-    return any(fnmatch(name, pattern) for pattern in _DATA) or text.count(NEWLINE) > _LONG
-
-
 def _cut_lines(text: str, share: int) -> str:
     # Half a line could mean something else.
     return text if len(text) <= share else text[: text.rfind(NEWLINE, 0, share) + 1]
@@ -229,17 +185,3 @@ def _cut_lines(text: str, share: int) -> str:
 def _defuse(text: str) -> str:
     # The content must not close the tag around it.
     return text.replace("</message", "<\\/message").replace("</diff", "<\\/diff")
-
-
-def estimate_request(text: str) -> int:
-    """Return the estimated tokens of a request: prompt, instructions and tool."""
-    tool = {"name": EMIT_NAME, "description": EMIT_DESCRIPTION, "parameters": EMIT_SCHEMA}
-    body = {
-        "messages": [
-            {"role": "system", "content": SYSTEM_PROMPT},
-            {"role": "user", "content": text},
-        ],
-        "tools": [{"type": "function", "function": tool}],
-        "stream": True,
-    }
-    return estimate_tokens(json.dumps(body, ensure_ascii=False, separators=(",", ":")))
