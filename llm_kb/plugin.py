@@ -85,15 +85,6 @@ CONSOLE = "llm-kb"
 EXTENDED = ("prompt", "chat")
 """The commands of the host that take our options."""
 
-_COMPLETED = {
-    "fragments": "complete_kb_fragment",
-    "system_fragments": "complete_kb_fragment",
-    "template": "complete_kb_template",
-}
-"""The host's options that take our references, and the names of our completions."""
-
-_WRAPPER = "_llm_kb_wrapper"
-
 
 def __dir__() -> list[str]:
     """Return only the names of the hooks.
@@ -239,40 +230,26 @@ def _load_command(name: str, member: Member) -> click.Command:
 
 
 def extend_commands(cli: click.Group) -> None:
-    """Add our options to `prompt` and `chat`, also if they are replaced later.
+    """Add our options to `prompt` and `chat` when they are looked up.
 
-    Another plugin may wrap or replace these commands, before us
-    or after us; so they are extended now, and again when one is looked up.
+    Another plugin may wrap or replace these commands, before us or after us.
     """
-    for name in EXTENDED:
-        if name in cli.commands:
-            extend(cli.commands[name])
-    if hasattr(cli, _WRAPPER):
-        return
     get_command = cli.get_command
 
     def get_extended(ctx: click.Context, cmd_name: str) -> click.Command | None:
         command = get_command(ctx, cmd_name)
-        if command is not None and cmd_name in EXTENDED:
+        if command is not None and command.name in EXTENDED:  # the default one is looked up as ""
             extend(command)
         return command
 
-    setattr(cli, _WRAPPER, True)
     cli.get_command = get_extended  # type: ignore[method-assign]  # this group alone
 
 
 def extend(command: click.Command) -> None:
-    """Append the options that a command lacks and wrap its callback; safe to repeat."""
-    taken = {param.name for param in command.params}
-    if "knowledge" not in taken:
-        for param in command.params:
-            if param.name in _COMPLETED:
-                complete_also(param, _COMPLETED[param.name])
-    command.params.extend(option for option in make_options() if option.name not in taken)
-    callback = command.callback
-    # A wrapper made with functools.wraps copies our mark, but is not our wrapper.
-    if callback is not None and getattr(callback, _WRAPPER, None) is not callback:
-        command.callback = wrap_callback(callback, command.name or "prompt")
+    """Append our options to a command that lacks them and wrap its callback; safe to repeat."""
+    if command.callback is not None and all(each.name != "no_kb" for each in command.params):
+        command.params.extend(make_options())
+        command.callback = wrap_callback(command.callback, command.name or "prompt")
 
 
 def make_options() -> list[click.Option]:
@@ -307,16 +284,6 @@ def make_completion(name: str) -> Callable[[click.Context, click.Parameter, str]
     return complete
 
 
-def complete_also(param: click.Parameter, name: str) -> None:
-    """Make an option of the host also complete our references, such as `kb:project`."""
-    theirs, ours = param.shell_complete, make_completion(name)
-
-    def complete_both(ctx: click.Context, incomplete: str) -> list[Any]:
-        return [*theirs(ctx, incomplete), *ours(ctx, param, incomplete)]
-
-    param.shell_complete = complete_both  # type: ignore[method-assign]  # this option alone
-
-
 def wrap_callback(callback: Callable[..., Any], command: str) -> Callable[..., Any]:
     """Return a callback that handles our options and calls that of the host."""
 
@@ -334,5 +301,4 @@ def wrap_callback(callback: Callable[..., Any], command: str) -> Callable[..., A
         ):
             return callback(*args, **kwargs)
 
-    setattr(run, _WRAPPER, run)
     return run

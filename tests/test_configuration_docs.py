@@ -71,4 +71,4 @@ def test_every_example_is_a_valid_layer() -> None:
     examples = re.findall(r"```toml\n(.*?)```", TEXT, re.DOTALL)
     source = LayerSource(origin=Origin(layer=Layer.USER), base=Path("/u"), home=Path("/home"))
     keys = [parse_layer(decode_toml(example), source).settings.keys() for example in examples]
-    assert [len(key) for key in keys] == [9, 9, 1, 1]
+    assert [len(key) for key in keys] == [8, 9, 1, 1]

@@ -63,13 +63,6 @@ def _find_fragments(_ctx: click.Context, incomplete: str) -> list[CompletionItem
     return [CompletionItem(name) for name in names if name.startswith(incomplete)]
 
 
-def _find_kb_references(ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-    if not incomplete.startswith("kb:"):
-        return [CompletionItem("kb:")] if "kb:".startswith(incomplete) else []
-    offered = _offer_slugs(_open_topics(ctx), incomplete.removeprefix("kb:"), everything=["**"])
-    return [CompletionItem(f"kb:{item.value}", help=item.help) for item in offered]
-
-
 def _find_slugs_of_topic(ctx: click.Context, incomplete: str) -> list[CompletionItem]:
     """Return the listed slugs of the topic given before, without hidden ones."""
     wanted = ctx.params.get("topic")
@@ -91,11 +84,6 @@ complete_topic_slash = complete_quietly(
     lambda ctx, typed: _offer_topics(_open_topics(ctx), typed, "{}/")
 )
 complete_fragment = complete_quietly(_find_fragments)
-# The host's `-f` and `-t` take these.
-complete_kb_fragment = complete_quietly(_find_kb_references)
-complete_kb_template = complete_quietly(
-    lambda ctx, typed: _offer_topics(_open_topics(ctx), typed, "kb:{}")
-)
 
 
 def _offer_topics(topics: Topics, incomplete: str, form: str) -> list[CompletionItem]:

@@ -194,7 +194,6 @@ KB_KEYS: Mapping[str, Key] = {
     "max_result_chars": _COUNT,
     "outline_over": _COUNT,
     "search": Key(read=_plain(_read_search)),
-    "show_reads": _FLAG,
     "config_load_paths": ListKey(read=read_load_path),
     "allow_links_to": ListKey(read=read_directory, user_only=True),
 }

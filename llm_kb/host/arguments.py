@@ -14,14 +14,17 @@ from typing import Any
 
 import click
 import llm
-from llm.cli import load_conversation, load_template
+from llm.cli import _get_conversation_tools, load_conversation, load_template
 
-from llm_kb.host.request import MEMORY, OUR_TOOLS, OURS, PREFIX, SEARCH, SECTION, tool_name
+from llm_kb.host.request import MEMORY, OUR_TOOLS, OURS, SEARCH, SECTION
 
 FRAGMENT_KEYS = ("system_fragments", "fragments")
 
 LONGEST_NAME = 255
 """The most bytes that a file's name can have."""
+
+_OF_REFERENCES = "reference_"
+"""The prefix of the tools of `References`, under which a conversation is logged."""
 
 
 class Arguments:
@@ -30,11 +33,9 @@ class Arguments:
     def __init__(self, command: str, kwargs: MutableMapping[str, Any]) -> None:
         self.command = command
         self.kwargs = kwargs
-        self.templates: tuple[Any, ...] = self._load_templates()
-        """The loaded templates; empty if one cannot be loaded."""
-        self.conversation = _load_conversation(kwargs)
-        self.restored = _restored_tools(self.conversation, kwargs.get("tools"))
-        """The tools of the conversation's first turn, which the host restores."""
+        self._templates = self._load_templates()
+        self.conversation = self._load_conversation()
+        self._restored = _get_conversation_tools(self.conversation, kwargs.get("tools")) or ()
 
     @property
     def is_saving(self) -> bool:
@@ -44,8 +45,12 @@ class Arguments:
     @property
     def is_asking(self) -> bool:
         """Whether the request names any of our tools, fragments or templates."""
-        ours = self.typed_tools or self.brought_tools or self.restored_tools
-        return bool(ours or self.specs or self.references) or self.has_search()
+        return bool(_ours(self._list_tools())) or self.has_fragments
+
+    @property
+    def has_fragments(self) -> bool:
+        """Whether the request has any of our fragments or templates."""
+        return any(fragment.startswith(OURS) for fragment in self._fragments())
 
     @property
     def typed_tools(self) -> frozenset[str]:
@@ -53,25 +58,28 @@ class Arguments:
         return _ours(self.kwargs.get("tools") or ())
 
     @property
-    def brought_tools(self) -> frozenset[str]:
-        """Our tools that templates name."""
-        return _ours(self._brought())
+    def asked_tools(self) -> frozenset[str]:
+        """Our tools that the command line or templates name."""
+        return self.typed_tools | _ours(self._brought()) | ({"learn"} if self.topics else set())
 
     @property
     def restored_tools(self) -> frozenset[str]:
         """Our tools that only the conversation names."""
-        return _ours(self.tools()) - self.typed_tools - self.brought_tools
+        return _ours(self._list_tools()) - self.asked_tools
 
-    def tools(self) -> list[str]:
+    def _brought(self) -> list[str]:
+        return [tool for template in self._templates for tool in template.tools or ()]
+
+    def _list_tools(self) -> list[str]:
         """Return the tools of the request, in the order of the host."""
         typed, brought = list(self.kwargs.get("tools") or ()), self._brought()
         if self.command == "chat":
-            return [*brought, *(typed or self.restored)]
-        return [*brought, *typed] or list(self.restored)
+            return [*brought, *(typed or self._restored)]
+        return [*brought, *typed] or list(self._restored)
 
     def offer(self, ours: Iterable[str]) -> None:
         """Make the host offer these of our tools, each once, with the tools of others."""
-        before = self.tools()
+        before = self._list_tools()
         kept: list[str] = []
         for spec in before:
             name = tool_name(spec)
@@ -82,54 +90,49 @@ class Arguments:
                 )
             if name not in OUR_TOOLS or (name in ours and spec not in kept):
                 kept.append(spec)
-        offered = set(map(tool_name, kept))
-        kept += [name for name in sorted(ours) if name not in offered]
+        kept += sorted(set(ours) - set(map(tool_name, kept)))
         if kept != before:
-            self._replace_tools(kept)
-
-    def _replace_tools(self, tools: Sequence[str]) -> None:
-        self.templates = tuple(
-            template.model_copy(update={"tools": None}) for template in self.templates
-        )
-        self.kwargs["tools"] = tuple(tools) if tools or not self.restored else _NoTools()
-
-    @property
-    def specs(self) -> list[str]:
-        """The text after `kb:@` in the fragments of templates and command line."""
-        return [
-            fragment.removeprefix(SECTION)
-            for fragment in self._fragments()
-            if fragment.startswith(SECTION) and fragment not in {SECTION, MEMORY}
-        ]
+            self._templates = [
+                template.model_copy(update={"tools": None}) for template in self._templates
+            ]
+            self.kwargs["tools"] = tuple(kept) if kept or not self._restored else _NoTools()
 
     @property
     def preloads(self) -> list[str]:
         """The `TOPIC/PATTERN` that templates pre-load, as saved from `-k`."""
-        return [spec for spec in self.specs if "/" in spec]
+        return [spec for spec in self._list_after(SECTION) if "/" in spec]
 
     @property
     def topics(self) -> list[str]:
         """The topics of `-t kb:TOPIC`, to which the request is restricted."""
-        return [spec for spec in self.specs if "/" not in spec]
+        return [spec for spec in self._list_after(SECTION) if "/" not in spec]
 
     @property
     def references(self) -> list[str]:
         """The `TOPIC/PATTERN` of each `kb:` fragment of templates and command line."""
+        return [each for each in self._list_after("kb:") if not each.startswith("@")]
+
+    def _list_after(self, prefix: str) -> list[str]:
         return [
-            fragment.removeprefix(PREFIX)
+            fragment.removeprefix(prefix)
             for fragment in self._fragments()
-            if fragment.startswith(PREFIX) and not fragment.startswith(SECTION)
+            if fragment.startswith(prefix) and fragment not in {SECTION, MEMORY}
         ]
 
-    def has_search(self) -> bool:
-        """Tell whether a fragment of the request is a search."""
-        return any(fragment.startswith(SEARCH) for fragment in self._fragments())
+    def _fragments(self) -> Iterator[str]:
+        for key in FRAGMENT_KEYS:
+            for template in self._templates:
+                yield from getattr(template, key) or ()
+            yield from self.kwargs.get(key) or ()
 
     def supports_tools(self) -> bool:
         """Tell whether the model can call tools; False for an unknown model."""
+        candidates = [self.kwargs.get("model_id"), *(each.model for each in self._templates)]
+        if self.conversation is not None:
+            candidates.append(self.conversation.model.model_id)
         try:
             get = llm.get_async_model if self.kwargs.get("async_") else llm.get_model
-            return bool(get(self._model_id()).supports_tools)
+            return bool(get(next(filter(None, candidates), None)).supports_tools)
         except (KeyError, ValueError):
             return False
 
@@ -142,7 +145,7 @@ class Arguments:
         for key in FRAGMENT_KEYS:
             ours = [
                 fragment
-                for template in self.templates
+                for template in self._templates
                 for fragment in getattr(template, key) or ()
                 if fragment.startswith(OURS) and not fragment.startswith(SECTION)
             ]
@@ -154,74 +157,53 @@ class Arguments:
             if given := self.kwargs.get(key):
                 self.kwargs[key] = [f for f in given if not f.startswith(OURS)]
 
-    def hand_over_templates(self) -> None:
-        """Name the templates so that the host gets the loaded ones from us."""
-        if self.templates:
-            names = [f"{SECTION}{number}" for number in range(len(self.templates))]
+    def hand_over_templates(self) -> Sequence[Any]:
+        """Name the templates so that the host gets the loaded ones from us; return them."""
+        if self._templates:
+            names = [f"{SECTION}{number}" for number in range(len(self._templates))]
             require_no_files(names)
             is_one = isinstance(self.kwargs["template"], str)
             self.kwargs["template"] = names[0] if is_one else tuple(names)
+        return self._templates
 
-    def hand_over_searches(self) -> dict[str, str]:
-        """Name the long searches of the command and its templates by number; return them by name.
+    def hand_over_searches(self) -> list[str]:
+        """Name the long searches of the command and its templates by number; return them.
 
         The host looks for a file of that name first, which is an error if no name can be so long.
         """
-        searches: dict[str, str] = {}
+        searches: list[str] = []
 
         def shorten(fragment: str) -> str:
             if not fragment.startswith(SEARCH) or len(os.fsencode(fragment)) <= LONGEST_NAME:
                 return fragment
-            name = f"@{len(searches)}"
-            searches[name] = fragment.removeprefix(SEARCH)
-            return f"{SEARCH}{name}"
+            searches.append(fragment.removeprefix(SEARCH))
+            return f"{SEARCH}@{len(searches) - 1}"
 
-        for key in FRAGMENT_KEYS:
-            if given := self.kwargs.get(key):
-                self.kwargs[key] = [*map(shorten, given)]
-            for template in self.templates:
-                if held := getattr(template, key):
-                    setattr(template, key, [*map(shorten, held)])
+        for key in FRAGMENT_KEYS if not self.is_saving else ():
+            self.kwargs[key] = [*map(shorten, self.kwargs.get(key) or ())]
+            for template in self._templates:
+                setattr(template, key, [*map(shorten, getattr(template, key) or ())])
         return searches
 
-    def iter_ours(self) -> Iterator[str]:
-        """Yield our tools and fragments on the command line, as they are typed."""
-        tools = map(tool_name, self.kwargs.get("tools") or ())
-        yield from (f"-T {name}" for name in tools if name in OUR_TOOLS)
-        for key, option in zip(FRAGMENT_KEYS, ("--sf", "-f"), strict=True):
-            given = self.kwargs.get(key) or ()
-            yield from (f"{option} {name}" for name in given if name.startswith(OURS))
-
-    def _brought(self) -> list[str]:
-        return [tool for template in self.templates for tool in template.tools or ()]
-
-    def _fragments(self) -> Iterator[str]:
-        for key in FRAGMENT_KEYS:
-            for template in self.templates:
-                yield from getattr(template, key) or ()
-            yield from self.kwargs.get(key) or ()
-
-    def _load_templates(self) -> tuple[Any, ...]:
+    def _load_templates(self) -> list[Any]:
         named = self.kwargs.get("template") or ()
-        names = [named] if isinstance(named, str) else list(named)
-        if not names:
-            return ()
         try:
-            return tuple(load_template(name) for name in names)
+            return [load_template(each) for each in ([named] if isinstance(named, str) else named)]
         except Exception:  # noqa: BLE001 - the host reports the same error next
-            return ()
+            return []
 
-    def _model_id(self) -> str | None:
-        """Return the id of the model as the host selects it; None for the default one."""
-        queries = self.kwargs.get("queries")
-        candidates = [self.kwargs.get("model_id")]
-        if queries and not candidates[0]:
-            matching = [m for m in llm.get_models_with_aliases() if all(map(m.matches, queries))]
-            candidates.append(min((m.model.model_id for m in matching), key=len))
-        candidates += [template.model for template in self.templates]
-        if self.conversation is not None:
-            candidates.append(self.conversation.model.model_id)
-        return next((model_id for model_id in candidates if model_id), None)
+    def _load_conversation(self) -> Any:
+        given = self.kwargs
+        if not (given.get("_continue") or given.get("conversation_id")):
+            return None
+        try:
+            return load_conversation(
+                given.get("conversation_id"),
+                async_=bool(given.get("async_")),
+                database=given.get("database"),
+            )
+        except Exception:  # noqa: BLE001 - as above
+            return None
 
 
 class _NoTools(tuple[str, ...]):
@@ -243,27 +225,14 @@ def require_no_files(names: Iterable[str]) -> None:
             )
 
 
+def tool_name(spec: str) -> str:
+    """Return the name in a value of `-T`, which may have arguments: `Name(…)`.
+
+    The name of a tool of the toolbox, as in a continued conversation, becomes `References`.
+    """
+    name = spec.partition("(")[0].strip()
+    return "References" if name.startswith(_OF_REFERENCES) else name
+
+
 def _ours(tools: Iterable[str]) -> frozenset[str]:
     return frozenset(map(tool_name, tools)) & OUR_TOOLS
-
-
-def _load_conversation(kwargs: MutableMapping[str, Any]) -> Any:
-    if not (kwargs.get("_continue") or kwargs.get("conversation_id")):
-        return None
-    try:
-        return load_conversation(
-            kwargs.get("conversation_id"),
-            async_=bool(kwargs.get("async_")),
-            database=kwargs.get("database"),
-        )
-    except Exception:  # noqa: BLE001 - as above
-        return None
-
-
-def _restored_tools(conversation: Any, tools: Sequence[str] | None) -> tuple[str, ...]:
-    if conversation is None or tools:
-        return ()
-    if conversation.responses:
-        first = conversation.responses[0].prompt.tools or ()
-        return tuple(tool.name for tool in first if tool.plugin)
-    return tuple(getattr(conversation, "loaded_tools", None) or ())

@@ -2,37 +2,24 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import replace
-from functools import wraps
-from typing import Any
 
-import click
 import llm
 
 from llm_kb.api import KnowledgeBase
 from llm_kb.config.fragments import split_knowledge
 from llm_kb.errors import KbError, UnknownTopicError
 from llm_kb.host.capture_tools import make_emit_knowledge
-from llm_kb.host.request import MEMORY, PREFIX, SEARCH, SECTION, Request, current_request
+from llm_kb.host.request import PREFIX, SEARCH, SECTION, Request, current_request
 from llm_kb.host.terminal import draw_progress, say
 from llm_kb.rendering.passages import explain_nothing, render_passages
 from llm_kb.rendering.plain_text import shorten, visible_line
 from llm_kb.rendering.section import PreloadedTopic
-from llm_kb.rendering.tokens import describe_large, estimate_tokens
-from llm_kb.subjects.selection import Selection, join_selections, subtract
-
-LONGEST_REPORT = 200
-"""The most characters of a line that reports a call."""
+from llm_kb.rendering.tokens import describe_large
 
 LONGEST_SHOWN = 100
 """Number of characters of a long question that an error repeats."""
-
-_MISTYPED_TOPIC = re.compile(r"(?=[\d-]*[^\W\d])[\w-]+:[^\s:/\\]")
-"""A text that begins like `topic:question`, rather than like a message: `error: disk full`, an
-address, a path or a time."""
 
 
 def make_tools() -> Iterator[llm.Tool | type[llm.Toolbox]]:
@@ -42,9 +29,9 @@ def make_tools() -> Iterator[llm.Tool | type[llm.Toolbox]]:
         yield from _all_tools()
         return
     if "learn" in request.tools and request.kb is not None:
-        yield _shown(request.kb, request.kb.learn_tool())
+        yield request.kb.learn_tool()
     if "search_knowledge" in request.tools and request.kb is not None:
-        yield _shown(request.kb, request.kb.search_tool(draw_progress("Indexing")))
+        yield request.kb.search_tool(draw_progress("Indexing"))
     if "References" in request.tools:
         yield _references()
         # A continued conversation asks for the tools of the toolbox one by one.
@@ -65,38 +52,6 @@ def _all_tools() -> Iterator[llm.Tool | type[llm.Toolbox]]:
     yield from filter(None, [make_emit_knowledge()])
 
 
-def _shown(kb: KnowledgeBase, tool: llm.Tool) -> llm.Tool:
-    """Return the tool; with `show_reads` it reports each call."""
-    answer = tool.implementation
-    if not kb.config.show_reads or answer is None:
-        return tool
-
-    @wraps(answer)
-    def answer_and_report(**arguments: Any) -> Any:
-        try:
-            text = answer(**arguments)
-        except KbError as error:
-            _report(f"{_describe_call(tool.name, arguments)}: {error}")
-            raise
-        _report(f"{_describe_call(tool.name, arguments)} (~{estimate_tokens(text):,} tokens)")
-        return text
-
-    return replace(tool, implementation=answer_and_report)
-
-
-def _describe_call(name: str, arguments: Mapping[str, Any]) -> str:
-    """Return a call in a few words: `learn project/review`."""
-    topic, subjects = arguments.get("topic") or "", arguments.get("subjects") or ""
-    if name != "learn":
-        return f"{name} {arguments.get('question', '')!r}" + (f" in {topic}" if topic else "")
-    patterns = subjects if isinstance(subjects, list) else [subjects]
-    return f"learn {', '.join(f'{topic}/{pattern}' if pattern else topic for pattern in patterns)}"
-
-
-def _report(text: str) -> None:
-    click.echo(f"llm-kb: {shorten(visible_line(text), LONGEST_REPORT)}", err=True)
-
-
 def _references() -> type[llm.Toolbox]:
     from llm_kb.host.reference_tools import References  # noqa: PLC0415 - few requests use it
 
@@ -104,10 +59,7 @@ def _references() -> type[llm.Toolbox]:
 
 
 def load_fragments(reference: str) -> list[llm.Fragment]:
-    """Return one fragment for each subject, with the source `kb:topic/slug`.
-
-    A subject that several fragments of a request name is included once.
-    """
+    """Return one fragment for each subject, with the source `kb:topic/slug`."""
     request = current_request()
     if request is not None and request.is_muted:
         return []
@@ -118,10 +70,6 @@ def load_fragments(reference: str) -> list[llm.Fragment]:
     found = kb.require(topic, pattern)
     opened = kb.find_topic(topic)
     topic = opened.topic.id
-    if request is not None:
-        before = request.given.get(topic, Selection())
-        request.given[topic] = join_selections([before, found])
-        found = subtract(found, before)
     subjects = kb.present(opened, found)
     if large := describe_large([PreloadedTopic(topic=opened.topic, subjects=subjects)]):
         say(large)
@@ -135,8 +83,8 @@ def load_passages(reference: str) -> llm.Fragment:
     request = current_request()
     if request is not None and request.is_muted:
         return llm.Fragment("", f"{SEARCH}{reference}")
-    if request is not None:
-        reference = request.searches.get(reference, reference)
+    if request is not None and reference.startswith("@") and reference[1:].isdecimal():
+        reference = request.searches[int(reference[1:])]
     kb = _open(request)
     topics, question = _split_search(kb, reference)
     # A model without tools cannot load the rest of a passage.
@@ -157,9 +105,7 @@ def _split_search(kb: KnowledgeBase, reference: str) -> tuple[list[str], str]:
         return [], question or topic
     try:
         return [kb.find_topic(topic).topic.id], question
-    except UnknownTopicError as error:
-        if _MISTYPED_TOPIC.match(reference):
-            raise ValueError(f"{error}; {SEARCH}:QUESTION searches all topics") from error
+    except UnknownTopicError:
         return [], reference
 
 
@@ -188,10 +134,9 @@ def _load_section(reference: str) -> list[llm.Fragment]:
     """Return the section of the request or, outside a request, that of the reference."""
     request = current_request()
     fragment, spec = f"{PREFIX}{reference}", reference.removeprefix("@")
-    if request is not None and fragment in {SECTION, MEMORY}:
-        return [llm.Fragment(text, source) for text, source in request.take_texts(fragment)]
-    if request is not None and spec in request.specs:
-        return []  # already in the section of the request
+    if request is not None:
+        # A `kb:@TOPIC` is part of the section of the request.
+        return [llm.Fragment(text, source) for text, source in request.texts.get(fragment, ())]
     kb = KnowledgeBase.discover(
         knowledge=[spec] if "/" in spec else [],
         only=[spec] if spec and "/" not in spec else [],

@@ -19,7 +19,6 @@ from llm_kb.config.workspace import find_cwd, mentions_auto
 from llm_kb.errors import KbError
 from llm_kb.host.arguments import Arguments
 from llm_kb.host.request import Request, current_request, running
-from llm_kb.host.terminal import say
 
 
 @contextmanager
@@ -40,25 +39,14 @@ def open_request(
         yield  # wrapped twice: by us, around another plugin's wrapper of our wrapper
         return
     arguments = Arguments(command, kwargs)
-    if command == "chat" and not no_kb and not arguments.is_saving:
-        arguments.take_chat_fragments()
     try:
-        if no_kb:
-            request = _mute(arguments, knowledge, kb_cfg)
-        elif arguments.is_asking or knowledge or kb_cfg or _may_be_automatic(arguments):
-            from llm_kb.host.prepare import prepare  # it imports the knowledge base
-
-            request = prepare(arguments, knowledge, kb_cfg)
-        else:
-            request = Request()
+        request = _make_request(arguments, knowledge, kb_cfg, no_kb=no_kb)
     except KbError as error:
         from llm_kb.rendering.plain_text import visible_text  # most requests do not need it
 
         raise click.ClickException(visible_text(str(error))) from error
-    request.templates = arguments.templates
-    arguments.hand_over_templates()
-    if not arguments.is_saving:
-        request.searches = arguments.hand_over_searches()
+    request.templates = arguments.hand_over_templates()
+    request.searches = arguments.hand_over_searches()
     with running(request):
         try:
             yield
@@ -71,16 +59,20 @@ def open_request(
             raise click.ClickException(f"{text} {advice}") from error
 
 
-def _may_be_automatic(arguments: Arguments) -> bool:
-    where = find_cwd(), Path(llm.user_dir()), os.environ
-    return not arguments.is_saving and mentions_auto(*where)
+def _make_request(
+    arguments: Arguments, knowledge: Sequence[str], kb_cfg: Sequence[str], *, no_kb: bool
+) -> Request:
+    if no_kb:
+        arguments.offer(())
+        arguments.drop_fragments()
+        return Request(is_muted=True)
+    if arguments.command == "chat":
+        arguments.take_chat_fragments()
+    is_asking = arguments.is_asking or knowledge or kb_cfg
+    if not is_asking and (
+        arguments.is_saving or not mentions_auto(find_cwd(), Path(llm.user_dir()), os.environ)
+    ):
+        return Request()
+    from llm_kb.host.prepare import prepare  # it imports the knowledge base
 
-
-def _mute(arguments: Arguments, knowledge: Sequence[str], kb_cfg: Sequence[str]) -> Request:
-    """Remove our tools and fragments from a request with `--no-kb`."""
-    asked = [f"-k {value}" for value in knowledge] + [f"--kb-cfg {value}" for value in kb_cfg]
-    if asked := [*asked, *arguments.iter_ours()]:
-        say(f"--no-kb leaves out {', '.join(asked)}")
-    arguments.offer(())
-    arguments.drop_fragments()
-    return Request(is_muted=True)
+    return prepare(arguments, knowledge, kb_cfg)

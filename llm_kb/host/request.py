@@ -26,12 +26,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from llm_kb.api import KnowledgeBase
-    from llm_kb.subjects.selection import Selection
 
 OUR_TOOLS = frozenset({"learn", "search_knowledge", "References", "emit_knowledge"})
-
-_OF_REFERENCES = "reference_"
-"""The prefix of the tools of `References`, under which a conversation is logged."""
 
 PREFIX = "kb:"
 SEARCH = "kb-search:"
@@ -46,39 +42,25 @@ MEMORY = "kb:@@"
 class Request:
     """One request of `prompt` or `chat`."""
 
-    def __init__(  # noqa: PLR0913 - a dataclass would cost a millisecond on every prompt
+    def __init__(
         self,
         kb: KnowledgeBase | None = None,
         tools: Iterable[str] = (),
-        texts: Iterable[tuple[str, str]] = (),
+        texts: Mapping[str, Sequence[tuple[str, str]]] | None = None,
         *,
-        memory: Iterable[tuple[str, str]] = (),
-        specs: Iterable[str] = (),
         is_muted: bool = False,
     ) -> None:
         self.kb = kb
         self.tools = frozenset(tools)
         """Our tools that it uses."""
-        self.specs = frozenset(specs)
-        """The texts after `kb:@` in the fragments that the section includes."""
+        self.texts = texts or {}
+        """The texts of SECTION and MEMORY, each with its source."""
         self.is_muted = is_muted
         """Whether `--no-kb` turns this plugin off."""
         self.templates: Sequence[Any] = ()
         """The loaded templates of the request."""
-        self.searches: Mapping[str, str] = {}
-        """The searches that are too long for the host, by the names it was given."""
-        self.given: dict[str, Selection] = {}
-        """The subjects loaded as fragments, by topic id."""
-        self._texts = {SECTION: tuple(texts), MEMORY: tuple(memory)}
-
-    def has_texts(self, fragment: str = SECTION) -> bool:
-        """Tell whether one of our fragments has a text."""
-        return bool(self._texts[fragment])
-
-    def take_texts(self, fragment: str) -> tuple[tuple[str, str], ...]:
-        """Return (text, source) of each text of a fragment, and nothing at a second call."""
-        texts, self._texts[fragment] = self._texts[fragment], ()
-        return texts
+        self.searches: Sequence[str] = ()
+        """The searches that are too long for the host, by number."""
 
 
 _current: ContextVar[Request | None] = ContextVar("llm_kb_request", default=None)
@@ -97,12 +79,3 @@ def running(request: Request) -> Iterator[None]:
         yield
     finally:
         _current.reset(token)
-
-
-def tool_name(spec: str) -> str:
-    """Return the name in a value of `-T`, which may have arguments: `Name(…)`.
-
-    The name of a tool of the toolbox, as in a continued conversation, becomes `References`.
-    """
-    name = spec.partition("(")[0].strip()
-    return "References" if name.startswith(_OF_REFERENCES) else name

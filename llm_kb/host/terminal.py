@@ -49,13 +49,6 @@ def say(text: str) -> None:
     click.echo(f"llm-kb: {visible_text(text)}", err=True)
 
 
-def leave_out(tool: str, reason: str, *, is_error: bool) -> None:
-    """Report why a tool is left out. Raises ClickException if that is an error."""
-    if is_error:
-        raise click.ClickException(reason)
-    say(f"{tool} is left out: {reason}")
-
-
 def read_input() -> str:
     """Return all of standard input. Raises ClickException if it is closed."""
     if sys.stdin is None or sys.stdin.closed:

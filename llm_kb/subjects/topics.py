@@ -220,7 +220,6 @@ class Config:
     menu: str = "topics"
     menu_budget: int = 1200
     max_result_chars: int = 100_000
-    show_reads: bool = False
     outline_over: int = 24_000
     search: bool | str = "auto"
     """Whether `search_knowledge` comes with `learn`; "auto" means for large topics."""

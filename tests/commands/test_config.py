@@ -38,7 +38,6 @@ menu_budget = 8                           # workspace
 max_result_chars = 100000                 # default
 outline_over = 24000                      # default
 search = "auto"                           # default
-show_reads = false                        # default
 config_load_paths = [".llm/config.d"]     # default
 allow_links_to = []                       # default
 

@@ -57,7 +57,7 @@ def test_an_empty_document_says_nothing() -> None:
 
 KB_KEYS = (
     "allow_links_to, auto, capture, check, config_load_paths, max_result_chars, menu, menu_budget, "
-    "outline_over, references, search, show_reads, topic"
+    "outline_over, references, search, topic"
 )
 TOPIC_KEYS = (
     "description, disabled, enable, generated, ignore, introduction, layout, learned, "
@@ -451,7 +451,6 @@ def test_the_defaults_resolve_to_the_records_defaults() -> None:
                 "kb.max_result_chars",
                 "kb.outline_over",
                 "kb.search",
-                "kb.show_reads",
                 "kb.config_load_paths",
                 "kb.capture.offer",
                 "kb.capture.branch_only",

@@ -124,5 +124,4 @@ def test_auto_looks_at_each_file_once_before_it_is_parsed(touch: Touch, user_dir
 
 def test_a_fragment_opens_the_knowledge_base_once(touch: Touch) -> None:
     events = touch(["-m", "scripted", "-f", "kb:project/a", "hi"])
-    # Once for a look at `auto`, once to parse it.
-    assert [events.count(("open", name)) for name in ("llm-kb.toml", "a.md")] == [2, 1]
+    assert [events.count(("open", name)) for name in ("llm-kb.toml", "a.md")] == [1, 1]

@@ -62,10 +62,9 @@ def test_it_is_never_offered_alone(run_llm: RunLlm, script: Script) -> None:
 
 
 def test_no_kb_leaves_it_out(run_llm: RunLlm, script: Script) -> None:
-    result = run_llm(["-m", "scripted", "--no-kb", "-T", "search_knowledge", "hi"])
+    run_llm(["-m", "scripted", "--no-kb", "-T", "search_knowledge", "hi"])
 
     assert offered(script) == ()
-    assert "-T search_knowledge" in result.stderr
 
 
 def test_a_continued_conversation_keeps_it(run_llm: RunLlm, script: Script) -> None:
@@ -98,6 +97,7 @@ LONG = f"TuskError: {'walrus tusks ' * 30}"
             "error: tusks",
             "tusks:",
             "walrus has: tusks",
+            "gone:tusks",
             ":error:tusks",
             "@tusks",
             LONG,
@@ -155,10 +155,6 @@ def test_a_message_with_colons_is_a_question(run_llm: RunLlm, script: Script, me
 @pytest.mark.parametrize(
     ("reference", "problem"),
     [
-        (
-            "gone:tusks",
-            "unknown topic 'gone'; valid topics: zoo; kb-search::QUESTION searches all topics",
-        ),
         ("zoo:?!", "the question has no word to look for"),
         ("zoo:xyzzy", "kb-search:zoo:xyzzy: Nothing in zoo has a word of that question."),
     ],

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any, get_type_hints
 
 import llm
@@ -12,10 +11,8 @@ import pytest
 
 from llm_kb.api import KnowledgeBase
 from llm_kb.host.capture_tools import EMIT, make_emit_tool
-from llm_kb.host.hooks import make_tools
 from llm_kb.host.reference_calls import ALL
 from llm_kb.host.reference_tools import References
-from llm_kb.host.request import Request, running
 from llm_kb.knowledge_base.tool_text import LEARN
 from llm_kb.mcp.tools import ANNOTATE, SEARCH
 
@@ -109,20 +106,3 @@ def test_the_docstring_has_the_description_and_all_arguments(tool: llm.Tool) -> 
     assert text.startswith(tool.description)
     for name, field in tool.input_schema["properties"].items():
         assert f"\n    {name}: {field['description']}" in text
-
-
-def test_a_call_that_is_reported_keeps_the_function(tmp_path: Path) -> None:
-    (tmp_path / "kb").mkdir()
-    (tmp_path / "kb/a.md").write_text("A")
-    config = '[kb]\nshow_reads = true\n[kb.topic.t]\nsubjects = "kb"\n'
-    (tmp_path / "llm-kb.toml").write_text(config)
-    request = Request(KnowledgeBase.discover(tmp_path), ["learn"])
-    with running(request):
-        tool = next(iter(make_tools()))
-    assert isinstance(tool, llm.Tool)
-    assert tool.implementation is not None
-    assert tool.implementation.__name__ == "learn"
-    assert str(inspect.signature(tool.implementation)) == (
-        "(topic: str, subjects: list[str] | None = None)"
-    )
-    assert tool.implementation(topic="t", subjects="a") == "A"

@@ -6,7 +6,6 @@ The table in docs/using.md shows the same.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -489,20 +488,3 @@ def test_a_misspelled_tool_is_told_of_ours(
     result = run_llm(["-m", "wire", "-T", "lern", "hi"])
     assert (result.exit_code, server.sent) == (1, [])
     assert "References, emit_knowledge, learn" in result.stderr
-
-
-def test_what_the_model_reads_is_shown_to_who_wants_to_see_it(
-    here: Path, user_dir: Path, ask: Ask, server: OpenAIServer
-) -> None:
-    (user_dir / "kb.toml").write_text("[kb]\nshow_reads = true\n")
-    server.call(("learn", {"topic": "project"}), ("learn", {"topic": "nope"}))
-    server.call(("learn", {"topic": "project", "subjects": ["code-quality", "maintainers/*"]}))
-    server.call(("search_knowledge", {"question": "Who reviews?"}))
-    result = ask("-T", "learn", "--kb-cfg", "kb.search=true", "hi")
-    lines = re.sub(r"\d+ tokens", "N tokens", result.stderr).splitlines()
-    assert lines == [
-        "llm-kb: learn project (~N tokens)",
-        "llm-kb: learn nope: unknown topic 'nope'; valid topics: project, skills",
-        "llm-kb: learn project/code-quality, project/maintainers/* (~N tokens)",
-        "llm-kb: search_knowledge 'Who reviews?' (~N tokens)",
-    ]
