@@ -15,7 +15,6 @@ from llm_kb.host.request import PREFIX, SEARCH, SECTION, Request, current_reques
 from llm_kb.host.terminal import draw_progress, say
 from llm_kb.rendering.passages import explain_nothing, render_passages
 from llm_kb.rendering.plain_text import shorten, visible_line
-from llm_kb.rendering.section import PreloadedTopic
 from llm_kb.rendering.tokens import describe_large
 
 LONGEST_SHOWN = 100
@@ -71,7 +70,7 @@ def load_fragments(reference: str) -> list[llm.Fragment]:
     opened = kb.find_topic(topic)
     topic = opened.topic.id
     subjects = kb.present(opened, found)
-    if large := describe_large([PreloadedTopic(topic=opened.topic, subjects=subjects)]):
+    if large := describe_large([(opened.topic, subjects)]):
         say(large)
     return [
         llm.Fragment(presented.text, f"{PREFIX}{topic}/{presented.name}") for presented in subjects

@@ -23,7 +23,7 @@ from llm_kb.rendering.learn_text import (
     join_groups,
     render_listing,
 )
-from llm_kb.rendering.menu import FittedMenu, MenuSubject, MenuTopic, find_readable, fit_menu
+from llm_kb.rendering.menu import Menu, MenuSubject, MenuTopic, fit_menu
 from llm_kb.rendering.parts import (
     LONGEST_OUTLINE,
     OPENING,
@@ -237,36 +237,25 @@ def _describe_large(
     return describe_size(content.size, len(find_outline(subject.path, text).sections))
 
 
-def describe_topic(opened: OpenTopic, subjects: Sequence[Subject], outline_over: int) -> MenuTopic:
-    """Return a topic for the menu, with its subjects' sizes and summaries."""
-    is_skills = opened.topic.layout is Layout.SKILLS
-    summed_up = tuple(
-        entry._replace(summary=entry.summary or summary)
-        for entry, summary in zip(
-            describe_each(opened, subjects, outline_over),
-            [""] * len(subjects) if is_skills else summarize_each(opened, subjects),
-            strict=True,
-        )
-    )
-    return MenuTopic(topic=opened.topic, subjects=summed_up)
-
-
-def make_menu(left: Sequence[OpenTopic], config: Config) -> FittedMenu:
+def make_menu(left: Sequence[OpenTopic], config: Config) -> Menu:
     """Return the menu of the topics with anything left to learn, within its budget."""
-    budget = config.menu_budget
+    opened = {each.topic.id: each for each in left}
+
+    def describe(entry: MenuTopic) -> MenuTopic:
+        topic = opened[entry.topic.id]
+        subjects = describe_each(topic, topic.left, config.outline_over)
+        if topic.topic.layout is Layout.SKILLS:
+            return entry._replace(subjects=subjects)
+        summaries = summarize_each(topic, topic.left)
+        summed_up = [s._replace(summary=t) for s, t in zip(subjects, summaries, strict=True)]
+        return entry._replace(subjects=summed_up)
+
+    topics = [
+        MenuTopic(
+            each.topic,
+            [MenuSubject(s.name) for s in each.left] if config.menu == "subjects" else (),
+        )
+        for each in left
+    ]
     has_hidden = any(len(each.listing.listed) < len(each.listing.subjects) for each in left)
-    if config.menu != "subjects":
-        topics = [MenuTopic(topic=opened.topic) for opened in left]
-        return fit_menu(topics, budget, has_hidden=has_hidden)
-    bare = [
-        MenuTopic(topic=opened.topic, subjects=tuple(MenuSubject(s.name) for s in opened.left))
-        for opened in left
-    ]
-    readable = find_readable(bare, budget, has_hidden=has_hidden)
-    full = [
-        describe_topic(opened, opened.left, config.outline_over)
-        if opened.topic.id in readable
-        else entry
-        for opened, entry in zip(left, bare, strict=True)
-    ]
-    return fit_menu(full, budget, has_hidden=has_hidden)
+    return fit_menu(topics, config.menu_budget, describe, has_hidden=has_hidden)

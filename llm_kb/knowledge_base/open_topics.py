@@ -21,10 +21,10 @@ from llm_kb.knowledge_base.topics import (
     suggest_topics,
 )
 from llm_kb.references.catalog import ReferenceCatalog
-from llm_kb.rendering.menu import FittedMenu, list_topics, render_menu
+from llm_kb.rendering.menu import Menu, list_topics, render_menu
 from llm_kb.rendering.parts import AnchorError, take_pieces
 from llm_kb.rendering.presentation import Presented
-from llm_kb.rendering.section import PreloadedTopic, render_section
+from llm_kb.rendering.section import Preloaded, render_section
 from llm_kb.subjects.selection import (
     Selection,
     find_near,
@@ -226,12 +226,12 @@ class OpenTopics:
         `learn` and `search` tell whether these tools are offered in this request: without
         `learn` the section has only pre-loaded subjects.
         """
-        return render_section(self.preloaded, self.menu() if learn else (), search=search)
+        return render_section(self.preloaded, self.menu() if learn else None, search=search)
 
     def render_menu(self, *, search: bool = False) -> str:
         """Return the menu as it is in the section; empty if there is none."""
         menu = self.menu()
-        return render_menu(menu, search=search) if menu.topics else ""
+        return render_menu(menu, search=search) if menu.lines else ""
 
     def explain_nothing(self, *, learn: bool = True) -> str:
         """Return the reason why nothing can be learned, or is pre-loaded, and what to do."""
@@ -252,18 +252,18 @@ class OpenTopics:
             str(EmptyTopicError(opened.topic, opened.listing)) for opened in empty
         )
 
-    def menu(self) -> FittedMenu:
+    def menu(self) -> Menu:
         """Return the menu within its budget, and a note on the cuts."""
         return make_menu([each for each in self.active if each.has_left()], self.config)
 
     @cached_property
-    def preloaded(self) -> tuple[PreloadedTopic, ...]:
+    def preloaded(self) -> Preloaded:
         """The topics with subjects that this section pre-loads, each with their text."""
-        return tuple(
-            PreloadedTopic(topic=opened.topic, subjects=self.present(opened, opened.new))
+        return [
+            (opened.topic, self.present(opened, opened.new))
             for opened in self.active
             if opened.new.subjects
-        )
+        ]
 
     def learn(self, topic: str, subjects: str | Sequence[str] | None = None) -> str:
         """Answer one call of the `learn` tool: a listing, or the subjects' text.

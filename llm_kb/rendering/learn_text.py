@@ -69,7 +69,7 @@ def render_listing(
 
 def _render_entry(subject: MenuSubject) -> str:
     size = f" {subject.size}" if subject.size else ""
-    about = shorten(one_line(subject.summary or ""), LONGEST_DESCRIPTION)
+    about = shorten(one_line(subject.summary), LONGEST_DESCRIPTION)
     return f"{subject.name}{size}{f' — {about}' if about else ''}"
 
 

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import NamedTuple
 
-from llm_kb.rendering.plain_text import count, defuse, one_line, shorten
-from llm_kb.rendering.summaries import LONGEST_SUMMARY
+from llm_kb.rendering.plain_text import count, defuse, join_fitting, one_line, shorten
 from llm_kb.rendering.tokens import CHARACTERS, estimate_tokens
 from llm_kb.subjects.topics import REFERENCE_PREFIX, Topic
 
 LONGEST_DESCRIPTION = 1_024
 """Maximum number of characters of a skill's description, by which models choose it."""
+
+SHORTEST = 40
+"""Shortest summary or introduction after cutting; shorter ones are left out."""
+
+MOST_DIRECTORIES = 12
+"""A topic with more directories than this is counted as a whole."""
+
+_LONGEST_NOTE = 160
+"""Room for the note on the cuts, which is shorter."""
 
 _HEADER = "The following knowledge topics are available to learn:\n\n"
 
@@ -36,41 +44,29 @@ their words (and by meaning, where there is an embedding model).
 
 
 class MenuSubject(NamedTuple):
-    """A subject in the menu: its name in listings, and its summary.
-
-    `summary` is None if it was not read. `size` is given only for a large subject.
-    """
+    """A subject in the menu: its name in listings, its summary, and its size if it is large."""
 
     name: str
-    summary: str | None = None
+    summary: str = ""
     size: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MenuTopic:
-    """A topic in the menu.
+class MenuTopic(NamedTuple):
+    """A topic in the menu, with the subjects listed below it.
 
-    `subjects` are those listed below it, None for `menu = "topics"`.
-    `counted` describes subjects that did not fit: how many there are, and in which
-    directories.
+    `counted` describes subjects that did not fit: how many there are, and in which directories.
     """
 
     topic: Topic
-    subjects: tuple[MenuSubject, ...] | None = None
-    counted: str | None = None
+    subjects: Sequence[MenuSubject] = ()
+    counted: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FittedMenu:
-    """The topics of a menu, and a note on the cuts made to fit its budget.
+class Menu:
+    """The lines of the topics, and notes on the cuts made to fit a budget; made by `fit_menu`."""
 
-    Made by `fit_menu` or `plain_menu`, which defuse hostile texts. `tokens` may still be over
-    the budget if nothing is left to cut.
-    """
-
-    topics: tuple[MenuTopic, ...]
-    others: tuple[str, ...] = ()
-    """The ids of topics for which there is only room for the id."""
+    lines: str = ""
     cuts: tuple[str, ...] = ()
     has_hidden: bool = True
     """Whether there may be hidden subjects, which a note explains."""
@@ -78,274 +74,208 @@ class FittedMenu:
     @property
     def tokens(self) -> int:
         """The estimated tokens of the menu, headings and notes included."""
-        return estimate_tokens(render_menu(self))
+        return estimate_tokens(render_menu(self)) if self.lines else 0
 
 
-def render_menu(
-    menu: FittedMenu, *, search: bool = False, search_tool: str = "search_knowledge"
-) -> str:
+def render_menu(menu: Menu, *, search: bool = False, search_tool: str = "search_knowledge") -> str:
     """Return the menu between its heading and its notes; it has at least one topic.
 
     `search` says whether the search is offered, as a tool of this name.
     """
-    lines = "".join(line for topic in menu.topics for line in _topic_lines(topic))
-    if menu.others:
-        lines += f"- {', '.join(menu.others)}\n"
     note = f"(note: {'; '.join(menu.cuts)})\n\n" if menu.cuts else ""
     found_by = f"{SEARCH_LINE.format(search_tool)}\n" if search else ""
     footer = _HOW + (_HIDDEN_NOTE if menu.has_hidden else "")
-    return f"{_HEADER}{lines}\n{note}{found_by}{footer}"
+    return f"{_HEADER}{menu.lines}\n{note}{found_by}{footer}"
 
 
-def plain_menu(topics: Sequence[MenuTopic], *, has_hidden: bool = True) -> FittedMenu:
-    """Return the uncut menu, with each text on one line and without closing tags."""
-    plain = (
-        replace(topic, subjects=tuple(map(_plain_subject, topic.subjects)))
-        if topic.subjects
-        else topic
-        for topic in topics
-    )
-    return FittedMenu(topics=tuple(plain), has_hidden=has_hidden)
-
-
-def _plain_subject(subject: MenuSubject) -> MenuSubject:
-    name, summary = defuse(subject.name), subject.summary
-    if not name.isprintable():
-        name = one_line(name)
-    if summary:
-        summary = shorten(defuse(one_line(summary)), LONGEST_DESCRIPTION)
-    return subject._replace(name=name, summary=summary)
-
-
-def measure(topic: MenuTopic) -> int:
-    """Return the number of characters of a topic's lines."""
-    return sum(map(len, _topic_lines(topic)))
-
-
-def _topic_lines(topic: MenuTopic) -> Iterator[str]:
-    """Yield the lines of one topic, each with its line feed."""
-    yield _topic_line(topic.topic)
-    for subject in topic.subjects or ():
-        size = f" {subject.size}" if subject.size else ""
-        summary = f" — {subject.summary}" if subject.summary else ""
-        yield f"  - {subject.name}{size}{summary}\n"
-    if topic.counted is not None:
-        joined = ";" if ":" in topic.counted else ","
-        yield f'  - {topic.counted}{joined} call learn("{topic.topic.id}")\n'
-
-
-def _topic_line(topic: Topic) -> str:
-    line = f"- {topic.id}"
-    if topic.title:
-        line += f" (**{one_line(topic.title)}**)"
-    if topic.introduction:
-        line += f": {one_line(topic.introduction)}"
-    return defuse(line) + "\n"
-
-
-SHORTEST_SUMMARY = 40
-"""Shortest summary after cutting; if that is too long, the largest topics lose theirs."""
-
-SHORTEST_INTRODUCTION = 30
-"""Shortest introduction after cutting; if that is too long, it is left out."""
-
-MOST_DIRECTORIES = 12
-"""A topic with more directories than this is counted as a whole."""
-
-_LONGEST_NOTE = 200
-"""Room for the note on the cuts, which is shorter."""
-
-
-def fit_menu(topics: Sequence[MenuTopic], budget: int, *, has_hidden: bool = True) -> FittedMenu:
+def fit_menu(
+    topics: Sequence[MenuTopic],
+    budget: int,
+    describe: Callable[[MenuTopic], MenuTopic] = lambda topic: topic,
+    *,
+    has_hidden: bool = True,
+) -> Menu:
     """Return the menu, cut to a budget of tokens if necessary.
 
-    In steps: summaries are shortened evenly; if that is not enough, topics lose their
-    summaries and then have their subjects counted, references first and then the largest;
-    introductions are shortened evenly, then left out; topics are reduced to their ids. The
-    note on the cuts names the budget that would be enough.
+    In steps: summaries are shortened evenly; if that is not enough, topics lose theirs, the
+    largest first, and then have their subjects counted, references first; introductions are
+    shortened evenly, then left out; topics are reduced to their ids. `describe` adds the
+    summaries to the subjects of a topic; it is called only for those that are listed.
     """
-    whole = plain_menu(topics, has_hidden=has_hidden)
-    if whole.tokens <= budget:
-        return whole
-    frame = len(_HEADER) + len("\n") + len(_HOW) + (len(_HIDDEN_NOTE) if has_hidden else 0)
-    room = CHARACTERS * budget - frame - _LONGEST_NOTE
-    shown, cuts = _cut_subjects(whole.topics, room)
-    if counted := sum(topic.counted is not None for topic in shown):
-        cuts.append(f"the subjects of {count(counted, 'topic')} are counted, not listed")
+    frame = Menu(has_hidden=has_hidden)
+    room = CHARACTERS * budget - len(render_menu(frame))
+    listed = _count_largest(topics, room)
+    shown = [_make_plain(describe(each)) if each.subjects else each for each in listed]
+    is_cut = any(each.counted for each in shown) or sum(map(_measure, shown)) > room
+    if not (topics and is_cut):
+        return replace(frame, lines="".join(map(_render_topic, shown)))
+    room -= _LONGEST_NOTE
+    shown, summaries = _cut_summaries(_count_largest(shown, room), room)
+    counted = sum(bool(each.counted) for each in shown)
+    counting = f"the subjects of {count(counted, 'topic')} are counted, not listed"
     shown, introductions = _cut_introductions(shown, room)
-    shown, others = _cut_topics(shown, room)
-    cuts += introductions
-    if others:
-        cuts.append(f"only the ids of {count(len(topics) - len(shown), 'topic')} are listed")
-    if cuts:
-        cuts.append(f"menu_budget = {_estimate_needed(whole)} would do")
-    return FittedMenu(
-        topics=tuple(shown), others=tuple(others), cuts=tuple(cuts), has_hidden=has_hidden
-    )
-
-
-def find_readable(
-    topics: Sequence[MenuTopic], budget: int, *, has_hidden: bool = True
-) -> frozenset[str]:
-    """Return the ids of the topics whose subjects fit, so that their summaries are needed."""
-    fitted = fit_menu(topics, budget, has_hidden=has_hidden)
-    return frozenset(shown.topic.id for shown in fitted.topics if shown.subjects)
+    lines, ids = _cut_topics(shown, room)
+    cuts = (summaries, counting if counted else "", introductions, ids)
+    return replace(frame, lines=lines, cuts=tuple(filter(None, cuts)))
 
 
 def list_topics(topics: Sequence[Topic], budget: int) -> str:
     """Return ids with titles on a line, without titles or cut if that exceeds the budget."""
     names = [
-        f"{topic.id} ({' '.join(topic.title.split())})" if topic.title else topic.id
-        for topic in topics
+        f"{topic.id} ({one_line(topic.title)})" if topic.title else topic.id for topic in topics
     ]
-    if estimate_tokens(", ".join(names)) > budget:
-        names = [topic.id for topic in topics]
-    ends = accumulate(len(name) + len(", ") for name in names)
-    fitting = max(1, sum(end - len(", ") <= CHARACTERS * budget for end in ends))
-    more = [f"and {len(names) - fitting:,} more"] if len(names) > fitting else []
-    return ", ".join([*names[:fitting], *more])
+    room = CHARACTERS * budget
+    fits = len(", ".join(names)) <= room
+    return join_fitting(names if fits else [topic.id for topic in topics], room)
 
 
-class _Form(NamedTuple):
-    """A topic with as much about its subjects as its size, in characters, allows."""
-
-    size: int
-    topic: MenuTopic
-
-
-def _cut_subjects(topics: Sequence[MenuTopic], room: int) -> tuple[list[MenuTopic], list[str]]:
-    """Return the topics with as much about their subjects as fits, and a note on the cuts."""
-    forms = [_list_forms(topic) for topic in topics]
-    total = sum(each[0].size for each in forms)
-    while total > room and (longer := [each for each in forms if len(each) > 1]):
-        first = max(longer, key=lambda each: (_is_reference(each[0].topic), each[0].size))
-        total -= first.pop(0).size - first[0].size
-    shown = [each[0].topic for each in forms]
-    kept = [place for place, topic in enumerate(shown) if _has_summaries(topic)]
-    cuts = []
-    used = total - sum(forms[place][0].size for place in kept)
-    limit = _find_limit([topics[place] for place in kept], room - used)
-    if limit is not None:
-        cuts.append(f"summaries are shortened to at most {limit} characters")
-    lost = sum(
-        bool(now.subjects) and _has_summaries(whole) and not _has_summaries(now)
-        for whole, now in zip(topics, shown, strict=True)
-    )
-    if lost:
-        whose = f"the summaries of {count(lost, 'topic')}" if kept else "summaries"
-        cuts.append(f"{whose} are left out")
-    for place in kept:
-        shown[place] = _with_summaries(topics[place], limit)
-    return shown, cuts
-
-
-def _list_forms(topic: MenuTopic) -> list[_Form]:
-    """Return the shorter forms of a topic: with short summaries, without, and counted."""
-    short = _with_summaries(topic, SHORTEST_SUMMARY)
-    forms = [_Form(measure(short), short)]
-    if topic.subjects:
-        bare = replace(topic, subjects=tuple(s._replace(summary="") for s in topic.subjects))
-        counted = replace(topic, subjects=None, counted=_count_subjects(topic))
-        for form in (bare, counted):
-            if (size := measure(form)) < forms[-1].size:
-                forms.append(_Form(size, form))
-    return forms
-
-
-def _find_limit(topics: Sequence[MenuTopic], room: int) -> int | None:
-    """Return the longest summaries that let the topics fit; None if all fit as they are."""
-    lengths = [len(s.summary or "") for topic in topics for s in topic.subjects or ()]
-    limits = range(SHORTEST_SUMMARY, max(lengths, default=0))
-    room -= sum(map(measure, topics)) - sum(lengths)
-    if not limits or sum(lengths) <= room:
-        return None
-    fitting = bisect_right(
-        limits, room, key=lambda limit: sum(min(length, limit) for length in lengths)
-    )
-    return limits[max(fitting, 1) - 1]
-
-
-def _cut_introductions(topics: Sequence[MenuTopic], room: int) -> tuple[list[MenuTopic], list[str]]:
-    """Return the topics with introductions that fit, and a note on the cuts."""
-    over = sum(map(measure, topics)) - room
-    texts = [one_line(topic.topic.introduction or "") for topic in topics]
-    if over <= 0 or not any(texts):
-        return list(topics), []
-    lengths = list(map(len, texts))
-    limits = range(max(lengths) - 1, SHORTEST_INTRODUCTION - 1, -1)
-    saving = bisect_left(
-        limits, over, key=lambda limit: sum(max(0, length - limit) for length in lengths)
-    )
-    limit = limits[saving] if saving < len(limits) else 0
-    shown = [
-        replace(
-            entry,
-            topic=replace(entry.topic, introduction=shorten(text, limit) if limit else None),
-        )
-        for entry, text in zip(topics, texts, strict=True)
-    ]
-    what = f"shortened to at most {limit} characters" if limit else "left out"
-    return shown, [f"introductions are {what}"]
-
-
-def _cut_topics(topics: Sequence[MenuTopic], room: int) -> tuple[list[MenuTopic], list[str]]:
-    """Return the first topics that fit, and the ids of the others, as many as fit."""
-    sizes = [measure(topic) for topic in topics]
-    if sum(sizes) <= room:
-        return list(topics), []
-    ids = [topic.topic.id for topic in topics]
-    kept = len(topics)
-    used = sum(sizes) + len("- \n")
-    while kept > 1 and used > room:
-        kept -= 1
-        used += len(ids[kept]) + 2 - sizes[kept]
-    others = ids[kept:]
-    while len(others) > 1 and used > room:
-        used -= len(others.pop()) + 2
-    left = len(topics) - kept - len(others)
-    return list(topics[:kept]), [*others, f"and {left:,} more"] if left else others
-
-
-def _with_summaries(topic: MenuTopic, limit: int | None) -> MenuTopic:
-    """Return a topic with summaries of at most `limit` characters."""
-    if limit is None or not topic.subjects:
-        return topic
-    return replace(
-        topic,
-        subjects=tuple(
-            s._replace(summary=shorten(s.summary, limit)) if s.summary else s
-            for s in topic.subjects
-        ),
+def _make_plain(topic: MenuTopic) -> MenuTopic:
+    """Return a topic with each text of its subjects on one line and without closing tags."""
+    return topic._replace(
+        subjects=[
+            MenuSubject(
+                defuse(name if name.isprintable() else one_line(name)),
+                shorten(defuse(one_line(summary)), LONGEST_DESCRIPTION),
+                size,
+            )
+            for name, summary, size in topic.subjects
+        ]
     )
 
 
-def _has_summaries(topic: MenuTopic) -> bool:
-    """Tell whether any subject has a summary, or has not been read yet."""
-    return any(subject.summary != "" for subject in topic.subjects or ())
+def _render_topic(topic: MenuTopic) -> str:
+    """Return the lines of one topic, each with its line feed."""
+    id_, title, introduction = topic.topic.id, topic.topic.title, topic.topic.introduction
+    line = f"- {id_}"
+    if title:
+        line += f" (**{one_line(title)}**)"
+    if introduction:
+        line += f": {one_line(introduction)}"
+    lines = [defuse(line), *map(_render_subject, topic.subjects)]
+    if topic.counted:
+        joined = ";" if ":" in topic.counted else ","
+        lines.append(f'  - {topic.counted}{joined} call learn("{id_}")')
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _render_subject(subject: MenuSubject) -> str:
+    size = f" {subject.size}" if subject.size else ""
+    return f"  - {subject.name}{size}{f' — {subject.summary}' if subject.summary else ''}"
+
+
+def _measure(topic: MenuTopic) -> int:
+    """Return the number of characters of a topic's lines."""
+    return len(_render_topic(topic))
+
+
+def _shorten_summaries(topic: MenuTopic, limit: int) -> MenuTopic:
+    """Return a topic with summaries of at most `limit` characters; without any at 0."""
+    return topic._replace(
+        subjects=[s._replace(summary=_cut(s.summary, limit)) for s in topic.subjects]
+    )
+
+
+def _cut(text: str, limit: int) -> str:
+    return shorten(text, limit) if limit else ""
+
+
+def _count_largest(topics: Sequence[MenuTopic], room: int) -> list[MenuTopic]:
+    """Return the topics with the subjects of some counted, so that all fit without summaries.
+
+    References come first, then the largest.
+    """
+    shown = list(topics)
+    sizes = [_measure(_shorten_summaries(topic, 0)) for topic in topics]
+    places = [place for place, topic in enumerate(topics) if topic.subjects]
+    places.sort(key=lambda place: (_is_reference(topics[place]), sizes[place]))
+    used = sum(sizes)
+    while used > room and places:
+        place = places.pop()
+        topic = shown[place]
+        counted = topic._replace(subjects=(), counted=_count_subjects(topic.subjects))
+        if _measure(counted) < sizes[place]:
+            shown[place] = counted
+            used -= sizes[place] - _measure(counted)
+    return shown
 
 
 def _is_reference(topic: MenuTopic) -> bool:
     return topic.topic.id.startswith(REFERENCE_PREFIX)
 
 
-def _estimate_needed(whole: FittedMenu) -> int:
-    """Return a budget at which nothing would be cut, with long summaries where none was read."""
-    return replace(whole, topics=tuple(map(_with_longest_summaries, whole.topics))).tokens
+def _cut_summaries(topics: Sequence[MenuTopic], room: int) -> tuple[list[MenuTopic], str]:
+    """Return the topics with summaries that fit, and a note on the cuts.
 
-
-def _with_longest_summaries(topic: MenuTopic) -> MenuTopic:
-    """Return a topic with a long summary for each subject that was not read."""
-    unread = "x" * LONGEST_SUMMARY
-    subjects = [
-        subject._replace(summary=unread) if subject.summary is None else subject
-        for subject in topic.subjects or ()
+    The largest topics lose theirs until the others can have at least `SHORTEST` characters.
+    """
+    bare = [_shorten_summaries(topic, 0) for topic in topics]
+    free = room - sum(map(_measure, bare))
+    extra = [_measure(topic) - _measure(short) for topic, short in zip(topics, bare, strict=True)]
+    kept = sorted((place for place, size in enumerate(extra) if size), key=extra.__getitem__)
+    number, limit, longest = len(kept), 0, 0
+    while kept and not limit:
+        lengths = [len(s.summary) for place in kept for s in topics[place].subjects if s.summary]
+        limit = _find_limit(lengths, free - len(" — ") * len(lengths))
+        longest = max(lengths)
+        if not limit:
+            kept.pop()
+    shown = [
+        _shorten_summaries(topic, limit) if place in kept else bare[place]
+        for place, topic in enumerate(topics)
     ]
-    return replace(topic, subjects=tuple(subjects)) if subjects else topic
+    if len(kept) < number:
+        whose = f"the summaries of {count(number - len(kept), 'topic')}" if kept else "summaries"
+        return shown, f"{whose} are left out"
+    is_cut = limit < longest
+    return shown, f"summaries are shortened to at most {limit} characters" if is_cut else ""
 
 
-def _count_subjects(topic: MenuTopic) -> str:
+def _find_limit(lengths: Sequence[int], room: int) -> int:
+    """Return the most characters of each text with which all fit; 0 if that is too few."""
+    if sum(lengths) <= room:
+        return max(lengths)
+    limits = range(SHORTEST, max(lengths))
+    fitting = bisect_right(
+        limits, room, key=lambda limit: sum(min(length, limit) for length in lengths)
+    )
+    return limits[fitting - 1] if fitting else 0
+
+
+def _cut_introductions(topics: Sequence[MenuTopic], room: int) -> tuple[list[MenuTopic], str]:
+    """Return the topics with introductions that fit, and a note on the cuts."""
+    over = sum(map(_measure, topics)) - room
+    texts = [one_line(topic.topic.introduction or "") for topic in topics]
+    if over <= 0 or not any(texts):
+        return list(topics), ""
+    lengths = list(map(len, texts))
+    limit = _find_limit(lengths, sum(lengths) - over)
+    shown = [
+        topic._replace(topic=replace(topic.topic, introduction=_cut(text, limit)))
+        for topic, text in zip(topics, texts, strict=True)
+    ]
+    what = f"shortened to at most {limit} characters" if limit else "left out"
+    return shown, f"introductions are {what}"
+
+
+def _cut_topics(topics: Sequence[MenuTopic], room: int) -> tuple[str, str]:
+    """Return the lines of the first topics that fit, the ids of the others, and a note on them."""
+    lines = list(map(_render_topic, topics))
+    ids = [topic.topic.id for topic in topics]
+    ends = list(accumulate(map(len, lines)))
+    kept, used = len(lines), ends[-1]
+    while kept > 1 and used > room:
+        kept -= 1
+        used = ends[kept - 1] + len("- \n") + len(", ".join(ids[kept:]))
+    if kept == len(lines):
+        return "".join(lines), ""
+    note = f"only the ids of {count(len(lines) - kept, 'topic')} are listed"
+    others = join_fitting(ids[kept:], room - ends[kept - 1] - len("- \n"))
+    return f"{''.join(lines[:kept])}- {others}\n", note
+
+
+def _count_subjects(subjects: Sequence[MenuSubject]) -> str:
     """Return the numbers of a topic's subjects: `207 subjects: ref/** (100), 107 others`."""
-    names = [subject.name for subject in topic.subjects or ()]
+    names = [subject.name for subject in subjects]
     directories = Counter(name.partition("/")[0] for name in names if "/" in name)
     total = count(len(names), "subject")
     if not directories or len(directories) > MOST_DIRECTORIES:

@@ -7,7 +7,8 @@ is open. This module does not know topics or subjects.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from itertools import accumulate
 
 from llm_kb.characters import BLANK_LETTERS, INVISIBLE
 from llm_kb.subjects.names import UNUSABLE
@@ -76,6 +77,15 @@ def name_some(names: Iterable[str]) -> str:
     names = list(names)
     shown = ", ".join(map(bounded_line, names[:MAX_NAMED]))
     return f"{shown} and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else shown
+
+
+def join_fitting(names: Sequence[str], room: int) -> str:
+    """Return the first names that fit on a line, at least one, and the number of the others."""
+    if sum(len(name) + len(", ") for name in names) <= room + len(", "):
+        return ", ".join(names)
+    ends = accumulate(len(name) + len(", ") for name in names)
+    fitting = max(1, sum(end <= room - len("and 10,000 more") for end in ends))
+    return ", ".join([*names[:fitting], f"and {len(names) - fitting:,} more"])
 
 
 def bounded_line(text: str) -> str:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from llm_kb.rendering.section import PreloadedTopic
+    from llm_kb.rendering.section import Preloaded
 
 CHARACTERS = 4
 """Characters, or bytes, that make one token."""
@@ -20,12 +19,12 @@ def estimate_tokens(text: str | int) -> int:
     return -(-(text if isinstance(text, int) else len(text)) // CHARACTERS)
 
 
-def describe_large(preloaded: Sequence[PreloadedTopic]) -> str | None:
+def describe_large(preloaded: Preloaded) -> str | None:
     """Return a note on the cost of large subjects, and how to send less."""
     tokens = {
-        f"{topic.topic.id}/{subject.name}": estimate_tokens(subject.text)
-        for topic in preloaded
-        for subject in topic.subjects
+        f"{topic.id}/{subject.name}": estimate_tokens(subject.text)
+        for topic, subjects in preloaded
+        for subject in subjects
     }
     total = sum(tokens.values())
     if total <= MUCH:

@@ -297,7 +297,7 @@ class Inspection:
         if menu.cuts:
             what = f"to fit into {budget:,} tokens, {'; '.join(menu.cuts)}"
             yield Finding(Rule.OVER_BUDGET, file, what)
-        if menu.topics and menu.tokens > budget:
+        if menu.tokens > budget:
             what = f"the menu takes about {menu.tokens:,} tokens of {budget:,}"
             yield Finding(Rule.OVER_BUDGET, file, what)
 

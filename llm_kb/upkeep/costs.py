@@ -9,7 +9,7 @@ from typing import Any
 from llm_kb.errors import UnreadableError
 from llm_kb.knowledge_base.open_topics import OpenTopics
 from llm_kb.knowledge_base.topics import OpenTopic
-from llm_kb.rendering.menu import FittedMenu
+from llm_kb.rendering.menu import Menu
 from llm_kb.rendering.presentation import Presented, present, present_unreadable
 from llm_kb.rendering.section import render_section
 from llm_kb.rendering.tokens import estimate_tokens
@@ -65,12 +65,12 @@ class Costs:
 
 def count_costs(kb: OpenTopics, *, learn: bool) -> Costs:
     """Return the estimated costs of a request; of subjects not sent only the start is read."""
-    menu = kb.menu() if learn else FittedMenu(topics=())
+    menu = kb.menu() if learn else Menu()
     preloaded = kb.preloaded
-    sent = {topic.topic.id: topic.subjects for topic in preloaded}
+    sent = {topic.id: subjects for topic, subjects in preloaded}
     return Costs(
         section=estimate_tokens(render_section(preloaded, menu) or ""),
-        menu=menu.tokens if menu.topics else 0,
+        menu=menu.tokens,
         topics=tuple(
             _count_topic(opened, sent.get(opened.topic.id, ()))
             for opened in kb.active

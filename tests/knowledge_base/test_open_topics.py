@@ -93,7 +93,7 @@ def test_only_keeps_topics_and_those_of_the_knowledge() -> None:
 
 def test_configured_pattern_that_matches_nothing_is_no_error() -> None:
     topic = make_topic("project", learned=("gone/*",))
-    assert make_kb((topic, MemoryCatalog({"a.md": "A"}))).preloaded == ()
+    assert make_kb((topic, MemoryCatalog({"a.md": "A"}))).preloaded == []
 
 
 def test_subjects_that_cannot_be_read_are_named_with_the_reason() -> None:
@@ -158,8 +158,7 @@ def test_menu_of_subjects_summarizes_what_is_left() -> None:
     topic = make_topic("project", learned=("b",))
     catalog = MemoryCatalog({"a.md": "# About a\n", "b.md": "B", ".c.md": "C"})
     menu = make_kb((topic, catalog), config=Config(menu="subjects")).menu()
-    [entry] = menu.topics
-    assert [(s.name, s.summary) for s in entry.subjects or ()] == [("a", "About a")]
+    assert menu.lines.splitlines()[1:] == ["  - a — About a"]
 
 
 def test_section_is_the_same_each_time() -> None:

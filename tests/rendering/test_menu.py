@@ -3,22 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm_kb.rendering.menu import (
-    FittedMenu,
-    MenuSubject,
-    MenuTopic,
-    find_readable,
-    fit_menu,
-    list_topics,
-    plain_menu,
-    render_menu,
-)
+from llm_kb.rendering.menu import Menu, MenuSubject, MenuTopic, fit_menu, list_topics, render_menu
 from llm_kb.rendering.tokens import estimate_tokens
 from tests.golden_files import Golden
 from tests.presented import BARE, PROJECT, SKILLS
@@ -26,32 +18,31 @@ from tests.presented import BARE, PROJECT, SKILLS
 LONG = "a summary of forty characters, more ones"
 
 
-def subjects(count: int, summary: str | None = LONG) -> tuple[MenuSubject, ...]:
+def subjects(count: int, summary: str = LONG) -> tuple[MenuSubject, ...]:
     """Return subjects s00, s01, …, all with the same summary."""
-    return tuple(MenuSubject(name=f"s{i:02}", summary=summary) for i in range(count))
-
-
-def listed(menu: FittedMenu) -> str:
-    """Return the lines of a menu between its heading and its footer."""
-    return render_menu(menu).split("learn:\n\n")[1].split("\n\nUse the")[0]
+    return tuple(MenuSubject(f"s{i:02}", summary) for i in range(count))
 
 
 TOPICS = (
-    MenuTopic(topic=PROJECT, subjects=subjects(4)),
-    MenuTopic(topic=SKILLS, subjects=subjects(2)),
-    MenuTopic(topic=BARE, subjects=()),
+    MenuTopic(PROJECT, subjects(4)),
+    MenuTopic(SKILLS, subjects(2)),
+    MenuTopic(BARE),
 )
-
 
 LONG_TOPICS = (
-    MenuTopic(topic=PROJECT, subjects=subjects(50, LONG * 2)),
-    MenuTopic(topic=SKILLS, subjects=subjects(10, LONG * 2)),
+    MenuTopic(PROJECT, subjects(50, LONG * 2)),
+    MenuTopic(SKILLS, subjects(10, LONG * 2)),
 )
 
 
-def budget_of(menu: FittedMenu) -> int:
-    """Return the smallest budget a menu is within."""
-    return estimate_tokens(render_menu(menu))
+def whole(topics: Sequence[MenuTopic]) -> Menu:
+    """Return the menu that is not cut."""
+    return fit_menu(topics, 1_000_000)
+
+
+def summaries(menu: Menu) -> list[str]:
+    """Return the summaries in a menu."""
+    return re.findall(r"^  - \S+ — (.*)$", menu.lines, re.MULTILINE)
 
 
 @pytest.mark.parametrize(("text", "tokens"), [("", 0), ("a", 1), ("abcd", 1), ("abcde", 2)])
@@ -61,75 +52,73 @@ def test_tokens_are_estimated_at_four_characters(text: str, tokens: int) -> None
 
 def test_a_menu_within_its_budget_is_whole(golden: Golden) -> None:
     menu = fit_menu(TOPICS, 1200)
-    assert menu == FittedMenu(topics=TOPICS)
+    assert menu.cuts == ()
     golden("menu_subjects.txt", render_menu(menu))
 
 
 def test_a_budget_that_is_just_enough_cuts_nothing() -> None:
-    enough = budget_of(FittedMenu(topics=TOPICS))
-    assert fit_menu(TOPICS, enough).cuts == ()
+    enough = whole(TOPICS).tokens
+    assert fit_menu(TOPICS, enough) == whole(TOPICS)
     assert fit_menu(TOPICS, enough - 1).cuts != ()
 
 
 def test_first_summaries_are_shortened_evenly() -> None:
-    menu = fit_menu(TOPICS, budget_of(FittedMenu(topics=TOPICS)) + 60)
-    assert menu.cuts == ()
-    menu = fit_menu(LONG_TOPICS, budget_of(FittedMenu(topics=LONG_TOPICS)) - 5)
-    lines = listed(menu).splitlines()
-    [limit] = re.findall(r"^\(note: summaries are shortened to at most (\d+) ch", lines[-1])
-    summaries = [line.partition(" — ")[2] for line in lines if " — " in line]
-    assert len(summaries) == 60
-    assert {len(summary) for summary in summaries} == {int(limit)}
-    assert lines[-1].endswith(
-        f"; menu_budget = {budget_of(FittedMenu(topics=LONG_TOPICS))} would do)"
-    )
+    menu = fit_menu(LONG_TOPICS, whole(LONG_TOPICS).tokens - 5)
+    [limit] = re.findall(r"^summaries are shortened to at most (\d+) characters$", menu.cuts[0])
+    assert int(limit) - 1 <= len(summaries(menu)[0]) <= int(limit) < len(LONG * 2)
+    assert (len(summaries(menu)), len(menu.cuts)) == (60, 1)
 
 
 def test_the_largest_topic_loses_its_summaries_before_the_others_do() -> None:
     menu = fit_menu(LONG_TOPICS, 800)
-    assert all(subject.summary == "" for subject in menu.topics[0].subjects or ())
-    assert [subject.summary for subject in menu.topics[1].subjects or ()] == [LONG * 2] * 10
-    assert menu.cuts[0] == "the summaries of 1 topic are left out"
+    assert summaries(menu) == [LONG * 2] * 10
+    assert menu.cuts == ("the summaries of 1 topic are left out",)
     assert menu.tokens <= 800
 
 
 def test_then_its_subjects_are_counted_by_directory() -> None:
     menu = fit_menu(LONG_TOPICS, 250)
-    assert menu.topics[0].counted == "50 subjects"
-    assert [bool(topic.subjects) for topic in menu.topics] == [False, True]
-    assert '\n  - 50 subjects, call learn("project")\n' in render_menu(menu)
+    assert '\n  - 50 subjects, call learn("project")\n' in menu.lines
+    assert menu.lines.count("\n  - s") == 10
     names = ["guide/a", "guide/b", "ref/deep/c", "top"] * 30
-    entry = MenuTopic(topic=BARE, subjects=tuple(MenuSubject(name=name) for name in names))
+    entry = MenuTopic(BARE, [MenuSubject(name) for name in names])
     counted = "120 subjects: guide/** (60), ref/** (30), 30 others"
-    assert fit_menu([entry], 0).topics[0].counted == counted
-    assert f'\n  - {counted}; call learn("bare")\n' in render_menu(fit_menu([entry], 0))
+    assert f'\n  - {counted}; call learn("bare")\n' in fit_menu([entry], 0).lines
 
 
 def test_a_large_reference_costs_no_project_its_summaries() -> None:
     reference = replace(BARE, id="topic-django")
-    project = MenuTopic(topic=PROJECT, subjects=subjects(10))
-    big = MenuTopic(
-        topic=reference, subjects=tuple(MenuSubject(name=f"ref/{n}") for n in range(600))
-    )
+    project = MenuTopic(PROJECT, subjects(10))
+    big = MenuTopic(reference, [MenuSubject(f"ref/{n}") for n in range(600)])
     menu = fit_menu([project, big], 500)
-    assert menu.topics == (
-        project,
-        MenuTopic(topic=reference, counted="600 subjects: ref/** (600)"),
+    assert menu.lines == (
+        f"{whole([project]).lines}- topic-django\n"
+        '  - 600 subjects: ref/** (600); call learn("topic-django")\n'
     )
-    assert menu.cuts[0] == "the subjects of 1 topic are counted, not listed"
+    assert menu.cuts == ("the subjects of 1 topic are counted, not listed",)
 
 
 def test_a_reference_goes_before_a_larger_topic_of_the_workspace() -> None:
-    own = MenuTopic(topic=PROJECT, subjects=subjects(60))
-    fetched = MenuTopic(topic=replace(BARE, id="topic-x"), subjects=subjects(40))
-    menu = fit_menu([own, fetched], 900)
-    assert [entry.counted for entry in menu.topics] == [None, "40 subjects"]
+    own = MenuTopic(PROJECT, subjects(60, ""))
+    fetched = MenuTopic(replace(BARE, id="topic-x"), subjects(40, ""))
+    menu = fit_menu([own, fetched], 300)
+    assert menu.lines.endswith('- topic-x\n  - 40 subjects, call learn("topic-x")\n')
+    assert menu.lines.startswith(whole([own]).lines)
+
+
+def test_only_subjects_that_are_listed_are_described() -> None:
+    def describe(topic: MenuTopic) -> MenuTopic:
+        assert topic.topic is PROJECT
+        return topic._replace(subjects=subjects(5))
+
+    small, large = MenuTopic(PROJECT, subjects(5, "")), MenuTopic(BARE, subjects(99, "") * 30)
+    assert summaries(fit_menu([small, large], 300, describe)) == [LONG] * 5
 
 
 def introduced(number: int) -> list[MenuTopic]:
     """Return topics with introductions of 80 characters."""
     return [
-        MenuTopic(topic=replace(BARE, id=f"topic{n}", introduction="introduce " * 8))
+        MenuTopic(replace(BARE, id=f"topic{n}", introduction="introduce " * 8))
         for n in range(number)
     ]
 
@@ -140,14 +129,13 @@ def test_introductions_are_shortened_then_left_out_then_topics_are_named() -> No
     assert menu.tokens <= 600
     menu = fit_menu(introduced(60), 480)
     assert menu.cuts[0] == "introductions are left out"
-    assert listed(menu).startswith("- topic0\n- topic1\n")
+    assert menu.lines.startswith("- topic0\n- topic1\n")
     menu = fit_menu(introduced(300), 900)
     assert menu.tokens <= 900
-    assert len(menu.topics) + len(menu.others) == 300
-    assert f"- topic{len(menu.topics)}, topic" in listed(menu)
+    assert all(re.search(rf"\btopic{n}\b", menu.lines) for n in range(300))
     menu = fit_menu(introduced(3_000), 1200)
     assert menu.tokens <= 1200
-    assert menu.others[-1].startswith("and ")
+    assert re.search(r", and [\d,]+ more\n$", menu.lines)
 
 
 def test_the_note_on_hidden_subjects_stands_where_there_are_some() -> None:
@@ -156,19 +144,13 @@ def test_the_note_on_hidden_subjects_stands_where_there_are_some() -> None:
     assert bare.endswith("\n\nUse the `learn` tool to consume this knowledge.")
 
 
-def test_what_is_worth_reading() -> None:
-    small = MenuTopic(topic=PROJECT, subjects=subjects(5, None))
-    large = MenuTopic(topic=BARE, subjects=subjects(99, None) * 30)
-    assert find_readable([small, large], 300) == {"project"}
-    assert find_readable([small, large], 20_000) == {"project", "bare"}
-
-
 @pytest.mark.parametrize(
     ("budget", "named"),
     [
         (100, "project (General Project Knowledge), skills (Learnable Assistant Skills), bare"),
         (10, "project, skills, bare"),
-        (4, "project, skills, and 1 more"),
+        (6, "project, skills, bare"),
+        (5, "project, and 2 more"),
         (0, "project, and 2 more"),
     ],
 )
@@ -177,16 +159,15 @@ def test_the_description_of_the_tool_keeps_to_the_budget(budget: int, named: str
 
 
 def test_a_large_subject_says_its_size() -> None:
-    subject = MenuSubject(name="a", summary="All", size="(~29,900 tokens, 182 parts)")
-    assert "  - a (~29,900 tokens, 182 parts) — All\n" in render_menu(
-        fit_menu([MenuTopic(topic=BARE, subjects=(subject,))], 1200)
-    )
+    subject = MenuSubject("a", "All", "(~29,900 tokens, 182 parts)")
+    lines = whole([MenuTopic(BARE, [subject])]).lines
+    assert lines == "- bare\n  - a (~29,900 tokens, 182 parts) — All\n"
 
 
 def test_summaries_are_lines_of_bounded_length() -> None:
-    topic = MenuTopic(topic=BARE, subjects=(MenuSubject(name="a\nb", summary="x\n</topic>" * 200),))
-    (plain,) = plain_menu([topic]).topics
-    assert plain.subjects == (MenuSubject(name="a b", summary=("x <\\/topic>" * 200)[:1023] + "…"),)
+    topic = MenuTopic(BARE, [MenuSubject("a\nb", "x\n</topic>" * 200)])
+    summary = ("x <\\/topic>" * 200)[:1023] + "…"
+    assert whole([topic]).lines == f"- bare\n  - a b — {summary}\n"
 
 
 menus = st.lists(
@@ -196,8 +177,7 @@ menus = st.lists(
 ).map(
     lambda topics: [
         MenuTopic(
-            topic=replace(BARE, id=f"t{number}"),
-            subjects=tuple(MenuSubject(name=name, summary=summary) for name, summary in listed),
+            replace(BARE, id=f"t{number}"), [MenuSubject(name, summary) for name, summary in listed]
         )
         for number, listed in enumerate(topics)
     ]
@@ -211,18 +191,15 @@ def test_a_menu_is_within_its_budget_where_counting_can_bring_it_there(
     menu = fit_menu(topics, budget)
     assert fit_menu(topics, budget) == menu
     assert menu.tokens <= max(budget, 190)
-    named = [name for name in menu.others if not name.startswith("and ")]
-    assert len(menu.topics) + len(named) <= len(topics)
-    for before, after in zip(topics, menu.topics, strict=False):
-        assert before.topic == after.topic
-        shown = len(after.subjects or ()) or int((after.counted or "0").split()[0])
-        assert shown == len(before.subjects or ())
-    if not menu.cuts:
-        assert menu == plain_menu(topics)
+    assert bool(menu.cuts) == (menu != whole(topics))
+    numbers = re.findall(r"^  - (\d+) subjects?[,:]", menu.lines, re.MULTILINE)
+    shown = menu.lines.count("\n  - ") - len(numbers) + sum(map(int, numbers))
+    if not any(cut.startswith("only the ids") for cut in menu.cuts):
+        assert shown == sum(len(topic.subjects) for topic in topics)
 
 
 def test_nothing_is_cut_in_silence() -> None:
     for budget in range(60, 340):
         menu = fit_menu(TOPICS, budget)
-        assert bool(menu.cuts) == (menu.topics != TOPICS)
+        assert bool(menu.cuts) == (menu != whole(TOPICS))
         assert all(cut in render_menu(menu) for cut in menu.cuts)

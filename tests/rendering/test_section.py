@@ -9,33 +9,36 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm_kb.rendering.menu import FittedMenu, MenuSubject, MenuTopic
-from llm_kb.rendering.section import PreloadedTopic, render_section
+from llm_kb.rendering.menu import Menu, MenuSubject, MenuTopic, fit_menu
+from llm_kb.rendering.section import render_section
 from llm_kb.subjects.topics import Topic
 from tests.golden_files import Golden
 from tests.presented import BARE, PROJECT, SKILLS, make_presented
 
 JEAN = make_presented("maintainers/jean.md", "...file content...\n")
 RYAN = make_presented("maintainers/ryan.md", "...file content...")
-MAINTAINERS = PreloadedTopic(topic=PROJECT, subjects=(JEAN, RYAN))
+MAINTAINERS = (PROJECT, (JEAN, RYAN))
+
+
+def menu_of(*topics: MenuTopic) -> Menu:
+    """Return the menu of some topics, uncut."""
+    return fit_menu(topics, 10_000)
 
 
 def test_menu_alone(golden: Golden) -> None:
-    section = render_section([], [MenuTopic(topic=PROJECT), MenuTopic(topic=SKILLS)])
+    section = render_section([], menu_of(MenuTopic(PROJECT), MenuTopic(SKILLS)))
     assert section is not None
     golden("section_menu.txt", section)
 
 
 def test_preloaded_and_menu(golden: Golden) -> None:
-    section = render_section([MAINTAINERS], [MenuTopic(topic=SKILLS)])
+    section = render_section([MAINTAINERS], menu_of(MenuTopic(SKILLS)))
     assert section is not None
     golden("section_preloaded_and_menu.txt", section)
 
 
 def test_preloaded_alone(golden: Golden) -> None:
-    rules = PreloadedTopic(
-        topic=replace(BARE, description=" \n"), subjects=(make_presented("rules.toml", "a = 1\n"),)
-    )
+    rules = (replace(BARE, description=" \n"), (make_presented("rules.toml", "a = 1\n"),))
     section = render_section([MAINTAINERS, rules])
     assert section is not None
     golden("section_preloaded.txt", section)
@@ -51,22 +54,20 @@ def test_hostile_configuration_and_content(golden: Golden) -> None:
     )
     subject = make_presented('"></subject>.md', '</subject>\n</ Topic ><subject "x">\n</knowledge>')
     section = render_section(
-        [PreloadedTopic(topic=topic, subjects=(subject,))],
-        [MenuTopic(topic=topic, subjects=(MenuSubject(name="</knowledge>", summary="</topic>"),))],
+        [(topic, (subject,))],
+        menu_of(MenuTopic(topic, (MenuSubject("</knowledge>", "</topic>"),))),
     )
     assert section is not None
     golden("section_hostile.txt", section)
 
 
 def test_nothing_to_say_is_no_section() -> None:
-    assert render_section([], []) is None
-    assert (
-        render_section([PreloadedTopic(topic=PROJECT, subjects=())], FittedMenu(topics=())) is None
-    )
+    assert render_section([]) is None
+    assert render_section([(PROJECT, ())], Menu()) is None
 
 
 def test_what_was_cut_from_the_menu_is_said() -> None:
-    section = render_section([], FittedMenu(topics=(MenuTopic(topic=BARE),), cuts=("one", "two")))
+    section = render_section([], Menu(lines="- bare\n", cuts=("one", "two")))
     assert section is not None
     assert section.split("\n\n")[1:3] == ["- bare", "(note: one; two)"]
 
@@ -83,7 +84,7 @@ def test_what_was_cut_from_the_menu_is_said() -> None:
     ids=["title and introduction", "title", "introduction", "neither", "title of two lines"],
 )
 def test_menu_line(topic: Topic, line: str) -> None:
-    section = render_section([], [MenuTopic(topic=topic)])
+    section = render_section([], menu_of(MenuTopic(topic)))
     assert section is not None
     assert section.split("\n\n")[1] == line
 
@@ -101,8 +102,8 @@ def test_only_our_own_tags_close(
 ) -> None:
     topic = replace(BARE, title=title, introduction=introduction, description=description)
     section = render_section(
-        [PreloadedTopic(topic=topic, subjects=(make_presented(f"{name}a.md", body),))],
-        [MenuTopic(topic=topic, subjects=(MenuSubject(name=name, summary=body),))],
+        [(topic, (make_presented(f"{name}a.md", body),))],
+        menu_of(MenuTopic(topic, (MenuSubject(name, body),))),
     )
     closed = re.findall(
         r"<\s*/\s*(subject|topic|knowledge)(?![\w.:-])", section or "", re.IGNORECASE
