@@ -32,9 +32,9 @@ _FORMAL = (
     "|code-of-conduct* out|license.md out|.github/*TEMPLATE* out|.github/*template* out"
 )
 PLACES = {
-    "langfuse": "README.*.md out|.agents/skills/* skills|web/.agents/skills/* agents-skills"
-    "|.agents/* agents|.github/* github|*__tests__* out|*/* directories|* overview",
-    "handson-ml3": "*/* directories|* overview",
+    "langfuse": "README.*.md out|.agents/skills/* skills|web/.agents/skills/* skills-2"
+    "|.agents/* agents|.github/* github|*__tests__* out|*/* pages|* overview",
+    "handson-ml3": "*/* pages|* overview",
     "ru.javascript.info": "*/* pages|* overview",
     "astro-docs": "src/content/docs/en/* docs|src/content/docs/* out|i18n-guides/* i18n-guides"
     "|config/* any|* overview",
@@ -44,16 +44,15 @@ PLACES = {
     "|.github/CODE* out|.github/* github|docs/* docs|lib/* any|rake/* any|* overview",
     "tldr": "pages/* pages|pages.* out|contributing-guides/*.*.md out"
     "|contributing-guides/* contributing-guides|scripts/* any|* overview",
-    "terraform-aws-vpc": "examples/* out|docs/* docs|.github/* github|*/* directories|* overview",
-    "swift-argument-parser": "Tests/* out|*.docc/* documentation-docc|.github/* github"
+    "terraform-aws-vpc": "examples/* out|docs/* docs|.github/* github|*/* pages|* overview",
+    "swift-argument-parser": "Tests/* out|*.docc/* argumentparser-docs|.github/* github"
     "|Sources/* any|Examples/* any|cmake/* any|Tools/* any|* overview",
     "asciidoctor": "test/* out|features/* out|README-* out|docs/* docs|man/* man"
     "|data/* any|benchmark/* any|src/* any|* overview",
-    "phoenix": "guides/* guides|usage-rules/* usage-rules|.github/* github|*/* directories"
-    "|* overview",
+    "phoenix": "guides/* guides|usage-rules/* usage-rules|.github/* github|*/* pages|* overview",
     "handbook": "* overview",
     "awesome-cursorrules": "rules/* rules|* overview",
-    "helm-charts": "*/CHANGELOG.md out|changelog/* out|charts/* directories|.agents/skills/* skills"
+    "helm-charts": "*/CHANGELOG.md out|changelog/* out|charts/* pages|.agents/skills/* skills"
     "|.github/* github|* overview",
     "flask": "docs/changes.rst out|docs/license.rst out|docs/* docs|examples/* out|src/* any"
     "|tests/* out|.github/* github|* overview",
@@ -62,17 +61,17 @@ PLACES = {
     "org-ql": "tests/* out|examples/* any|* overview",
     "curriculum": "*tests/* out|markdownlint/* any|.github/* any|*/* pages|* overview",
     "system-design-primer": "*README-* out|solutions/object* object-oriented-design"
-    "|solutions/* directories|* overview",
+    "|solutions/* pages|* overview",
     "architecture-decision-record": "locales/en/*LICENSE* out|locales/en/* locales|locales/*/* out"
     "|locales/* any|* overview",
 }
 KEPT_ASIDE = {
-    "book": "packages/trpl/CHANGELOG.md out|src/* pages|nostarch/* nostarch|*/* any|* overview",
+    "book": "packages/trpl/CHANGELOG.md out|src/* docs|nostarch/* nostarch|*/* any|* overview",
     "httpx": "docs/code_of_conduct.md out|docs/* docs|.github/* github|* overview",
     "guides": "*/* any|* overview",
     "undici": "docs/* docs|.github/* any|types/* any|lib/* any|test/* out|* overview",
-    "kind": "site/content/* pages|site/* out|.github/* any|*/* any|* overview",
-    "documentation": "content/en/* pages|content/* out|* overview",
+    "kind": "site/* docs|.github/* any|*/* any|* overview",
+    "documentation": "content/en/* docs|content/* out|* overview",
 }
 LOOKED_AT_ONCE = {
     "dplyr": "man/* man|vignettes/* vignettes|revdep/* out|tests/* out|.claude/skills/* skills"
@@ -85,31 +84,31 @@ LOOKED_AT_ONCE = {
     "|.claude/skills/* skills|.claude/* claude|.github/* any|scripts/* any|AGENTS.md overview"
     "|*/* out|* overview",
     "query": "*CHANGELOG.md out|docs/* docs|examples/* out|.changeset/* out|.github/* any"
-    "|*/* directories|* overview",
+    "|*/* pages|* overview",
     "community.docker": "docs/* docs|changelogs/* out|.azure-pipelines/* any|tests/* out|*/* any"
     "|* overview",
     "Pkg.jl": "test/* out|docs/* docs|*/* any|* overview",
-    "mdBook": "tests/* out|guide/* guides|examples/* out|test_book/* any|crates/* directories"
+    "mdBook": "tests/* out|guide/* guide|examples/* out|test_book/* any|crates/* pages"
     "|*/* any|* overview",
     "awesome": "media/* any|pull_request_template.md out|.github/* any|* overview",
     "libgit2": "deps/* out|docs/changelog.md out|docs/code_of_conduct.md out|docs/* docs"
-    "|tests/* out|examples/* out|*/* directories|* overview",
+    "|tests/* out|examples/* out|*/* pages|* overview",
 }
 
 
 def measure(directory: Path, places: str) -> str:
     """Return the line of one project."""
     start = time.perf_counter()
-    found = propose_topics(directory)
+    topics, left_out = propose_topics(directory)
     seconds = time.perf_counter() - start
     topic_of: dict[str, set[str]] = {}
-    for proposal in found.topics:
+    for proposal in topics:
         root = (directory / proposal.subjects).resolve()
         topic = Topic(id="x", root=root, ignore=proposal.ignore, layout=proposal.layout)
         for subject in DirectoryCatalog(topic).list().subjects:
             path = (root / subject.path).relative_to(directory.resolve()).as_posix()
             topic_of.setdefault(path, set()).add(proposal.id)
-    named = {path for paths in found.left_out.values() for path in paths}
+    named = {path for paths in left_out.values() for path in paths}
     rules = [rule.rsplit(" ", 1) for rule in f"{_FORMAL}|{places}".split("|")]
     whole = known = right = 0
     for path in _list_prose(directory):
@@ -122,7 +121,7 @@ def measure(directory: Path, places: str) -> str:
         }.get(place, place in topic_of.get(path, ()))
         whole, known, right = whole + size, known + size * is_known, right + size * is_right
     share = f"{100 * known / whole:.1f} | {100 * right / whole:.1f}"
-    return f"| {directory.name} | {whole:,} | {len(found.topics)} | {share} | {seconds:.1f} |"
+    return f"| {directory.name} | {whole:,} | {len(topics)} | {share} | {seconds:.1f} |"
 
 
 def _list_prose(directory: Path) -> list[str]:

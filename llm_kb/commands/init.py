@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -25,8 +25,13 @@ from llm_kb.files.atomic import create_below
 from llm_kb.files.containment import resolve_links
 from llm_kb.host.terminal import is_terminal
 from llm_kb.rendering.plain_text import count, shorten, visible_line
-from llm_kb.upkeep.first_config import list_fields, render_user, render_workspace
-from llm_kb.upkeep.first_topics import FIRST_TOPIC, Proposal, Proposals, propose_topics
+from llm_kb.upkeep.first_topics import (
+    FIRST_TOPIC,
+    USER,
+    Proposal,
+    propose_topics,
+    render_workspace,
+)
 from llm_kb.upkeep.project_files import RULES
 from llm_kb.user_dir import find_user_dir
 
@@ -61,7 +66,7 @@ def init(user: bool, rules: tuple[str, ...], dry_run: bool, yes: bool) -> None:
         llm kb init --user
     """
     if user:
-        _write(user_config_path(find_user_dir()), render_user(), dry_run=dry_run)
+        _write(user_config_path(find_user_dir()), USER, dry_run=dry_run)
         return
     root = require_cwd()
     if any((root / name).exists() for name in WORKSPACE_FILES):
@@ -72,13 +77,13 @@ def init(user: bool, rules: tuple[str, ...], dry_run: bool, yes: bool) -> None:
     if owner is not None:
         say(f"{show_place(root)} belongs to another user (uid {owner})")
         say("llm uses a configuration here only after 'llm kb trust'")
-    found = propose_topics(root, rules)
-    text = render_workspace(found.topics or [FIRST_TOPIC])
+    topics, left_out = propose_topics(root, rules)
+    text = render_workspace(topics or [FIRST_TOPIC])
     _write(root / "llm-kb.toml", text, dry_run=dry_run)
-    _report(found)
-    if not (found.topics or dry_run):
+    _report(topics, left_out)
+    if not (topics or dry_run):
         (root / FIRST_TOPIC.subjects).mkdir(parents=True, exist_ok=True)
-    _say_next(found)
+    _say_next(is_empty=not topics)
     if above is not None and not root.samefile(above.root):
         say(f"In this directory {show_place(above.path)} is no longer used")
     if VARIABLE in os.environ:
@@ -87,31 +92,31 @@ def init(user: bool, rules: tuple[str, ...], dry_run: bool, yes: bool) -> None:
 
 def _add_new(root: Path, rules: Sequence[str], *, dry_run: bool, yes: bool) -> None:
     """Propose topics for the pages that no topic of the configuration has, and add them."""
-    found = propose_topics(root, rules, current_config().topics)
+    topics, left_out = propose_topics(root, rules, current_config().topics)
     file = workspace_file()
-    _report(found)
-    if not found.topics:
+    _report(topics, left_out)
+    if not topics:
         say("Every page is in a topic already, or left out")
     elif file is not None and not dry_run:
         if not (yes or rules or is_terminal(sys.stdin)):
             say("New topics; add them: llm kb init -y")
             return
         confirm(f"Add them to {show_place(file.path)}?", yes=yes or bool(rules))
-        for topic in found.topics:
-            edit_file(file, partial(define_topic, id_=topic.id, fields=list_fields(topic)))
-        say(f"Added {count(len(found.topics), 'topic')} to {show_place(file.path)}")
+        for topic in topics:
+            edit_file(file, partial(define_topic, id_=topic.id, fields=topic.fields))
+        say(f"Added {count(len(topics), 'topic')} to {show_place(file.path)}")
 
 
-def _report(found: Proposals) -> None:
+def _report(topics: Sequence[Proposal], left_out: Mapping[str, Sequence[str]]) -> None:
     """Print the topics with their sizes, and what was left out with the command to take it."""
-    width = max((len(topic.id) for topic in found.topics), default=0)
-    for topic in found.topics:
+    width = max((len(topic.id) for topic in topics), default=0)
+    for topic in topics:
         subjects, tokens = topic.totals
         sizes = f"{count(subjects, 'subject'):>14}  {f'~{tokens:,} tokens':>18}"
         say(f"  {topic.id:{width}}  {sizes}  {_name_place(topic)}")
-    if found.left_out:
+    if left_out:
         say("Left out:")
-    for rule, paths in found.left_out.items():
+    for rule, paths in left_out.items():
         what = _RULES.get(rule, "pages that no topic can hold")
         example = shorten(visible_line(paths[0]), _WIDTH)
         take = f": llm kb init --with {rule}" if rule in _RULES else ""
@@ -120,13 +125,13 @@ def _report(found: Proposals) -> None:
 
 def _name_place(topic: Proposal) -> str:
     """Return the directory of a topic, or its first pages if it is the project's own."""
-    if topic.subjects != ".":
-        return shorten(visible_line(topic.subjects), _WIDTH)
-    return shorten(visible_line(", ".join(topic.first)), _WIDTH)
+    ranked = sorted(topic.pages, key=lambda path: (path.count("/"), not path.isupper(), path))
+    place = ", ".join(ranked[:4]) if topic.subjects == "." else topic.subjects
+    return shorten(visible_line(place), _WIDTH)
 
 
-def _say_next(found: Proposals) -> None:
-    if found.topics:
+def _say_next(*, is_empty: bool) -> None:
+    if not is_empty:
         say("Edit the introductions: a model chooses by them what to read")
         say('Next: llm kb check; then: llm -T learn "What is this project about?"')
     else:

@@ -5,66 +5,64 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from llm_kb.config.keys import TOPIC_ID
+from llm_kb.config.changes import apply_change, define_topic
 from llm_kb.files.directory import NO_SKILL, DirectoryCatalog
 from llm_kb.files.layouts import SKILL_FILE
 from llm_kb.knowledge_base.subject_list import list_topic
 from llm_kb.knowledge_base.topics import OpenTopic
-from llm_kb.subjects.names import UNUSABLE, find_extension, is_readable
+from llm_kb.subjects.ignore import IgnoreRules
+from llm_kb.subjects.names import UNUSABLE, find_extension
 from llm_kb.subjects.topics import Layout, Topic
 from llm_kb.upkeep.project_files import (
-    RULE_FILES,
     RULES,
-    Project,
-    count_below,
+    escape,
     find_dense,
+    find_pages,
     is_documentation,
     list_parents,
     measure_below,
-    read_project,
 )
 
 _MOST_TOPICS = 8
-"""The most directories of one kind that are topics each; of more, only their parent is one."""
+"""The most directories in one that are topics each; of more, only their parent is one."""
 _LEAST_PAGES = 3
 """The fewest pages for which a directory is a topic, unless its name says documentation."""
 _SHARES, _NAMED_SHARES = (0.002, 0.1, 0.1), (0.0, 0.002, 0.02)
 """The smallest part of all pages of which a directory is a topic, by its depth."""
 _FEW = 2
-"""Most pages outside of all topics that are left out instead of made a topic."""
+"""Most pages outside of all other topics that are in the overview."""
 _MOST_NAMED = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposal:
-    """A topic that a first configuration may define."""
+    """A topic that a first configuration may define, and the pages that it lists."""
 
     id: str
     title: str
     introduction: str
     subjects: str
-    description: str = ""
     ignore: tuple[str, ...] = ()
     layout: Layout = Layout.FILES
+    pages: Collection[str] = ()
     totals: tuple[int, int] = (0, 0)
     """The number of its subjects, and of their tokens."""
-    first: Sequence[str] = ()
-    """The names of some of its pages."""
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Proposals:
-    """Topics for a project, and the pages that none of them has, keyed by the rule's name.
-
-    Pages that no rule leaves out, and that no topic can hold, have the name `other`.
-    """
-
-    topics: Sequence[Proposal]
-    left_out: Mapping[str, Sequence[str]]
+    @property
+    def fields(self) -> dict[str, str | list[str]]:
+        """The keys of the topic in a configuration with their values."""
+        fields: dict[str, str | list[str]] = {
+            "title": self.title,
+            "introduction": self.introduction,
+            "subjects": self.subjects,
+            "ignore": list(self.ignore),
+            "layout": "" if self.layout is Layout.FILES else self.layout.value,
+        }
+        return {name: value for name, value in fields.items() if value}
 
 
 FIRST_TOPIC = Proposal(
@@ -78,37 +76,42 @@ FIRST_TOPIC = Proposal(
 
 def propose_topics(
     root: Path, rules: Collection[str] = (), existing: Sequence[Topic] = ()
-) -> Proposals:
-    """Return topics for all pages that no existing topic has and no rule leaves out.
+) -> tuple[Sequence[Proposal], Mapping[str, Sequence[str]]]:
+    """Return topics for the pages that no existing topic has, and the pages left out, by rule.
 
-    The pages of the `rules` named are taken.
+    The pages of the `rules` named are taken. Pages that no rule leaves out, and that no topic
+    can hold, have the rule `other`.
     """
-    project = read_project(root)
+    files, found = find_pages(root)
     covered = {path for topic in existing for path in _list_covered(root, topic)}
-    new = [path for path in project.pages if path not in covered]
-    left_out = {
-        rule: paths
-        for rule, found in project.left_out.items()
-        if (paths := [path for path in found if path not in covered])
-    }
-    taken = [_group_rule(rule, left_out.pop(rule)) for rule in rules if rule in left_out]
-    topics: dict[str, Proposal] = {topic.id: FIRST_TOPIC for topic in existing}
-    listed: set[str] = set()
-    groups = _group(replace(project, pages=new), left_out, rules, len(project.pages))
-    for group in (*groups, *taken):
-        proposal, pages = _settle(root, group)
-        if pages:
-            id_ = _find_free_id(proposal.id, topics)
-            topics[id_] = replace(proposal, id=id_)
-            listed |= pages
-    named = {path for paths in left_out.values() for path in paths}
-    if lost := [path for path in new if path not in listed and path not in named]:
+    pages = [page for page in found if page.path not in covered]
+    patterns = {page.path: page.pattern for page in pages if page.rule}
+    left_out: defaultdict[str, list[str]] = defaultdict(list)
+    for page in pages:
+        left_out[page.rule].append(page.path)
+    whole = sum(files[page.path] for page in found if not page.rule)
+    groups = _group(left_out.pop("", ()), files, whole)
+    copies = [place for place in groups if _is_copy(place, groups)]
+    if copies and "copies" not in rules:
+        left_out["copies"] = [path for place in copies for path in groups.pop(place)]
+    proposals = [_name_topic(place, paths) for place, paths in groups.items()]
+    for rule in left_out.keys() & rules:
+        own = {path: patterns.pop(path) for path in left_out.pop(rule)}
+        proposals.append(_name_rule(rule, own))
+    topics: dict[str, Proposal] = {}
+    taken = {topic.id for topic in existing}
+    for proposal in proposals:
+        topic = _settle(root, proposal, patterns)
+        if topic.pages:
+            numbered = (f"{topic.id}-{number}" for number in range(2, 99))
+            id_ = next(id_ for id_ in (topic.id, *numbered) if id_ not in {*taken, *topics})
+            topics[id_] = replace(topic, id=id_)
+    listed = {path for topic in topics.values() for path in topic.pages}
+    if lost := [p for each in proposals for p in each.pages if p not in listed]:
         left_out["other"] = lost
-    order = [rule.name for rule in RULES]
-    return Proposals(
-        topics=[topic for topic in topics.values() if topic is not FIRST_TOPIC],
-        left_out={rule: left_out[rule] for rule in (*order, "other") if left_out.get(rule)},
-    )
+    order = {rule.name: number for number, rule in enumerate(RULES)}
+    ranked = sorted(left_out, key=lambda rule: order.get(rule, len(order)))
+    return list(topics.values()), {rule: left_out[rule] for rule in ranked}
 
 
 def find_layout(directory: Path) -> Layout:
@@ -119,14 +122,10 @@ def find_layout(directory: Path) -> Layout:
 
 def measure(directory: Path, layout: Layout, ignore: tuple[str, ...] = ()) -> tuple[int, int]:
     """Return the number and tokens of the subjects that a directory would list as a topic."""
-    topic = _make_topic(directory, layout, ignore)
+    root = Path(os.path.realpath(directory))
+    topic = Topic(id="proposed", root=root, ignore=ignore, layout=layout)
     listed = list_topic(OpenTopic(topic, DirectoryCatalog(topic)))
     return len(listed.visible), listed.tokens
-
-
-def _make_topic(directory: Path, layout: Layout, ignore: tuple[str, ...]) -> Topic:
-    root = Path(os.path.realpath(directory))
-    return Topic(id="proposed", root=root, ignore=ignore, layout=layout)
 
 
 def _list_covered(root: Path, topic: Topic) -> Iterator[str]:
@@ -138,291 +137,188 @@ def _list_covered(root: Path, topic: Topic) -> Iterator[str]:
             yield path[len(top) :]
 
 
-def _find_free_id(id_: str, taken: Collection[str]) -> str:
-    numbered = (f"{id_}-{number}" for number in range(2, len(taken) + 3))
-    return next(candidate for candidate in (id_, *numbered) if candidate not in taken)
-
-
 # Groups of pages
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Group:
-    """The pages below a directory that belong into one topic, and what to call it."""
+def _group(paths: Sequence[str], sizes: Mapping[str, int], whole: int) -> dict[str, list[str]]:
+    """Return pages by the directory that is their topic, of pages of `whole` bytes in all.
 
-    proposal: Proposal
-    pages: frozenset[str]
-    everything: bool = False
-    """Whether all files of the directory are the topic's, as in one of skills."""
-    is_named: bool = False
-    """Whether the pages are chosen by the starts of their names."""
-
-
-def _group(
-    project: Project, left_out: dict[str, list[str]], rules: Collection[str], whole: int
-) -> Iterator[_Group]:
-    """Yield the groups of a project's pages, of `whole` in all, the most important first.
-
-    Adds to `left_out` what only shows here, unless the `rules` named are taken: the skills that
-    are there twice, and single pages.
+    Those beside the README have the directory `.`, and all others `./`.
     """
-    rest = dict.fromkeys(project.pages)
-
-    def take(paths: Iterable[str]) -> frozenset[str]:
-        taken = frozenset(path for path in paths if path in rest)
-        for path in taken:
-            del rest[path]
-        return taken
-
-    skills = list(_group_skills(project, take, left_out, rules))
-    hidden = list(_group_hidden(project, take))
-    knowledge = list(_group_knowledge(project, take))
-    overview = take(path for path in list(rest) if "/" not in path)
-    documents = list(_group_documents(project, rest, take))
-    if overview:
-        yield _Group(proposal=_name_overview(overview), pages=overview)
-    yield from (*knowledge, *documents, *skills, *hidden)
-    if 0 < len(rest) <= _FEW and whole > len(rest) and "single" not in rules:
-        left_out["single"] = list(rest)
-    elif rest:
-        yield _Group(proposal=_name_rest(project, rest), pages=frozenset(rest))
+    inside = [path for path in paths if not path.startswith(".") and "/." not in path]
+    places = {place for path in paths if (place := _find_tool_place(path))}
+    places.update(_find_places(inside, sizes, whole))
+    groups: dict[str, list[str]] = {".": []}
+    rest = []
+    for path in paths:
+        parents = [*list_parents(path)]
+        place = next((place for place in reversed(parents) if place in places), "")
+        if place or not parents:
+            groups.setdefault(place or ".", []).append(path)
+        else:
+            rest.append(path)
+    if rest:
+        groups.setdefault("." if len(rest) <= _FEW else "./", []).extend(rest)
+    order = sorted(groups, key=lambda place: (place != ".", "/." in f"/{place}", place))
+    return {place: groups[place] for place in order if groups[place]}
 
 
-_Take = Callable[[Iterable[str]], frozenset[str]]
+def _find_tool_place(path: str) -> str:
+    """Return the directory of skills, or the hidden one, that a page is in; empty for none."""
+    *parents, name = path.split("/")
+    if name == SKILL_FILE and len(parents) > 1:
+        top = parents.index("skills") if "skills" in parents[:-1] else len(parents) - 2
+        return "/".join(parents[: top + 1])
+    return next((p for p in list_parents(path) if p.rpartition("/")[2][0] == "."), "")
 
 
-def _group_skills(
-    project: Project, take: _Take, left_out: dict[str, list[str]], rules: Collection[str]
-) -> Iterator[_Group]:
-    """Yield the collections of skills; the same skills for another tool are left out."""
-    collections: defaultdict[str, set[str]] = defaultdict(set)
-    for path in project.pages:
-        *parents, name = path.split("/")
-        if name == SKILL_FILE and len(parents) > 1:
-            top = parents.index("skills") if "skills" in parents[:-1] else len(parents) - 2
-            collections["/".join(parents[: top + 1])].add("/".join(parents[top + 1 :]))
-    seen: set[str] = set()
-    ranked = sorted(collections, key=lambda each: (-len(collections[each]), each))
-    for place in ranked[: 2 * _MOST_TOPICS]:
-        names = collections[place]
-        inside = tuple(f"{place}/{name}/" for name in names)
-        pages = take(path for path in project.pages if path.startswith(inside))
-        if names <= seen and "copies" not in rules:
-            left_out.setdefault("copies", []).extend(sorted(pages))
-            continue
-        tool = place.rpartition("/")[0].rpartition("/")[2].lstrip(".")
-        yield _Group(
-            proposal=Proposal(
-                id=_make_id(f"{tool}-skills" if seen else "skills"),
-                title=f"Skills ({_title(tool)})" if seen and tool else "Skills",
-                introduction="Step-by-step instructions for particular tasks.",
-                subjects=place,
-                layout=Layout.SKILLS,
-            ),
-            pages=pages,
-            everything=True,
-        )
-        seen |= names
-
-
-_TOOLS = {
-    "agents": "coding agents",
-    "github": "GitHub Copilot",
-    **{name: name.title() for name in ("claude", "cursor", "gemini", "codex", "windsurf")},
-    "clinerules": "Cline",
-}
-
-
-def _group_hidden(project: Project, take: _Take) -> Iterator[_Group]:
-    """Yield the pages in each hidden directory: rules that people wrote for coding tools."""
-    groups: defaultdict[str, list[str]] = defaultdict(list)
-    for path in project.pages:
-        place = next((p for p in list_parents(path) if p.rpartition("/")[2][0] == "."), None)
-        if place:
-            groups[place].append(path)
-    for place, paths in groups.items():
-        pages = take(paths)
-        above, _, name = place.rpartition("/")
-        bare = name.lstrip(".")
-        tool = _TOOLS.get(bare, _title(bare))
-        is_guide = bare == "github" and not all("opilot" in path for path in pages)
-        title = "Contributing" if is_guide else f"For {tool}"
-        yield _Group(
-            proposal=Proposal(
-                id=_make_id(f"{above.rpartition('/')[2]}-{bare}"),
-                title=f"{title} ({above})" if above else title,
-                introduction="How to contribute, and the rules for it."
-                if is_guide
-                else f"Rules and instructions that were written for {tool}.",
-                subjects=place,
-            ),
-            pages=pages,
-        )
-
-
-def _group_knowledge(project: Project, take: _Take) -> Iterator[_Group]:
-    """Yield each directory of `kb`, and `kb` itself for its other files, whatever their kind."""
-    files = [path for path in project.files if path.startswith("kb/") and is_readable(path)]
-    names = sorted({path.split("/")[1] for path in files if path.count("/") > 1})
-    for name in (*(name for name in names if TOPIC_ID.fullmatch(name)), ""):
-        place = f"kb/{name}".rstrip("/")
-        mine = [path for path in files if path.startswith(f"{place}/")]
-        take(mine)
-        files = [path for path in files if path not in set(mine)]
-        if mine:
-            id_ = name or next(id_ for id_ in ("project", "kb", "general") if id_ not in names)
-            title = _title(id_)
-            about = f"What to know about {title.lower()}."
-            proposal = Proposal(id=id_, title=title, introduction=about, subjects=place)
-            yield _Group(proposal=proposal, pages=frozenset(mine))
-
-
-def _group_documents(project: Project, rest: Mapping[str, None], take: _Take) -> Iterator[_Group]:
-    """Yield the directories of documentation, and those that hold little but pages."""
-    pages = count_below(rest)
-    places = list(_find_places(project, rest))
-    for parent, number in Counter(place.rpartition("/")[0] for place in places).items():
-        if number > _MOST_TOPICS:
-            places = [place for place in places if place.rpartition("/")[0] != parent]
-            places += [parent] if parent else []
-    places = sorted(places, key=lambda place: -pages[place])[: 2 * _MOST_TOPICS]
-    records = [r for place in places for r in pages if r.startswith(f"{place}/") and _is_record(r)]
-    for place in (*records, *places):
-        inside = _narrow(place, list(rest))
-        found = take(path for path in list(rest) if path.startswith(f"{place}/"))
-        if found:
-            named = place if is_documentation(place.rpartition("/")[2]) else inside
-            proposal = replace(_name_directory(named, found), subjects=inside)
-            yield _Group(proposal=proposal, pages=found)
-
-
-def _group_rule(rule: str, paths: Sequence[str]) -> _Group:
-    """Return the pages that a rule would leave out as one group."""
-    what = next(each.what for each in RULES if each.name == rule)
-    proposal = Proposal(
-        id=rule,
-        title=f"{what[:1].upper()}{what[1:]}",
-        introduction=f"{what[:1].upper()}{what[1:]}: {_name_content('', paths)}.",
-        subjects=_narrow("", paths) or ".",
-    )
-    return _Group(proposal=proposal, pages=frozenset(paths), is_named=True)
-
-
-def _find_places(project: Project, pages: Collection[str]) -> Iterator[str]:
+def _find_places(paths: Sequence[str], sizes: Mapping[str, int], whole: int) -> Iterator[str]:
     """Yield the outermost directories of documentation, and those that hold little but pages.
 
     One inside another directory must hold a good part of the pages, and not a few of many.
+    Of many beside one another their parent is one.
     """
-    counts, sizes = count_below(pages), measure_below(project.files, pages)
-    whole = sum(project.files[path] for path in project.pages)
-    dense = find_dense(project.files, pages)
-    passed: set[str] = set()
+    counts = Counter(parent for path in paths for parent in list_parents(path))
+    written, dense = measure_below(sizes, paths), find_dense(sizes, paths)
+    places: list[str] = []
     for place in sorted(counts, key=lambda place: (place.count("/"), place)):
-        if any(parent in passed for parent in list_parents(place)):
+        above, _, name = place.rpartition("/")
+        is_inner = above == "kb" or name.lower() in _DECISIONS
+        if not is_inner and any(parent in places for parent in list_parents(place)):
             continue
         depth = min(place.count("/"), 2)
-        is_named = is_documentation(place.rpartition("/")[2])
+        is_named = is_inner or is_documentation(name)
         share = (_NAMED_SHARES if is_named else _SHARES)[depth]
         is_large = counts[place] >= (1 if is_named else _LEAST_PAGES)
-        if (is_named or place in dense) and is_large and sizes[place] >= share * whole:
-            passed.add(place)
-            yield place
+        if is_large and written[place] >= share * whole and (is_named or place in dense):
+            places.append(place)
+    beside = Counter(place.rpartition("/")[0] for place in places)
+    merged = dict.fromkeys(
+        above if beside[above := place.rpartition("/")[0]] > _MOST_TOPICS else place
+        for place in places
+    )
+    ranked = sorted(merged, key=lambda place: -counts[place])[: 2 * _MOST_TOPICS]
+    return filter(None, ranked)
 
 
-def _narrow(place: str, pages: Sequence[str]) -> str:
-    """Return the innermost directory that holds all the pages of a place."""
-    inside = [path for path in pages if not place or path.startswith(f"{place}/")]
-    common = os.path.commonpath(inside) if inside else place
-    return common.rpartition("/")[0] if common in inside else common
+def _is_copy(place: str, groups: Mapping[str, Sequence[str]]) -> bool:
+    """Tell whether a directory of skills has only those of another tool that is named before."""
+    names = _list_skills(place, groups[place])
+    return bool(names) and any(
+        names <= (others := _list_skills(other, groups[other]))
+        and (names < others or other < place)
+        for other in groups
+        if other != place
+    )
 
 
-def _is_record(place: str) -> bool:
-    return place.rpartition("/")[2].lower() in {"adr", "adrs", "decisions"}
+def _list_skills(place: str, paths: Sequence[str]) -> set[str]:
+    ends = (path.removeprefix(f"{place}/") for path in paths)
+    return {end.split("/")[0] for end in ends if end.endswith(f"/{SKILL_FILE}")}
 
 
 # Names
 
 
-_GENERIC = re.compile(r"src|content|contents|site|website|www|pages|packages?|apps?|libs?|en|main")
-_NAMED = {
-    "docs": ("Documentation", "How {} is used and how it works."),
-    "wiki": ("Wiki", "The wiki of {}."),
-    "notes": ("Notes", "The notes of {}."),
-    "guides": ("Guides", "The guides of {}."),
-    "man": ("Manual Pages", "The commands of {}, with all their options."),
-    "decisions": ("Architecture Decisions", "What was decided in {}, and why."),
-}
+_DECISIONS = frozenset({"adr", "adrs", "decisions"})
+_GENERIC = re.compile(r"(?i)src|content|contents|site|website|www|packages?|apps?|libs?|en|main")
 _SAME = {"doc": "docs", "documentation": "docs", "adr": "decisions", "adrs": "decisions"}
-_SAME |= {"guide": "guides"}
 
 
-def _name_directory(place: str, pages: Collection[str]) -> Proposal:
-    """Return the topic of a directory, without patterns."""
-    names = [name for name in place.split("/") if not _GENERIC.fullmatch(name.lower())] or [
-        place if place == "pages" else "docs"
-    ]
-    kind = next((i for i, name in enumerate(names) if name.lower() in {*_NAMED, *_SAME}), None)
-    last = names[-1]
-    if kind is not None and (kind == len(names) - 1 or _is_record(place)):
-        last = names[-1].lower()
-        named = _SAME.get(last, last)
-        title, about = _NAMED.get(named, _NAMED["docs"])
-        owner = names[kind - 1] if kind else ""
-        id_ = _make_id(f"{owner}-{named}")
-        title = f"{_title(owner)} {title}".strip()
-        about = about.format(owner or "this project")
-        if len(pages) > _MOST_NAMED and any("/" in path[len(place) + 1 :] for path in pages):
-            about = f"{about.rstrip('.')}: {_name_content(place, pages)}."
-        return Proposal(id=id_, title=title, introduction=about, subjects=place)
-    id_ = _make_id(last)
-    about = f"Pages about {_name_content(place, pages)}."
-    return Proposal(id=id_, title=_title(last), introduction=about, subjects=place)
-
-
-def _name_overview(pages: Collection[str]) -> Proposal:
-    """Return the topic of the pages beside the README, without patterns."""
-    hidden = [name for name in RULE_FILES if name in pages]
+def _name_topic(place: str, paths: Sequence[str]) -> Proposal:
+    """Return the topic of the pages of a directory, without patterns."""
+    inside = place if "/." in f"/{place.rstrip('./')}" else _narrow(paths)
+    content = _name_content(inside, paths)
+    names = [name for name in place.split("/") if not _GENERIC.fullmatch(name)] or ["docs"]
+    owner, last = names[-2] if len(names) > 1 else "", names[-1]
+    last = _SAME.get(last.lower().partition(".")[0], last)
+    id_, title, about = last, _title(last), f"Pages about {content}."
+    layout, ignore = Layout.FILES, list[str]()
+    if place == ".":
+        id_, title, inside = "overview", "Overview", "."
+        ignore = _keep_beside_readme(paths)
+        if len(paths) <= 2 * _MOST_TOPICS:
+            about = "What this project is, and the rules for changing it."
+    elif place == "./":
+        id_, title, inside = "pages", "Pages", "."
+        ignore = ["*", "!*/", *(f"!{kind}" for kind in _list_kinds(paths)), "/*.*", *_ALWAYS_OUT]
+        about = f"Pages in single directories: {content}."
+    elif _list_skills(place, paths):
+        inside, layout = place, Layout.SKILLS
+        title = f"{_title(owner)} {_title(last)}".strip()
+        about = "Step-by-step instructions for particular tasks."
+    elif last == ".github":
+        title, about = "Contributing", "How to contribute, and the rules for it."
+    elif last.startswith("."):
+        id_, about = f"{owner}-{last}", f"Rules and instructions for {_title(last)}."
+    elif last == "decisions":
+        about = "What was decided, and why."
+    elif is_documentation(last):
+        name = "Documentation" if last == "docs" else _title(last)
+        id_, title = f"{owner}-{last}", f"{_title(owner)} {name}".strip()
+        about = f"How {owner or 'this project'} is used and how it works: {content}."
     return Proposal(
-        id="overview",
-        title="Overview",
-        introduction="What this project is, and the rules for changing it."
-        if len(pages) <= 2 * _MOST_TOPICS
-        else f"Pages about {_name_content('', pages)}.",
-        subjects=".",
-        description=" ".join(
-            f"The rules for {RULE_FILES[name]} are in the subject `{name[1:]}`." for name in hidden
-        ),
+        id=_make_id(id_),
+        title=title,
+        introduction=about,
+        subjects=inside,
+        ignore=tuple(ignore),
+        layout=layout,
+        pages=paths,
     )
 
 
-def _name_rest(project: Project, pages: Collection[str]) -> Proposal:
-    """Return the topic of the pages in all other directories, without patterns."""
-    dense = find_dense(project.files, pages)
-    is_text = 2 * sum(path.split("/")[0] in dense for path in pages) > len(pages)
-    content = _name_content("", pages)
+def _keep_beside_readme(paths: Sequence[str]) -> list[str]:
+    """Return patterns that keep the kinds of pages in the root, and single others."""
+    inner = [f"!/{escape(path)}" for path in paths if "/" in path]
+    kinds = _list_kinds([path for path in paths if "/" not in path])
+    return ["*", *(["!*/"] if inner else []), *(f"!/{kind}" for kind in kinds), *inner]
+
+
+def _name_rule(rule: str, patterns: Mapping[str, str]) -> Proposal:
+    """Return the topic of the pages that a rule would leave out, with their patterns."""
+    paths = list(patterns)
+    what = next(each.what for each in RULES if each.name == rule)
+    title = f"{what[:1].upper()}{what[1:]}"
+    about = f"{title}: {_name_content(_narrow(paths), paths)}."
+    kept = sorted({_keep(pattern, path) for path, pattern in patterns.items()})
     return Proposal(
-        id="pages" if is_text else "directories",
-        title="Pages" if is_text else "Directories",
-        introduction=f"Pages about {content}."
-        if is_text
-        else f"What single directories hold: {content}.",
+        id=rule,
+        title=title,
+        introduction=about,
         subjects=".",
+        ignore=("*", "!*/", *kept),
+        pages=paths,
     )
 
 
-def _name_content(place: str, pages: Collection[str]) -> str:
+def _keep(pattern: str, path: str) -> str:
+    """Return the pattern that keeps the pages of this kind that a rule's pattern ignores."""
+    kind = _name_kind(path)
+    if not pattern.endswith("/"):
+        return f"!{pattern.removesuffix('*').removesuffix('.')}{kind}"
+    return f"!{pattern}**/{kind}" if pattern.startswith("/") else f"!**/{pattern}**/{kind}"
+
+
+def _narrow(paths: Sequence[str]) -> str:
+    """Return the innermost directory that holds all pages."""
+    common = os.path.commonpath(paths)
+    return common.rpartition("/")[0] if common in paths else common
+
+
+def _name_content(place: str, paths: Sequence[str]) -> str:
     """Return the names on the first level below a place, those with the most pages first."""
-    place = _narrow(place, sorted(pages)) if len(pages) > 1 else place
     start = len(place) + 1 if place else 0
-    names = Counter(_bare(path[start:].split("/")[0]) for path in pages)
+    names = Counter(_bare(path[start:].split("/")[0]) for path in paths)
     for name in list(names):
-        says_nothing = name.lower() in {"index", "readme", "introduction"} or name.isdecimal()
+        says_nothing = (
+            name.lower() in {"index", "readme", "introduction", "summary"} or name.isdecimal()
+        )
         if len(names) > 1 and says_nothing:
             del names[name]
     ranked = sorted(names, key=lambda name: (-names[name], name))[:_MOST_NAMED]
-    first = [_title(name).strip() for name in ranked]
     more = " and more" if len(names) > _MOST_NAMED else ""
-    return ", ".join(filter(None, first)) + more
+    return ", ".join(filter(None, map(_title, ranked))) + more
 
 
 def _bare(name: str) -> str:
@@ -443,138 +339,133 @@ def _title(name: str) -> str:
 # Patterns
 
 
-_MOST_FILES = 20
-"""The most files for which one pattern each is looked for."""
-_MOST_KINDS = 3
-"""The most kinds of other files that are named; beside more, the kinds of pages are."""
-_ALWAYS_OUT = ("vendor/", "build/", "dist/", "target/", "venv/")
+_ALWAYS_OUT = (".*", "vendor/", "build/", "dist/", "target/", "venv/")
+"""What tools may write beside the pages of a whole project."""
 
 
-def _settle(root: Path, group: _Group) -> tuple[Proposal, set[str]]:
-    """Return a group's topic with the patterns for its pages, and those that it lists."""
-    proposal = group.proposal
+def _settle(root: Path, proposal: Proposal, patterns: Mapping[str, str]) -> Proposal:
+    """Return a topic with patterns that ignore all but its pages, and the pages that it lists.
+
+    `patterns` are those of the rules for other pages.
+    """
     place = "" if proposal.subjects == "." else f"{proposal.subjects}/"
-    kept = {path[len(place) :] for path in group.pages}
-    ignore = () if place else _keep_only(kept, is_named=group.is_named)
+    kept = {path.removeprefix(place) for path in proposal.pages}
+    known = {
+        path.removeprefix(place): re.sub(rf"^/{re.escape(place)}", "/", pattern)
+        for path, pattern in patterns.items()
+        if path.startswith(place)
+    }
+    directory = Path(os.path.realpath(root / proposal.subjects))
+    ignore = proposal.ignore
     for _ in range(3):  # a pattern can uncover what another one hid
-        topic = _make_topic(root / proposal.subjects, proposal.layout, ignore)
+        topic = Topic(id="proposed", root=directory, ignore=ignore, layout=proposal.layout)
         listing = DirectoryCatalog(topic).list()
-        skipped = {s.path for s in listing.skipped if s.path and s.reason != NO_SKILL}
-        surplus = set() if group.everything else {s.path for s in listing.subjects} - kept
-        new = tuple(_find_patterns((surplus | skipped) - kept, kept))
-        if not ignore and sum(line.startswith("*.") for line in new) > _MOST_KINDS:
-            new = ("*", "!*/", *sorted({f"!{_pattern_of_kind(path)}" for path in kept}))
-        new = tuple(line for line in new if line not in ignore)
+        found = {subject.path for subject in listing.subjects}
+        surplus = {s.path for s in listing.skipped if s.path and s.reason != NO_SKILL}
+        surplus |= found if proposal.layout is Layout.FILES else set()
+        new = list(_find_patterns(sorted(surplus - kept), kept, known, is_first=not ignore))
         if not new:
             break
-        ignore += new
-    totals = measure(root / proposal.subjects, proposal.layout, ignore)
-    found = {s.path for s in listing.subjects}
-    first = sorted(found & kept, key=lambda path: (path.count("/"), not path.isupper(), path))
-    return replace(proposal, ignore=ignore, totals=totals, first=first[:4]), {
-        place + path for path in found & kept
+        ignore += tuple(line for line in dict.fromkeys(new) if line not in ignore)
+    totals = measure(directory, proposal.layout, ignore)
+    pages = {place + path for path in found & kept}
+    return replace(proposal, ignore=ignore, totals=totals, pages=pages)
+
+
+def _find_patterns(
+    surplus: Sequence[str], kept: Collection[str], known: Mapping[str, str], *, is_first: bool
+) -> Iterator[str]:
+    """Yield patterns that ignore files and none of those that are kept.
+
+    Beside files of other kinds, the first ones are for the kinds of those that are kept.
+    """
+    kinds = _list_kinds(kept)
+    if is_first and any(_name_kind(path) not in kinds for path in surplus):
+        yield from ("*", "!*/", *(f"!{kind}" for kind in kinds))
+        surplus = [path for path in surplus if _name_kind(path) in kinds]
+    places = {f"{place}/" for path in kept for place in list_parents(path)}
+    names = {name for path in kept for name in path.split("/")}
+    hides = {
+        pattern: any(map(IgnoreRules([("", [pattern])]).ignores, (*kept, *places)))
+        for pattern in {".*", *map(known.get, surplus)}
+        if pattern
     }
-
-
-def _keep_only(kept: Collection[str], *, is_named: bool) -> tuple[str, ...]:
-    """Return patterns that ignore all but the kinds of pages that are kept, in the root or below.
-
-    Directories that tools write stay out, also those that are not there yet.
-    """
-    is_deep = any("/" in path for path in kept)
-    kinds = sorted({_pattern_of_kind(path, is_named=is_named) for path in kept})
-    if is_deep:
-        own = () if any("/" not in path for path in kept) else ("/*.*",)
-        return ("*", "!*/", *(f"!{kind}" for kind in kinds), *own, ".*", *_ALWAYS_OUT)
-    return ("*", *(f"!/{kind}" for kind in kinds))
-
-
-def _pattern_of_kind(path: str, *, is_named: bool = False) -> str:
-    name = path.rpartition("/")[2]
-    start = re.split(r"[._-]", name)[0] if is_named else ""
-    return f"{escape(start)}*{Path(name).suffix}" if find_extension(name) else escape(name)
-
-
-def _find_patterns(surplus: Collection[str], kept: Collection[str]) -> Iterator[str]:
-    """Yield patterns that ignore files and none of those that are kept, as few as possible."""
-    kinds = {Path(path).suffix for path in kept}
-    kept_places, kept_names = count_below(kept), {path.rpartition("/")[2] for path in kept}
-    kept_names |= {name for place in kept_places for name in place.split("/")}
-    places: defaultdict[str, list[str]] = defaultdict(list)
-    files = []
-    for path in sorted(surplus):
-        hidden = any(name[0] == "." for name in path.split("/"))
-        suffix = Path(path).suffix if find_extension(path) else ""
-        if hidden and not any(name[0] == "." for name in kept_names):
-            places[".*"].append(path)
-        elif suffix and suffix not in kinds:
-            places[f"*{escape(suffix)}"].append(path)
-        elif place := next((p for p in list_parents(path) if p not in kept_places), None):
-            places[_pattern_of_place(place, kept_names)].append(path)
-        else:
-            files.append(path)
-    some = files[:_MOST_FILES]
-    named = list(dict.fromkeys(_pattern_of_file(path, kept, some) for path in some))
-    for pattern, inside in places.items():
-        if not all(any(_fits(path, glob) for glob in named) for path in inside):
+    closed: set[str] = set()
+    for path in sorted(surplus, key=lambda path: bool(known.get(path))):
+        parents = list(list_parents(path))
+        named = [known.get(path), ".*" if "/." in f"/{path}" else None]
+        pattern = next((each for each in named if each and not hides[each]), None)
+        empty = next((place for place in parents if f"{place}/" not in places), None)
+        if closed.intersection(parents):
+            continue
+        if pattern:
             yield pattern
-    yield from named
+        elif empty:
+            closed.add(empty)
+            yield f"/{escape(empty)}/"
+        else:
+            name = path.rpartition("/")[2]
+            yield f"/{escape(path)}" if name in names else escape(name)
 
 
-def _pattern_of_place(place: str, kept_names: Collection[str]) -> str:
-    """Return the pattern of a directory: its name if none that is kept has it, or its path."""
-    above, _, name = place.rpartition("/")
-    stem, dot, _ = name.partition(".")
-    if stem and dot:  # `pages.de`, `pages.fr`
-        return f"/{escape(f'{above}/{stem}'.lstrip('/'))}.*/"
-    return f"/{escape(place)}/" if name in kept_names else f"{escape(name)}/"
+def _list_kinds(paths: Collection[str]) -> list[str]:
+    return sorted(set(map(_name_kind, paths)))
 
 
-def _pattern_of_file(path: str, kept: Collection[str], files: Sequence[str]) -> str:
-    """Return the pattern of a file: one for files named alike, if it fits none that is kept.
-
-    Of one file the whole name counts, with any extension: `code*` would hide later pages.
-    """
-    above, slash, name = path.rpartition("/")
-    words = re.split(r"(?<=[._-])", name)
-    extension = Path(name).suffix
-    starts = ["".join(words[:number]) for number in range(1, len(words))]
-    stem = f"{name.removesuffix(extension)}." if extension else ""
-    for start in (*starts, stem):
-        globs = (f"{start}*", f"{start}*{extension}")
-        for glob in (*globs, *(f"/{above}{slash}{glob}" for glob in globs)):
-            is_alike = start == stem or sum(_fits(each, glob) for each in files) > 1
-            if start and is_alike and not any(_fits(each, glob) for each in kept):
-                literal, _, end = glob.partition("*")
-                return f"{escape(literal)}*{escape(end)}"
-    return f"/{escape(path)}"
+def _name_kind(path: str) -> str:
+    """Return the pattern of the files with a page's extension, or its name if it has none."""
+    name = path.rpartition("/")[2]
+    return f"*{escape(Path(name).suffix)}" if find_extension(name) else escape(name)
 
 
-def _fits(path: str, glob: str) -> bool:
-    """Tell whether a glob with one star fits a path, or without a slash the name of a file."""
-    start, _, end = glob.partition("*")
-    text = f"/{path}" if "/" in start else path.rpartition("/")[2]
-    star = text[len(start) :]
-    return text.startswith(start) and star.endswith(end) and "/" not in star
+# The configuration
 
 
-_SPECIAL = re.compile(
-    r"(?P<code>\\(?:x[0-9a-f]{2}|[nrt]|(?P<long>u[0-9a-f]{4}|U00(?:0[0-9a-f]|10)[0-9a-f]{4})))"
-    r"|[\\*?\[\]]|\s\Z"
-)
-"""Text that must be escaped in a pattern; the codes of `printable` come first."""
-_CONTROL = "[! -~\u00a0-\u00ac\u00ae-\ud7ff\ue000-\U0010ffff]"
-"""The pattern of a control character or an undecodable byte, which no subject's name has."""
+def render_workspace(proposals: Sequence[Proposal]) -> str:
+    """Return a workspace's first configuration, with comments on other settings."""
+    text = WORKSPACE
+    for proposal in proposals:
+        change = define_topic({}, proposal.id, proposal.fields)
+        text = apply_change(change, text, Path("llm-kb.toml"))
+    return text
 
 
-def escape(path: str) -> str:
-    """Return the pattern of a path, which may have codes in place of unusual characters."""
-    return _SPECIAL.sub(_escape, path)
+WORKSPACE = """\
+# The knowledge that models can learn in this directory and below it.
+#
+#   llm kb list                      what there is
+#   llm kb prompt                    what a model sees
+#   llm -T learn "your question"     let it read what it needs
 
+[kb]
+# menu = "subjects"        # list every subject with a summary, not the topics alone
+# menu_budget = 1200       # tokens the menu may take
+# auto = true              # as if every prompt had -T learn; counts after `llm kb trust`
 
-def _escape(match: re.Match[str]) -> str:
-    if match["long"]:
-        char = match["code"].encode().decode("unicode_escape")
-        # Some names have a backslash and digits of their own.
-        return char if UNUSABLE.fullmatch(char) else f"\\{match[0]}"
-    return _CONTROL if match["code"] else f"\\{match[0]}"
+# A topic is a directory of text files. More about one:
+#   description = "Shown when it is listed, and above what is pre-loaded of it."
+#   learned = ["code-quality", "maintainers/*"]     # in every section that is sent
+#   disabled = ["drafts/**"]                        # never shown to a model
+#   ignore = ["*.log"]                              # no subjects, as in .gitignore
+"""
+
+USER = """\
+# Your own settings and topics, for every directory. A workspace's llm-kb.toml adds
+# to them.
+
+[kb]
+# auto = true                      # as if every prompt had -T learn
+# menu = "subjects"                # list every subject with a summary
+# allow_links_to = ["~/shared"]    # links in topics may lead there
+
+# [kb.topic.notes]
+# title = "My Notes"
+# introduction = "What I want to remember across projects."
+# subjects = "~/notes"             # anywhere; a relative one is beside this file
+
+# [kb.references]
+# allow_hosts = ["wiki.corp"]      # private addresses that may be fetched from
+# allow_protocols = ["file"]       # git over file:// URLs
+# max_files = 50_000               # per fetch
+# max_bytes = 500_000_000
+"""
