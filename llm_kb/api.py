@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +25,6 @@ from llm_kb.knowledge_base.tool_text import (
     read_filters,
 )
 from llm_kb.knowledge_base.topics import SHIPPED, open_catalogs
-from llm_kb.subjects.selection import select
 from llm_kb.subjects.topics import Config
 from llm_kb.user_dir import find_embedder, find_user_dir
 
@@ -97,11 +96,6 @@ class KnowledgeBase(open_topics.OpenTopics):
         kb.directory = directory
         kb.index_dir = user_dir / "kb" / "index"
         return kb
-
-    @cached_property
-    def _told(self) -> set[str]:
-        """The notices that answers of the search have had."""
-        return set()
 
     index_dir: Path | None = None
     """The directory of the indexes of topics, which can be deleted; None keeps none."""
@@ -201,10 +195,7 @@ class KnowledgeBase(open_topics.OpenTopics):
             progress=progress,
             max_age=RECHECK_SECONDS,
         )
-        # A model reads each notice once: it pays for every line of every answer.
-        new = [notice for notice in found.notices if notice not in self._told]
-        self._told.update(new)
-        return render_passages(replace(found, notices=tuple(new)), given.get("limit", QUOTED))
+        return render_passages(found, given.get("limit", QUOTED))
 
     def answer_call(self, /, **arguments: object) -> str:
         """Answer a call of `learn` with the arguments that a model wrote. Raises KbError.
@@ -218,8 +209,7 @@ class KnowledgeBase(open_topics.OpenTopics):
         topic, subjects = given["topic"], arguments.get("subjects")
         if isinstance(subjects, str) and "," in subjects:
             with suppress(KbError):  # a comma may also be part of a name
-                if not select(self.find_topic(topic).catalog, [subjects]).missing:
-                    return self.learn(topic, [subjects])
+                return self.learn(topic, [subjects])
         return self.learn(topic, given.get("subjects"))
 
 

@@ -292,13 +292,7 @@ def wrap_callback(callback: Callable[..., Any], command: str) -> Callable[..., A
         # Imported here: only a prompt or chat needs it.
         from llm_kb.host.prompt_options import open_request
 
-        with open_request(
-            command,
-            kwargs,
-            knowledge=kwargs.pop("knowledge", None) or (),
-            kb_cfg=kwargs.pop("kb_cfg", None) or (),
-            no_kb=bool(kwargs.pop("no_kb", False)),
-        ):
+        with open_request(command, kwargs):
             return callback(*args, **kwargs)
 
     return run

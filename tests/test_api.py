@@ -258,11 +258,11 @@ def test_a_model_finds_and_reads_with_the_tools_of_add_to(
     assert read.outputs == ("# Reviews\n\nTwo people read each change.\n",)
 
 
-def test_what_is_not_searched_is_told_to_a_model_once(kb: KnowledgeBase, tmp_path: Path) -> None:
+def test_what_is_not_searched_is_told_to_a_model(kb: KnowledgeBase, tmp_path: Path) -> None:
     (tmp_path / "kb/large.md").touch()
     os.truncate(tmp_path / "kb/large.md", 20_000_001)
-    answers = [kb.answer_search(SEARCH_KNOWLEDGE, {"question": "reviews"}) for _ in range(2)]
-    assert ["not searched: t/large.md" in answer for answer in answers] == [True, False]
+    answer = kb.answer_search(SEARCH_KNOWLEDGE, {"question": "reviews"})
+    assert "not searched: t/large.md" in answer
 
 
 def test_the_search_is_added_where_there_is_much_to_learn(

@@ -63,7 +63,9 @@ def load_fragments(reference: str) -> list[llm.Fragment]:
     if request is not None and request.is_muted:
         return []
     if reference.startswith("@"):
-        return _load_section(reference)
+        # A `kb:@TOPIC` is part of the section of the request.
+        texts = request.texts.get(f"{PREFIX}{reference}", ()) if request else ()
+        return [llm.Fragment(text, source) for text, source in texts]
     kb = _open(request)
     topic, pattern = split_knowledge(reference)
     found = kb.require(topic, pattern)
@@ -127,18 +129,3 @@ def _open(request: Request | None) -> KnowledgeBase:
     if request is not None and request.kb is not None:
         return request.kb.unrestricted()
     return KnowledgeBase.discover()
-
-
-def _load_section(reference: str) -> list[llm.Fragment]:
-    """Return the section of the request or, outside a request, that of the reference."""
-    request = current_request()
-    fragment, spec = f"{PREFIX}{reference}", reference.removeprefix("@")
-    if request is not None:
-        # A `kb:@TOPIC` is part of the section of the request.
-        return [llm.Fragment(text, source) for text, source in request.texts.get(fragment, ())]
-    kb = KnowledgeBase.discover(
-        knowledge=[spec] if "/" in spec else [],
-        only=[spec] if spec and "/" not in spec else [],
-    )
-    section = kb.section(learn="/" not in spec)
-    return [llm.Fragment(section, fragment)] if section else []

@@ -64,20 +64,9 @@ class Memory(NamedTuple):
     """Topic id, root of the topic and name of each subject that it sent."""
 
 
-class LogError(KbError):
-    """A log that does not exist or cannot be read."""
-
-    def __init__(self, path: Path, reason: str) -> None:
-        super().__init__(f"the log of llm, {str(path)!r}, {reason}")
-
-
 def render_memory(memory: Memory) -> tuple[str, str]:
     """Return the blank text and the source of the fragment that records a memory."""
-    topics: dict[str, dict[str, list[str]]] = {}
-    for topic, root, name in memory.sent:
-        topics.setdefault(topic, {}).setdefault(root, []).append(name)
-    record = {**memory._asdict(), "sent": topics}
-    source = SECTION + json.dumps(record)
+    source = SECTION + json.dumps(memory._asdict())
     digest = blake2b(source.encode(), digest_size=16).digest()
     bits = "".join(f"{byte:08b}" for byte in digest)
     return bits.replace("0", " ").replace("1", "\t"), source
@@ -106,30 +95,23 @@ def parse_memory(source: str) -> Memory | None:
     """Return the memory that a source records; None for other sources."""
     try:
         record = json.loads(source.removeprefix(SECTION))
-        return Memory(
-            workspace=str(record["workspace"]),
-            only=tuple(map(str, record["only"])),
-            excluded=tuple(map(str, record["excluded"])),
-            sent=tuple(
-                (str(topic), str(root), str(name))
-                for topic, roots in record["sent"].items()
-                for root, names in roots.items()
-                for name in names
-            ),
-        )
-    except (ValueError, RecursionError, TypeError, KeyError, AttributeError):
+        sent = tuple((str(topic), str(root), str(name)) for topic, root, name in record["sent"])
+        only, excluded = tuple(map(str, record["only"])), tuple(map(str, record["excluded"]))
+        return Memory(str(record["workspace"]), only, excluded, sent)
+    except (ValueError, RecursionError, TypeError, KeyError):
         return None
 
 
 def read_turns(database: str | None, since: str = "") -> Iterator[Turn]:
     """Yield the turns that used this plugin since a time, oldest first.
 
-    The log of an earlier `llm` has none. Raises LogError if the log does not exist or cannot
+    The log of an earlier `llm` has none. Raises KbError if the log does not exist or cannot
     be read, for instance because it is locked.
     """
     path = Path(database or _default_path())
+    shown = f"the log of llm, {str(path)!r},"
     if not path.is_file():
-        raise LogError(path, "is not there; `llm logs status` says whether llm keeps one")
+        raise KbError(f"{shown} is not there; `llm logs status` says whether llm keeps one")
     try:
         with closing(_open(path)) as log:
             if log.execute("select 1 from sqlite_master where name = 'turns'").fetchone():
@@ -140,13 +122,8 @@ def read_turns(database: str | None, since: str = "") -> Iterator[Turn]:
                         texts = log.execute(_PASSAGES, (turn, len(SEARCH), SEARCH))
                         passages = tuple(str(text) for (text,) in texts)
                         yield Turn(conversation, memory.workspace, memory.sent, calls, passages)
-    except sqlite3.OperationalError as error:
-        advice = (
-            "try again later" if "locked" in str(error) else "it may be from a newer version of llm"
-        )
-        raise LogError(path, f"cannot be read: {error}; {advice}") from error
     except sqlite3.Error as error:
-        raise LogError(path, f"cannot be read: {error}") from error
+        raise KbError(f"{shown} cannot be read: {error}") from error
 
 
 def _parse_calls(rows: Iterable[tuple[str, str]]) -> Iterator[Call]:

@@ -22,19 +22,14 @@ from llm_kb.host.request import Request, current_request, running
 
 
 @contextmanager
-def open_request(
-    command: str,
-    kwargs: MutableMapping[str, Any],
-    *,
-    knowledge: Sequence[str] = (),
-    kb_cfg: Sequence[str] = (),
-    no_kb: bool = False,
-) -> Iterator[None]:
+def open_request(command: str, kwargs: MutableMapping[str, Any]) -> Iterator[None]:
     """Add the knowledge for a request to the arguments of the host's callback.
 
-    Changes `kwargs` in place. Raises ClickException before any model is called if the
-    configuration is invalid, or if requested knowledge does not exist.
+    Changes `kwargs` in place, and takes our options out. Raises ClickException before any model
+    is called if the configuration is invalid, or if requested knowledge does not exist.
     """
+    knowledge, kb_cfg = kwargs.pop("knowledge", None) or (), kwargs.pop("kb_cfg", None) or ()
+    no_kb = bool(kwargs.pop("no_kb", False))
     if current_request() is not None:
         yield  # wrapped twice: by us, around another plugin's wrapper of our wrapper
         return
