@@ -26,7 +26,7 @@ from pages import WORD, find_main, flatten
 from llm_kb.references.fetch.create import create_topic
 from llm_kb.references.fetch.refresh import refresh_topic
 from llm_kb.references.library import Library
-from llm_kb.references.plan.plan import Plan
+from llm_kb.references.plan import Plan
 from llm_kb.references.sources.records import CrawlSource
 from llm_kb.references.topic.topic_directory import read_provenance
 from llm_kb.references.topic.topic_file import Description
@@ -84,12 +84,8 @@ def measure(site: Path, start: str) -> None:
         refreshed = refresh_topic(library, "topic-site", approve)
         assert not refreshed.changed, refreshed
     server.shutdown()
-    again = served.statuses[asked:]
     on_disk = sum(1 for _ in site.rglob("*.html"))
-    print(
-        f"| {site.name} | {on_disk} | {created.file_count} | {asked} | {len(again)}"
-        f" ({again.count(200)}) | {words:.1%} | {code} |"
-    )
+    print(f"| {site.name} | {on_disk} | {created.file_count} | {asked} | {words:.1%} | {code} |")
     for note in (*notes, *created.warnings):
         print(f"    {note}", file=sys.stderr)
 
@@ -116,8 +112,8 @@ def compare(library: Library, site: Path) -> tuple[float, str]:
 
 
 if __name__ == "__main__":
-    print("| site | on disk | fetched | requests | again (full) | words kept | code verbatim |")
-    print("|---|---|---|---|---|---|---|")
+    print("| site | on disk | fetched | requests | words kept | code verbatim |")
+    print("|---|---|---|---|---|---|")
     for argument in sys.argv[1:]:
         directory, _, start = argument.partition(":")
         measure(Path(directory), start)

@@ -25,9 +25,9 @@ from llm_kb.search.roles import ROLES
 if TYPE_CHECKING:
     from llm_kb.references.errors import ApprovalNeededError
     from llm_kb.references.fetch.create import Created
+    from llm_kb.references.fetch.sources import Progress
     from llm_kb.references.library import Library
-    from llm_kb.references.plan.kind import Progress
-    from llm_kb.references.plan.plan import Plan
+    from llm_kb.references.plan import Plan
 
 _SOURCE = {
     "type": "object",
@@ -180,7 +180,7 @@ def create(
     """Carry out a call of `reference_topic_create`. Raises KbError."""
     # Imported here: a search does not need the modules that fetch.
     from llm_kb.references.fetch.create import create_topic  # noqa: PLC0415
-    from llm_kb.references.plan.kind import silent  # noqa: PLC0415
+    from llm_kb.references.fetch.sources import silent  # noqa: PLC0415
 
     request = parse_call(library, arguments, created_by)
     return create_topic(library, request, approve, progress or silent, by_model=True)
@@ -190,7 +190,7 @@ def parse_call(
     library: Library, arguments: Mapping[str, Any], created_by: Mapping[str, str]
 ) -> Description:
     """Return the topic requested by a call of `reference_topic_create`. Raises TopicFileError."""
-    from llm_kb.references.plan.topic_request import parse_request  # noqa: PLC0415 - as above
+    from llm_kb.references.topic.topic_request import parse_request  # noqa: PLC0415 - as above
 
     protocols = library.settings.allow_protocols
     return parse_request(arguments, created_by=created_by, protocols=protocols)

@@ -29,7 +29,7 @@ from llm_kb.rendering.plain_text import visible_line
 from llm_kb.user_dir import current_library
 
 if TYPE_CHECKING:
-    from llm_kb.references.plan.plan import Plan
+    from llm_kb.references.plan import Plan
 
 Approve: TypeAlias = "Callable[[Plan], bool]"
 
@@ -61,7 +61,7 @@ class References(llm.Toolbox):
         """Set `ghost` and `model`, which new topics record as `created_by`."""
         self._created_by = {"ghost": ghost} | ({"model": model} if model else {})
         self._denied: set[str] = set()
-        """The plans that were denied, which are not asked about again."""
+        """The requests that were denied, which are not asked about again."""
 
     def tools(self) -> Iterable[llm.Tool]:
         """Yield the five tools."""
@@ -90,7 +90,7 @@ class References(llm.Toolbox):
         return created_answer(created)
 
     def _topic_update(self, topic_id: str, **changes: Any) -> dict[str, Any]:
-        from llm_kb.references.plan.topic_request import parse_changes  # noqa: PLC0415 - as above
+        from llm_kb.references.topic.topic_request import parse_changes  # noqa: PLC0415 - as above
 
         library = current_library()
         keys, body = parse_changes(changes)
@@ -107,11 +107,11 @@ class References(llm.Toolbox):
         if self._approve is not None:
             return self._approve(plan)
         if not self._pauses and is_terminal(sys.stdin) and is_terminal(sys.stderr):
-            if plan.digest in self._denied or not ask_on_terminal(plan):
-                self._denied.add(plan.digest)
+            if plan.request.digest in self._denied or not ask_on_terminal(plan):
+                self._denied.add(plan.request.digest)
                 return False
             return True
-        from llm_kb.references.plan.pending import open_pending  # noqa: PLC0415 - as above
+        from llm_kb.references.plan import open_pending  # noqa: PLC0415 - as above
 
         needed = open_pending(library).ask_later(plan)
         if self._pauses:
@@ -137,7 +137,7 @@ def make_references(
 
 def approve_plan(plan_id: str) -> None:
     """Approve a stored plan, which may then be carried out once if nothing has changed."""
-    from llm_kb.references.plan.pending import open_pending  # noqa: PLC0415 - as above
+    from llm_kb.references.plan import open_pending  # noqa: PLC0415 - as above
 
     open_pending(current_library()).approve(plan_id)
 
@@ -148,7 +148,7 @@ def ask_on_terminal(plan: Plan) -> bool:
     Ctrl-C ends the program: llm would report click's own exception to the model as an
     error of the tool, and go on.
     """
-    from llm_kb.references.plan.plan import describe_plan, summarize_plan  # noqa: PLC0415
+    from llm_kb.references.plan import describe_plan, summarize_plan  # noqa: PLC0415
 
     title = visible_line(plan.request.title)
     question = "Approve" if plan.is_measured else "Contact these hosts"

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from llm_kb.errors import KbError, bound, quote
-from llm_kb.rendering.plain_text import shorten
+from llm_kb.rendering.plain_text import count, shorten
 
 
 class PlacedError(KbError):
@@ -65,18 +65,11 @@ class NoPageError(FetchError):
 
 
 class TooLargeError(FetchError):
-    """More bytes or files than the limits or the approved plan allow."""
+    """More bytes or files than the limits allow."""
 
 
 class TopicTooLargeError(TooLargeError):
     """A topic whose sources together exceed `max_bytes` while they are fetched."""
-
-
-class PlanChangedError(FetchError):
-    """A source that no longer has the approved content."""
-
-    def __init__(self, url: str, reason: str) -> None:
-        super().__init__(url, f"{reason}; plan it again and approve the new plan")
 
 
 class LedAwayError(FetchError):
@@ -166,8 +159,8 @@ class TooManyPlansError(KbError):
 
     def __init__(self, most: int) -> None:
         super().__init__(
-            f"{most} plans wait for approval already; the user can approve or drop some:"
-            " llm kb references pending"
+            f"{count(most, 'plan')} wait for approval already; the user can approve or drop"
+            " some: llm kb references pending"
         )
 
 

@@ -28,29 +28,36 @@ from llm_kb.references.fetch.create import (
     approved_hosts,
     carry_out,
     create_topic,
-    plan_topic,
+    unmeasured_plan,
 )
 from llm_kb.references.fetch.refresh import refresh_topic
 from llm_kb.references.library import Library
-from llm_kb.references.plan import crawl, package
-from llm_kb.references.plan.make import unmeasured_plan
-from llm_kb.references.plan.pending import MAX_WAITING, PendingPlans, open_pending
-from llm_kb.references.plan.plan import Plan, PlannedSource, describe_plan, plan_table, render_plan
-from llm_kb.references.plan.topic_request import parse_request
+from llm_kb.references.plan import (
+    MAX_WAITING,
+    PendingPlans,
+    Plan,
+    PlannedSource,
+    describe_plan,
+    open_pending,
+    plan_table,
+    render_plan,
+)
+from llm_kb.references.sources import crawl, packages
 from llm_kb.references.sources.records import (
     CrawlSource,
     GitSource,
     LocalSource,
     PackageSource,
-    PlannedPage,
     Source,
     WebSource,
 )
+from llm_kb.references.sources.rules import host_and_port
+from llm_kb.references.topic.topic_request import parse_request
 from llm_kb.subjects.topics import References
 from llm_kb.user_dir import current_library
 from tests.conftest import RunLlm
 from tests.references.remotes import Remote
-from tests.references.requests import PAGE, files_of, never, request, yes
+from tests.references.requests import PAGE, files_of, never, request, store_plan, yes
 from tests.references.sites import Answer, Site, serve_site
 
 NOW = datetime.now(timezone.utc)
@@ -62,10 +69,11 @@ def planned(*sources: Source, title: str = "Frob", notes: tuple[str, ...] = ()) 
         request=replace(request(*sources), title=title),
         sources=tuple(
             PlannedSource(
-                source=source, files=1, size=45, pages=(PlannedPage(url=source.url),), notes=notes
+                source=source, files=1, size=45, hosts=(host_and_port(source.url),), notes=notes
             )
             for source in sources
         ),
+        content="sha256:1",
     )
 
 
@@ -82,7 +90,7 @@ def pending(tmp_path: Path) -> PendingPlans:
 def set_age(pending: PendingPlans, plan: Plan, age: timedelta) -> None:
     """Make the file of a plan this old."""
     at = (NOW - age).timestamp()
-    os.utime(pending.directory / f"{plan.id}.json", (at, at))
+    os.utime(pending.directory / plan.id, (at, at))
 
 
 def store(pending: PendingPlans, plan: Plan) -> None:
@@ -99,17 +107,17 @@ def test_an_id_is_too_long_to_find_two_plans_for() -> None:
 def test_a_plan_of_another_digest_under_the_same_id_is_refused(pending: PendingPlans) -> None:
     """As two plans whose ids collide would be: the file holds the digest of the whole plan."""
     store(pending, PLAN)
-    path = pending.directory / f"{PLAN.id}.json"
+    path = pending.directory / PLAN.id / "plan.json"
     other = json.loads(path.read_text())
     other["plan"] = plan_table(planned(WebSource(url="https://evil.example/")))
     path.write_text(json.dumps(other))
     with pytest.raises(UnknownPlanError, match="was changed since it was planned"):
-        pending.take(PLAN.id)
+        pending.take(PLAN.id, pending.directory)
 
 
 def test_a_plan_that_waits_is_never_replaced(pending: PendingPlans) -> None:
     store(pending, PLAN)
-    path = pending.directory / f"{PLAN.id}.json"
+    path = pending.directory / PLAN.id / "plan.json"
     before = (path.read_bytes(), path.stat().st_ino)
     pending.add(PLAN)
     assert (path.read_bytes(), path.stat().st_ino) == before
@@ -129,7 +137,6 @@ def test_a_plan_of_another_digest_does_not_take_the_place_of_one(
     with pytest.raises(UnknownPlanError, match="another plan has this id and was kept"):
         pending.add(other)
     assert pending.read(PLAN.id).plan == PLAN
-    assert not pending.take_approved(other)
 
 
 @pytest.mark.parametrize(
@@ -148,8 +155,8 @@ def test_a_plan_waits_for_seven_days(pending: PendingPlans, age: timedelta, is_t
         assert pending.read(PLAN.id).plan == PLAN
     else:
         with pytest.raises(UnknownPlanError, match="or has expired"):
-            pending.take(PLAN.id)
-        assert not pending.take_approved(PLAN)
+            pending.take(PLAN.id, pending.directory)
+        assert pending.find(PLAN.request) is None
     assert (len(pending.read_all()[0]), pending.read_all()[1]) == (int(is_there), [])
 
 
@@ -346,7 +353,7 @@ def test_a_host_is_not_contacted_before_it_is_approved(run_llm: RunLlm, site: Si
 
     approved = run_llm(["kb", "references", "approve", plan_id, "-y"])
     assert approved.stdout == "topic-frob: 1 file, 1 chunk\n"
-    assert "1 web page (77 B)" in approved.stderr
+    assert "1 web page (30 B)" in approved.stderr
     assert open_pending(current_library()).read_all()[0] == []
 
 
@@ -377,7 +384,7 @@ def test_approve_shows_the_plan_and_asks(run_llm: RunLlm, site: Site, user_dir: 
 def test_pages_of_undeclared_size_are_summed(library: Library, site: Site) -> None:
     urls = [site.answer(f"/{number}", _send_in_chunks) for number in range(5)]
     tight = replace(library, settings=replace(library.settings, max_bytes=100_000))
-    with pytest.raises(Exception, match=r"~150 KB are over max_bytes \(~100 KB\)"):
+    with pytest.raises(Exception, match=r"with it the topic is over max_bytes \(100 KB\)"):
         create_topic(tight, request(*(WebSource(url=url) for url in urls)), yes)
     assert library.store.ids() == []
 
@@ -429,24 +436,18 @@ def test_a_plan_that_takes_too_long_ends(library: Library, site: Site) -> None:
 
 def test_what_was_approved_is_carried_out_once(library: Library, site: Site) -> None:
     source = WebSource(url=site.put("/a", PAGE))
-    plans: list[Plan] = []
-    with pytest.raises(Exception, match="denied"):
-        create_topic(library, request(source), recorder(plans, answer=False))
-    open_pending(library).add(plans[0])
-    carry_out(library, plans[0].id, never)
+    plan = store_plan(library, request(source))
+    carry_out(library, plan.id, never)
     with pytest.raises(UnknownPlanError, match="it was used or dropped"):
-        carry_out(library, plans[0].id, never)
+        carry_out(library, plan.id, never)
 
 
 def test_the_words_that_were_approved_are_kept_also_when_the_call_is_repeated(
     library: Library, site: Site
 ) -> None:
     source = WebSource(url=site.put("/a", "<p>good words"))
-    plans: list[Plan] = []
-    with pytest.raises(Exception, match="denied"):
-        create_topic(library, request(source), recorder(plans, answer=False))
-    open_pending(library).add(plans[0])
-    open_pending(library).approve(plans[0].id)
+    plan = store_plan(library, request(source))
+    open_pending(library).approve(plan.id)
     site.put("/a", "<p>evil words")
     create_topic(library, request(source), never)
     (text,) = files_of(library).values()
@@ -501,7 +502,7 @@ def test_a_package_of_the_workspace_leads_to_no_host_unasked(careful: Library, s
 def test_the_index_leads_to_no_host_unasked(
     careful: Library, site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(package, "PYPI", f"{site.url}/pypi")
+    monkeypatch.setitem(packages.INDEXES, "pypi", f"{site.url}/pypi")
     create_topic(careful, request(WebSource(url=site.put("/known", PAGE))), yes)
     with serve_site() as other:
         info = {"info": {"version": "1.0", "project_urls": {"Source": f"{other.url}/frob"}}}
@@ -580,9 +581,7 @@ def test_a_plan_that_others_wrote_is_not_approved(
     """The directory of topics may be a checkout that a team shares."""
     shared = replace(library, own=tmp_path / "own")
     asked = request(WebSource(url=site.put("/a", PAGE)))
-    waiting = open_pending(library)  # as its author would, in the shared directory
-    plan = plan_topic(library, asked)
-    waiting.add(plan)
-    waiting.approve(plan.id)
+    plan = store_plan(library, asked)  # as its author would, in the shared directory
+    open_pending(library).approve(plan.id)
     with pytest.raises(DeniedError):
         create_topic(shared, asked, lambda _: False, by_model=True)

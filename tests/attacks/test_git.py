@@ -24,7 +24,7 @@ from llm_kb.references.errors import FetchError, TooLargeError
 from llm_kb.references.fetch.create import create_topic
 from llm_kb.references.library import Library
 from llm_kb.references.sources.addresses import Policy
-from llm_kb.references.sources.git import Repositories, find_commit
+from llm_kb.references.sources.git import Remotes, find_commit
 from llm_kb.references.sources.records import GitSource
 from tests.capture.repositories import Repo, make_repo
 from tests.conftest import RunLlm
@@ -405,7 +405,7 @@ def remote(tmp_path: Path) -> Remote:
 def test_a_tree_that_unfolds_is_left_at_the_limit(library: Library, remote: Remote) -> None:
     source = GitSource(url=remote.url, commit=bomb(remote, 8))
     policy = Policy(allow_protocols=("file",), timeout=20, max_files=1000)
-    with Repositories(policy, library.store.scratch) as repositories:
+    with Remotes(policy, library.store.scratch) as repositories:
         repository = repositories.open(source)
 
         def read() -> None:
@@ -436,7 +436,7 @@ def test_a_tree_that_unfolds_to_nothing_is_left_at_the_timeout(
     policy = Policy(allow_protocols=("file",), timeout=2)
     source = GitSource(url=remote.url, commit=commit)
     with (
-        Repositories(policy, library.store.scratch) as repositories,
+        Remotes(policy, library.store.scratch) as repositories,
         pytest.raises(FetchError, match="timed out after 2 s"),
     ):
         repositories.open(source).tree(source)

@@ -11,8 +11,8 @@ import pytest
 from llm_kb.converters.html import html_to_markdown, tree_to_markdown
 from llm_kb.converters.html_page import MAX_LINK, Element, PageTooComplexError, absolute_link
 from llm_kb.references.errors import FetchError
-from llm_kb.references.plan.crawl import MAX_WILDCARDS, Robots, find_pages
 from llm_kb.references.sources.addresses import Policy
+from llm_kb.references.sources.crawl import MAX_WILDCARDS, Robots, find_pages
 from llm_kb.references.sources.http import request
 from llm_kb.references.sources.records import CrawlSource
 from tests.conftest import RunLlm
@@ -105,7 +105,7 @@ def test_a_hostile_page_does_not_end_a_crawl(site: Site) -> None:  # noqa: F811
     site.put("/d/bomb", "<table><tr>" + "<td>" * 9_000 + "<tr><td>" * 9_000)
     site.put("/d/good", "<p>g")
     found = find_pages(CrawlSource(url=start), TRUSTING)
-    assert [page.url for page in found.pages][-1] == f"{site.url}/d/good"
+    assert list(found.pages)[-1] == f"{site.url}/d/good"
 
 
 @pytest.mark.parametrize(

@@ -12,15 +12,15 @@ import pytest
 from llm_kb.converters.html import html_to_markdown
 from llm_kb.converters.html_page import MAX_LINKS, PageTooComplexError, page_links, parse_html
 from llm_kb.references.errors import FetchError, NothingFetchedError
-from llm_kb.references.fetch.create import create_topic, plan_topic
+from llm_kb.references.fetch.create import create_topic
 from llm_kb.references.library import Library
-from llm_kb.references.plan import crawl
-from llm_kb.references.plan.crawl import MAX_RULES, Robots, find_pages
+from llm_kb.references.sources import crawl
 from llm_kb.references.sources.addresses import Policy
+from llm_kb.references.sources.crawl import MAX_RULES, Robots, find_pages
 from llm_kb.references.sources.http import request as get
 from llm_kb.references.sources.records import CrawlSource, GitSource
 from tests.cost import at_most, peak_of
-from tests.references.requests import files_of, request, yes
+from tests.references.requests import files_of, plan_topic, request, yes
 from tests.references.sites import Answer, Handler, Site
 
 TRUSTING = Policy(allow_hosts=("127.0.0.1",), timeout=10)
@@ -137,7 +137,7 @@ def test_an_address_that_is_not_one_ends_no_crawl(site: Site, odd: str) -> None:
     locations = f"<urlset><loc>{odd}</loc><loc>{site.url}/d/y</loc>"
     site.answer("/sitemap.xml", Answer(locations.encode(), kind="application/xml"))
     pages = find_pages(CrawlSource(url=start), TRUSTING).pages
-    assert [page.url for page in pages] == [start, f"{site.url}/d/y"]
+    assert list(pages) == [start, f"{site.url}/d/y"]
 
 
 def test_dots_lead_no_crawl_out_of_its_directory(site: Site) -> None:

@@ -21,7 +21,7 @@ CONFIG = '[kb]\nauto = true\n\n[kb.topic.team]\nsubjects = "kb"\n'
         pytest.param(["remove", "team"], "[y/N]: ", id="remove"),
         pytest.param(
             ["references", "create", "--title", "Frob", "--local", "kb"],
-            "Fetch this? [y/N]: ",
+            "Keep this? [y/N]: ",
             id="create",
         ),
     ],

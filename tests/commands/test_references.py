@@ -13,7 +13,7 @@ from pathlib import Path
 import click
 import pytest
 
-from llm_kb.references.sources.file_names import page_name
+from llm_kb.references.sources.names import page_name
 from tests.conftest import RunLlm
 from tests.console import iter_commands
 from tests.preloaded import Process
@@ -430,17 +430,17 @@ def test_a_plan_that_was_changed_is_listed_and_dropped(
     run_llm: RunLlm, remote: Remote, user_dir: Path
 ) -> None:
     run_llm(["kb", "references", "create", "--title", "Frob", "--git", remote.url])
-    (path,) = (user_dir / "kb" / "references" / ".pending").glob("*.json")
+    (path,) = (user_dir / "kb" / "references" / ".pending").glob("*/plan.json")
     path.write_text(path.read_text().replace('"Frob"', '"Blorb"'))
     listed = run_llm(["kb", "references", "pending"])
     assert (listed.exit_code, listed.stdout, listed.stderr) == (
         0,
         "",
-        f"Left out: no plan '{path.stem}' to approve: its file was changed since it was planned;"
-        " --drop forgets it\n",
+        f"Left out: no plan '{path.parent.name}' to approve: its file was changed since it was"
+        " planned; --drop forgets it\n",
     )
-    dropped = run_llm(["kb", "references", "pending", "--drop", path.stem])
-    assert (dropped.exit_code, dropped.stderr) == (0, f"Dropped {path.stem}\n")
+    dropped = run_llm(["kb", "references", "pending", "--drop", path.parent.name])
+    assert (dropped.exit_code, dropped.stderr) == (0, f"Dropped {path.parent.name}\n")
     assert run_llm(["kb", "references", "pending"]).stderr == "No plans are waiting for approval.\n"
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from unittest.mock import patch
 
 from llm_kb.references.errors import FetchError, SourceError
-from llm_kb.references.plan.package import ask_index
 from llm_kb.references.sources.addresses import Policy
 from llm_kb.references.sources.http import Response
+from llm_kb.references.sources.packages import ask_index
 from llm_kb.references.sources.records import PACKAGE_PAGES, PackageSource
 
 NAMES = {"go": "go.example/a/b"}
@@ -20,7 +20,7 @@ def fuzz(data: bytes) -> None:
     start = STARTS[len(data) % len(STARTS)]
     body = start + data + b"}" * start.count(b"{")
     answer = Response(url="https://index.example/", status=200, headers={}, body=body)
-    with patch("llm_kb.references.plan.package.request", lambda *_, **__: answer):
+    with patch("llm_kb.references.sources.packages.request", lambda *_, **__: answer):
         for ecosystem in PACKAGE_PAGES:
             source = PackageSource(ecosystem=ecosystem, name=NAMES.get(ecosystem, "a"))
             try:

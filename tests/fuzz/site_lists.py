@@ -5,10 +5,10 @@ from __future__ import annotations
 from unittest.mock import patch
 from urllib.parse import urlsplit
 
-from llm_kb.references.plan.crawl import Site
 from llm_kb.references.sources.addresses import Policy
+from llm_kb.references.sources.crawl import Site
 from llm_kb.references.sources.records import CrawlSource
-from llm_kb.references.sources.web import TextFile
+from llm_kb.references.sources.web import Page
 
 START = "https://e.org/docs/"
 
@@ -22,11 +22,11 @@ def fuzz(data: bytes) -> None:
         "sitemap.xml": f"<loc>{text}</loc>\n<loc>{START}{text}</loc>\n{text}",
     }
 
-    def answer(url: str, *_: object, **__: object) -> TextFile:
-        return TextFile(lists.get(url.rpartition("/")[2], text), ("e.org",))
+    def answer(url: str, *_: object, **__: object) -> Page:
+        return Page(url=url, text=lists.get(url.rpartition("/")[2], text), hosts=("e.org",))
 
-    with patch("llm_kb.references.plan.crawl.fetch_text", answer):
+    with patch("llm_kb.references.sources.crawl.fetch_text", answer):
         site = Site(START, CrawlSource(url=START), Policy())
-        for page in (*site.read_list(), *site.read_sitemaps()):
+        for page in (*site.read_list(), *site.read_sitemap()):
             assert page.startswith(START)
             assert ".." not in urlsplit(page).path.split("/")

@@ -18,8 +18,7 @@ from llm.plugins import pm
 from llm_kb.host.reference_calls import ALL, PlanWaitsError
 from llm_kb.host.reference_tools import approve_plan, make_references
 from llm_kb.references.errors import TopicExistsError
-from llm_kb.references.plan.pending import open_pending
-from llm_kb.references.plan.plan import Plan
+from llm_kb.references.plan import Plan, open_pending
 from llm_kb.user_dir import current_library
 from tests.conftest import RunLlm
 from tests.references.remotes import Remote

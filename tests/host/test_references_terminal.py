@@ -99,7 +99,7 @@ def test_no_server_repaints_the_question_of_a_tool(hostile: tuple[str, ...]) -> 
 def test_no_server_repaints_what_create_says(hostile: tuple[str, ...], answer: str) -> None:
     pages = [argument for url in hostile for argument in ("--web", url)]
     create = ["kb", "references", "create", "--title", "Frob", *pages]
-    shown, _ = run(*create, question="Fetch this? [y/N]: ", typed=answer)
+    shown, _ = run(*create, question="Keep this? [y/N]: ", typed=answer)
     said = _without_bars(shown)
     assert (EVIL in said, "\\x1b]0;title" in said) == (True, True)
     denied = "Error: you said no, so nothing was fetched for 'Frob'\n"

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from llm_kb.references.plan.pending import open_pending
+from llm_kb.references.plan import open_pending
 from llm_kb.user_dir import current_library
 from tests.mcp_client import call
 from tests.references.remotes import Remote

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
+from llm_kb.references.errors import ApprovalNeededError, DeniedError
+from llm_kb.references.fetch.create import create_topic
 from llm_kb.references.library import Library
+from llm_kb.references.plan import Plan, open_pending
 from llm_kb.references.sources.records import Source
 from llm_kb.references.topic.topic_file import Description
 
@@ -39,3 +44,23 @@ def files_of(library: Library, topic_id: str = "topic-frob") -> dict[str, str]:
         for path in sorted(root.rglob("*"))
         if path.is_file() and path.name not in {"topic.md", ".provenance.json"}
     }
+
+
+def plan_topic(library: Library, asked: Description) -> Plan:
+    """Return the plan of a request, which is denied."""
+    plans: list[Plan] = []
+
+    def deny(plan: Plan) -> bool:
+        plans.append(plan)
+        return False
+
+    with pytest.raises(DeniedError):
+        create_topic(library, asked, deny)
+    return plans[0]
+
+
+def store_plan(library: Library, asked: Description) -> Plan:
+    """Return the plan of a request, which waits for approval."""
+    with pytest.raises(ApprovalNeededError) as needed:
+        create_topic(library, asked, open_pending(library).keep)
+    return open_pending(library).read(needed.value.plan_id).plan

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from llm_kb.references.sources.file_names import is_safe_path, page_path
+from llm_kb.references.sources.names import is_safe_path, page_path
 from llm_kb.references.sources.records import GitSource
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
-import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -12,23 +10,24 @@ from typing import Any
 import pytest
 
 from llm_kb.references.errors import (
+    ApprovalNeededError,
     DeniedError,
     NothingFetchedError,
+    PlaceTakenError,
     TooLargeError,
+    TooManyPlansError,
     TopicExistsError,
     UnknownPlanError,
     UnknownReferenceError,
 )
-from llm_kb.references.fetch.create import Created, carry_out, create_topic, plan_topic
+from llm_kb.references.fetch.create import Created, carry_out, create_topic
 from llm_kb.references.library import Library
-from llm_kb.references.plan.kind import Step
-from llm_kb.references.plan.pending import open_pending
-from llm_kb.references.plan.plan import Plan, describe_plan, summarize_plan
+from llm_kb.references.plan import Plan, describe_plan, open_pending, summarize_plan
 from llm_kb.references.sources.records import CrawlSource, GitSource, LocalSource, WebSource
 from llm_kb.references.topic.provenance import Differences
 from llm_kb.references.topic.topic_directory import hash_fetched, read_provenance
 from tests.references.remotes import Remote
-from tests.references.requests import PAGE, files_of, never, request, yes
+from tests.references.requests import PAGE, files_of, never, plan_topic, request, store_plan, yes
 from tests.references.sites import Answer, Site
 
 
@@ -141,11 +140,7 @@ def test_a_crawl_takes_the_pages_that_llms_txt_lists(library: Library, site: Sit
     site.put("/docs/llms.txt", "# Docs\n\n- [One](one.md): first\n- [Far](https://e.org/x.md)\n")
     site.answer("/docs/one.md", Answer(b"# One\n\nas *Markdown*", kind="text/markdown"))
     plan = plan_topic(library, request(CrawlSource(url=start, depth=0)))
-    assert [page.url for page in plan.sources[0].pages] == [start, f"{site.url}/docs/one.md"]
-    assert plan.sources[0].notes == (
-        "pages as listed in llms.txt",
-        "left out: 1 entry of llms.txt on other hosts",
-    )
+    assert (plan.files, plan.sources[0].notes) == (2, ("pages as listed in llms.txt",))
 
 
 def test_a_crawl_asks_for_each_page_once(library: Library, site: Site) -> None:
@@ -261,11 +256,11 @@ def test_a_plan_has_exact_figures_and_keeps_nothing(library: Library, remote: Re
 
 
 def test_a_pending_plan_is_carried_out_once(library: Library, remote: Remote) -> None:
-    plan = plan_topic(library, request(GitSource(url=remote.url)))
-    open_pending(library).add(plan)
+    plan = store_plan(library, request(GitSource(url=remote.url)))
     remote.write({"later.md": "not approved"})
     carry_out(library, plan.id, never)
     assert list(files_of(library)) == ["README.md", "docs/guide.md", "src/frob.py"]
+    assert library.verify("topic-frob") == Differences()
     with pytest.raises(UnknownPlanError, match="it was used or dropped"):
         carry_out(library, plan.id, never)
 
@@ -275,10 +270,8 @@ def test_a_topic_once_made_leaves_no_plan_that_could_bring_it_back(
     library: Library, remote: Remote, later: bool
 ) -> None:
     wanted = request(GitSource(url=remote.url))
-    plan = plan_topic(library, replace(wanted, created_by={"ghost": "a model"}))
-    other = plan_topic(library, replace(wanted, id="topic-other"))
-    for waiting in (plan, other):
-        open_pending(library).add(waiting)
+    plan = store_plan(library, replace(wanted, created_by={"ghost": "a model"}))
+    other = store_plan(library, replace(wanted, id="topic-other", title="Other"))
     if later:
         remote.write({"later.md": "later"})
     create_topic(library, wanted, yes)
@@ -288,23 +281,32 @@ def test_a_topic_once_made_leaves_no_plan_that_could_bring_it_back(
     assert [pending.plan for pending in open_pending(library).read_all()[0]] == [other]
 
 
-def test_a_denied_or_failed_request_leaves_its_plan(library: Library, remote: Remote) -> None:
+def test_a_denied_request_leaves_its_plan(library: Library, remote: Remote) -> None:
     wanted = request(GitSource(url=remote.url))
-    plan = plan_topic(library, wanted)
-    open_pending(library).add(plan)
+    plan = store_plan(library, wanted)
     with pytest.raises(DeniedError):
         create_topic(library, wanted, lambda plan: False)
     assert [pending.plan for pending in open_pending(library).read_all()[0]] == [plan]
 
 
+def test_a_model_that_repeats_its_call_fetches_nothing_again(library: Library, site: Site) -> None:
+    wanted = request(WebSource(url=site.put("/a", PAGE)))
+    plan = store_plan(library, wanted)
+    site.requests.clear()
+    with pytest.raises(ApprovalNeededError, match=plan.id):
+        create_topic(library, wanted, open_pending(library).keep, by_model=True)
+    open_pending(library).approve(plan.id)
+    assert create_topic(library, wanted, never, by_model=True).file_count == 1
+    assert site.requests == []
+
+
 def test_a_plan_is_used_up_although_the_index_was_interrupted(
     library: Library, remote: Remote
 ) -> None:
-    plan = plan_topic(library, request(GitSource(url=remote.url)))
-    open_pending(library).add(plan)
+    plan = store_plan(library, request(GitSource(url=remote.url)))
 
-    def interrupt(step: Step, done: int, total: int) -> None:
-        if step.verb == "indexing":
+    def interrupt(step: str, done: int, total: int) -> None:
+        if step == "indexing":
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -313,75 +315,54 @@ def test_a_plan_is_used_up_although_the_index_was_interrupted(
 
 
 def test_a_plan_whose_execution_failed_still_waits(library: Library, remote: Remote) -> None:
-    plan = plan_topic(library, request(GitSource(url=remote.url)))
-    open_pending(library).add(plan)
-    remote.directory.rename(remote.directory.with_name("gone"))
-    with pytest.raises(NothingFetchedError):
+    plan = store_plan(library, request(GitSource(url=remote.url)))
+    library.store.directory("topic-frob").mkdir()
+    with pytest.raises(PlaceTakenError):
         carry_out(library, plan.id, never)
+    library.store.directory("topic-frob").rmdir()
     assert [pending.plan for pending in open_pending(library).read_all()[0]] == [plan]
+    assert carry_out(library, plan.id, never).file_count == 3
 
 
 def test_a_plan_changed_on_disk_is_refused(library: Library, remote: Remote) -> None:
-    plan = plan_topic(library, request(GitSource(url=remote.url, paths=("docs/",))))
-    open_pending(library).add(plan)
-    path = library.root / ".pending" / f"{plan.id}.json"
+    plan = store_plan(library, request(GitSource(url=remote.url, paths=("docs/",))))
+    path = library.root / ".pending" / plan.id / "plan.json"
     path.write_text(path.read_text().replace('"docs/"', '"src/"'))
     with pytest.raises(UnknownPlanError, match="changed since it was planned"):
         carry_out(library, plan.id, never)
 
 
-def test_an_approval_counts_for_this_plan_alone_and_once(library: Library, remote: Remote) -> None:
+def test_an_approval_is_used_once(library: Library, remote: Remote) -> None:
     wanted = request(GitSource(url=remote.url))
-    plan = plan_topic(library, wanted)
-    open_pending(library).add(plan)
+    plan = store_plan(library, wanted)
     open_pending(library).approve(plan.id)
-    remote.write({"more.md": "more"})  # what was approved is no longer what is there
-    with pytest.raises(AssertionError, match="nobody should be asked"):
-        create_topic(library, wanted, never)
-    remote.git("reset", "--quiet", "--hard", "HEAD~1")
+    remote.write({"more.md": "more"})  # which was not approved
     assert create_topic(library, wanted, never).file_count == 3
     library.delete("topic-frob")
     with pytest.raises(AssertionError, match="nobody should be asked"):
         create_topic(library, wanted, never)
 
 
-def test_a_plan_that_waited_fetches_no_page_again(library: Library, site: Site) -> None:
-    start = site.put("/d/", "<h1>D</h1><a href=a>a</a>")
-    site.put("/d/a", PAGE)
-    site.put("/x", PAGE)
-    sources = (CrawlSource(url=start), WebSource(url=f"{site.url}/x"))
-    plan = plan_topic(library, request(*sources))
-    open_pending(library).add(plan)
-    kept = library.root / ".pending" / f"{plan.id}.pages"
-    site.requests.clear()
-    assert carry_out(library, plan.id, never).file_count == 3
-    assert site.requests == []
-    assert not kept.exists()
-    library.delete("topic-frob")
-    open_pending(library).add(plan)
-    assert open_pending(library).drop(plan.id)
-    assert not kept.exists()
-
-
-@pytest.mark.parametrize("damage", ["cut", "deleted", "of another plan", "of other pages"])
-def test_a_plan_without_its_pages_asks_nobody_and_can_be_dropped(
-    library: Library, site: Site, damage: str
+@pytest.mark.parametrize("damage", ["edited", "added", "deleted", "record", "no record"])
+def test_files_that_are_not_those_that_were_fetched_are_not_published(
+    library: Library, remote: Remote, damage: str
 ) -> None:
-    plan = plan_topic(library, request(WebSource(url=site.put("/x", PAGE))))
-    open_pending(library).add(plan)
-    kept = library.root / ".pending" / f"{plan.id}.pages"
-    table = json.loads(gzip.decompress(kept.read_bytes()))
-    other = {"of another plan": table | {"plan": "1"}, "of other pages": table | {"pages": []}}
-    if damage == "deleted":
-        kept.unlink()
+    plan = store_plan(library, request(GitSource(url=remote.url)))
+    topic = library.root / ".pending" / plan.id / "topic"
+    record = topic / ".provenance.json"
+    if damage == "edited":
+        (topic / "README.md").write_text("evil")
+    elif damage == "added":
+        (topic / "evil.md").write_text("evil")
+    elif damage == "deleted":
+        (topic / "README.md").unlink()
+    elif damage == "record":
+        record.write_text(record.read_text().replace(remote.url, "https://e.org/other"))
     else:
-        whole = gzip.compress(json.dumps(other.get(damage, table)).encode())
-        kept.write_bytes(whole[:-20] if damage == "cut" else whole)
-    site.requests.clear()
-    with pytest.raises(UnknownPlanError, match="its pages is missing or damaged; drop it"):
+        record.unlink()
+    with pytest.raises(UnknownPlanError, match="its files"):
         carry_out(library, plan.id, never)
-    assert (site.requests, library.store.ids()) == ([], [])
-    assert open_pending(library).drop(plan.id)
+    assert library.store.ids() == []
 
 
 def test_pages_are_kept_as_they_were_shown(library: Library, site: Site) -> None:
@@ -410,23 +391,22 @@ def test_pages_are_kept_as_they_were_shown(library: Library, site: Site) -> None
 def test_a_crawl_ends_before_its_pages_are_too_long_to_keep(
     library: Library, site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("llm_kb.references.plan.crawl.MAX_READ", 1000)
+    monkeypatch.setattr("llm_kb.references.sources.crawl.MAX_READ", 1000)
     start = site.put("/d/", "<p>d <a href=a>a</a> <a href=b>b</a>")
     for name in ("a", "b"):
         site.put(f"/d/{name}", f"<p>{name} " + "words " * 100)
     plan = plan_topic(library, request(CrawlSource(url=start)))
     assert plan.files == 2
-    assert "stopped after 2 pages: more text than a plan may hold" in plan.sources[0].notes
+    assert "stopped after 2 pages: more text than a crawl may hold" in plan.sources[0].notes
 
 
-def test_a_plan_of_too_long_pages_does_not_wait(
-    library: Library, site: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("llm_kb.references.plan.pending.MAX_PAGES", 10)
-    plan = plan_topic(library, request(WebSource(url=site.put("/x", PAGE))))
-    with pytest.raises(TooLargeError, match="over 10 characters; fetch fewer at once"):
-        open_pending(library).add(plan)
-    assert open_pending(library).read_all() == ([], [])
+def test_waiting_plans_take_no_more_room_than_a_topic(library: Library, remote: Remote) -> None:
+    small = replace(library, settings=replace(library.settings, max_bytes=200))
+    plan = store_plan(small, request(GitSource(url=remote.url)))
+    wanted = replace(request(GitSource(url=remote.url)), id="topic-other", title="Other")
+    with pytest.raises(TooManyPlansError, match="llm kb references pending"):
+        create_topic(small, wanted, open_pending(small).keep)
+    assert [pending.plan for pending in open_pending(small).read_all()[0]] == [plan]
 
 
 # Change and deletion

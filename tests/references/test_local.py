@@ -11,14 +11,14 @@ import pytest
 
 from llm_kb.knowledge_base.references import search_references as ask
 from llm_kb.references.errors import FetchError, NothingFetchedError
-from llm_kb.references.fetch.create import create_topic, plan_topic
+from llm_kb.references.fetch.create import create_topic
 from llm_kb.references.fetch.refresh import refresh_topic
 from llm_kb.references.library import Library
-from llm_kb.references.plan.plan import Plan, describe_plan
+from llm_kb.references.plan import Plan, describe_plan
 from llm_kb.references.sources.git import Tree
 from llm_kb.references.sources.local import list_local, read_local
 from llm_kb.references.sources.records import LocalSource
-from tests.references.requests import files_of, never, request, yes
+from tests.references.requests import files_of, never, plan_topic, request, yes
 from tests.references.sites import Site
 from tests.references.unreadable import unreadable
 
@@ -69,7 +69,7 @@ def test_what_cannot_be_read_is_not_gone(
     (notes / "a.md").write_text("changed")
     with unreadable(notes / where), pytest.raises(NothingFetchedError) as caught:
         refresh_topic(library, "topic-frob", never)
-    assert caught.value.reasons == (f"cannot fetch {notes}: {where}: Permission denied",)
+    assert caught.value.reasons == (f"{notes}: {where}: Permission denied",)
     assert files_of(library) == before
 
 
@@ -132,7 +132,7 @@ def test_a_topic_is_not_made_of_half_a_source(library: Library, notes: Path) -> 
 
     with unreadable(notes / "b" / "c.md"), pytest.raises(NothingFetchedError) as caught:
         create_topic(library, request(source), yes)
-    assert caught.value.reasons == (f"cannot fetch {notes}: b/c.md: Permission denied",)
+    assert caught.value.reasons == (f"{notes}: b/c.md: Permission denied",)
     assert library.store.ids() == []
 
 
@@ -244,7 +244,7 @@ def test_a_directory_that_has_changed_is_told(library: Library, notes: Path) -> 
         assert library.find_outdated(topic) == f"{notes} has changed since it was fetched"
         warned = f"topic-frob: {notes} has changed since it was fetched; to follow: llm kb"
         assert ask(library, "d")["warnings"] == [f"{warned} references refresh topic-frob"]
-        assert refresh_topic(library, "topic-frob", yes).changed
+        refresh_topic(library, "topic-frob", yes)
         assert library.find_outdated(topic) is None
     (notes / ".hidden").write_text("left out")
     assert library.find_outdated(topic) is None

@@ -13,17 +13,17 @@ import pytest
 from llm_kb.knowledge_base.references import search_references as ask
 from llm_kb.references.answers import topic_entry
 from llm_kb.references.errors import NothingFetchedError, TopicFileError
-from llm_kb.references.fetch.create import create_topic, plan_topic
+from llm_kb.references.fetch.create import create_topic
 from llm_kb.references.fetch.refresh import refresh_topic
 from llm_kb.references.library import Library
-from llm_kb.references.plan import package as packages
-from llm_kb.references.plan.package import choose_documents
-from llm_kb.references.plan.topic_request import parse_request
+from llm_kb.references.sources import packages
 from llm_kb.references.sources.installed import Package, as_git_url, find_installed
+from llm_kb.references.sources.packages import choose_documents
 from llm_kb.references.sources.records import GitSource, PackageSource
+from llm_kb.references.topic.topic_request import parse_request
 from tests.cost import at_most
 from tests.references.remotes import Remote
-from tests.references.requests import files_of, never, request, yes
+from tests.references.requests import files_of, never, plan_topic, request, yes
 from tests.references.sites import Site
 
 FROB = PackageSource(ecosystem="pypi", name="Frob_Nicate")
@@ -182,7 +182,7 @@ def test_an_index_names_the_repository_of_the_newest_version_and_of_one_asked_fo
     site: Site,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(packages, "PYPI", f"{site.url}/root/pypi")
+    monkeypatch.setitem(packages.INDEXES, "pypi", f"{site.url}/root/pypi")
     info = {"version": "2.0", "project_urls": {"Repository": released.url}}
     site.put("/root/pypi/frob/json", json.dumps({"info": info}))
     site.put("/root/pypi/frob/1.0/json", json.dumps({"info": {**info, "version": "1.0"}}))
@@ -205,7 +205,7 @@ def test_an_index_names_the_repository_of_the_newest_version_and_of_one_asked_fo
 def test_an_index_may_answer_anything(
     library: Library, site: Site, monkeypatch: pytest.MonkeyPatch, answer: str | None, reason: str
 ) -> None:
-    monkeypatch.setattr(packages, "PYPI", f"{site.url}/pypi")
+    monkeypatch.setitem(packages.INDEXES, "pypi", f"{site.url}/pypi")
     if answer is not None:
         site.put("/pypi/frob/json", answer)
     with pytest.raises(NothingFetchedError, match=reason):
@@ -340,8 +340,8 @@ REGISTRIES = [
 @pytest.fixture
 def registry(site: Site, monkeypatch: pytest.MonkeyPatch) -> Site:
     """A site in the place of npm's registry and of crates.io."""
-    monkeypatch.setattr(packages, "NPM", site.url)
-    monkeypatch.setattr(packages, "CRATES", f"{site.url}/crates")
+    monkeypatch.setitem(packages.INDEXES, "npm", site.url)
+    monkeypatch.setitem(packages.INDEXES, "crate", f"{site.url}/crates")
     return site
 
 
@@ -368,7 +368,7 @@ MODULE = PackageSource(ecosystem="go", name="go.example/Frob/sub/v2")
 def test_a_go_module_is_found_by_the_proxy(
     library: Library, remote: Remote, workspace: Path, site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(packages, "GO_PROXY", f"{site.url}/proxy")
+    monkeypatch.setitem(packages.INDEXES, "go", f"{site.url}/proxy")
     remote.git("tag", "sub/v2.1.0")
     write(
         workspace,
@@ -388,7 +388,7 @@ def test_a_go_module_is_found_by_the_proxy(
 @pytest.fixture
 def proxy(site: Site, monkeypatch: pytest.MonkeyPatch) -> Site:
     """A site in the place of the proxy of Go modules."""
-    monkeypatch.setattr(packages, "GO_PROXY", site.url)
+    monkeypatch.setitem(packages.INDEXES, "go", site.url)
     return site
 
 

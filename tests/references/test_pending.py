@@ -14,9 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llm_kb.references.errors import UnknownPlanError
-from llm_kb.references.plan.pending import PendingPlan, PendingPlans
-from llm_kb.references.plan.plan import Plan, PlannedSource
-from llm_kb.references.sources.records import GitSource, PlannedPage, WebSource
+from llm_kb.references.plan import PendingPlan, PendingPlans, Plan, PlannedSource
+from llm_kb.references.sources.records import GitSource, WebSource
 from llm_kb.references.topic.topic_file import format_time
 from tests.references.requests import request
 
@@ -25,7 +24,7 @@ PLAN = Plan(
     request=request(GitSource(url="https://e.org/x"), WEB),
     sources=(
         PlannedSource(source=GIT, files=2, size=7, notes=("1 link is left out",)),
-        PlannedSource(source=WEB, files=1, size=None, pages=(PlannedPage(url=WEB.url),)),
+        PlannedSource(source=WEB, files=1, size=5, hosts=("e.org",)),
     ),
 )
 NOW = datetime(2025, 6, 15, 10, tzinfo=timezone.utc)
@@ -46,11 +45,11 @@ def pending(tmp_path: Path) -> PendingPlans:
 
 
 def change(pending: PendingPlans, table: Any) -> None:
-    (pending.directory / f"{PLAN.id}.json").write_text(json.dumps(table))
+    (pending.directory / PLAN.id / "plan.json").write_text(json.dumps(table))
 
 
 def stored(pending: PendingPlans) -> dict[str, Any]:
-    table: dict[str, Any] = json.loads((pending.directory / f"{PLAN.id}.json").read_text())
+    table: dict[str, Any] = json.loads((pending.directory / PLAN.id / "plan.json").read_text())
     return table
 
 
@@ -60,10 +59,10 @@ def test_a_plan_waits_as_it_was_stored(pending: PendingPlans) -> None:
 
 def test_a_plan_that_was_changed_is_told_of_and_can_be_dropped(pending: PendingPlans) -> None:
     table = stored(pending)
-    table["plan"]["title"] = "Another"
+    table["plan"]["request"]["title"] = "Another"
     change(pending, table)
     with pytest.raises(UnknownPlanError, match="its file was changed since it was planned"):
-        pending.take(PLAN.id)
+        pending.take(PLAN.id, pending.directory)
     assert pending.read_all() == (
         [],
         [f"no plan '{PLAN.id}' to approve: its file was changed since it was planned"],
@@ -79,7 +78,7 @@ def test_nothing_but_a_plan_is_dropped(pending: PendingPlans, plan_id: str) -> N
 
 
 def test_files_that_are_none_of_ours_are_passed_over(pending: PendingPlans) -> None:
-    (pending.directory / "notes.json").write_text("{}")
+    (pending.directory / "notes").mkdir()
     assert pending.read_all()[1] == []
 
 
@@ -118,19 +117,22 @@ def test_whatever_stands_in_a_plan_it_can_be_listed_and_dropped(
     "text", ["", "[]", "null", "[" * 100_000, "\ud800"], ids=["", "list", "null", "deep", "odd"]
 )
 def test_a_file_that_is_no_plan_is_told_of(pending: PendingPlans, text: str) -> None:
-    path = pending.directory / f"{PLAN.id}.json"
+    path = pending.directory / PLAN.id / "plan.json"
     path.write_bytes(text.encode("utf-8", "surrogatepass"))
     (problem,) = pending.read_all()[1]
     assert problem.startswith(f"no plan '{PLAN.id}' to approve: its file cannot be used: ")
 
 
 def test_what_is_no_file_is_no_plan(pending: PendingPlans) -> None:
-    (pending.directory / f"{'a' * 12}.json").mkdir()
-    os.mkfifo(pending.directory / f"{'b' * 12}.json")
+    for number, name in enumerate("abc"):
+        (pending.directory / (name * 12)).mkdir()
+        if number:
+            make = (os.mkfifo, os.mkdir)[number - 1]
+            make(pending.directory / (name * 12) / "plan.json")
     plans, problems = pending.read_all()
-    assert ([each.plan for each in plans], len(problems)) == ([PLAN], 1)
-    assert not pending.drop("a" * 12)
-    assert pending.drop("b" * 12)
+    assert ([each.plan for each in plans], len(problems)) == ([PLAN], 3)
+    for name in "abc":
+        assert pending.drop(name * 12)
     assert pending.read_all()[1] == []
 
 
@@ -139,4 +141,4 @@ def test_a_plan_of_an_earlier_version_is_refused_in_few_words(pending: PendingPl
     del table["digest"]
     change(pending, table)
     (problem,) = pending.read_all()[1]
-    assert problem.endswith("its file cannot be used: digest: missing")
+    assert problem.endswith("its file cannot be used: plan: digest: missing")

@@ -8,9 +8,10 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 
+from llm_kb.files.fields import Fields
 from llm_kb.references.catalog import render_recent_topics
 from llm_kb.references.errors import TopicFileError
-from llm_kb.references.plan.plan import (
+from llm_kb.references.plan import (
     Plan,
     PlannedSource,
     describe_plan,
@@ -19,12 +20,11 @@ from llm_kb.references.plan.plan import (
     plan_table,
     summarize_plan,
 )
-from llm_kb.references.sources.file_names import is_safe_path, page_name, page_path, unused_name
+from llm_kb.references.sources.names import is_safe_path, page_name, page_path, unused_name
 from llm_kb.references.sources.records import (
     CrawlSource,
     GitSource,
     LocalSource,
-    PlannedPage,
     WebSource,
 )
 from llm_kb.references.topic.provenance import (
@@ -57,19 +57,26 @@ REQUEST = Description(
 PLAN = Plan(
     request=REQUEST,
     sources=(
-        PlannedSource(source=GIT, files=1247, size=98_000_000, notes=("left out: 2 links",)),
-        PlannedSource(source=WEB, files=1, size=None, pages=(PlannedPage(url=WEB.url),)),
+        PlannedSource(
+            source=GIT,
+            files=1247,
+            size=98_000_000,
+            notes=("left out: 2 links",),
+            hosts=("github.com",),
+        ),
+        PlannedSource(source=WEB, files=1, size=900, hosts=("dioxuslabs.com",)),
     ),
+    content="sha256:1",
 )
 
 
 def test_the_summary_is_what_the_operator_reads() -> None:
-    assert summarize_plan(PLAN) == "DioxusLabs/dioxus (1,247 files, ~98 MB) + 1 web page"
+    assert summarize_plan(PLAN) == "DioxusLabs/dioxus (1,247 files, ~98 MB) + 1 web page (900 B)"
     assert describe_plan(PLAN) == (
         "  git https://github.com/DioxusLabs/dioxus: 1,247 files, ~98 MB\n"
         f"    main at {'a' * 40}\n"
         "    left out: 2 links\n"
-        "  web https://dioxuslabs.com/learn/0.6/: 1 page, size unknown\n"
+        "  web https://dioxuslabs.com/learn/0.6/: 1 file, 900 B\n"
         "  from github.com, dioxuslabs.com"
     )
 
@@ -81,8 +88,8 @@ def test_nobody_adds_a_line_to_what_the_operator_reads() -> None:
     plan = Plan(
         request=REQUEST,
         sources=(
-            PlannedSource(source=source, problem=evil, notes=(evil,)),
-            PlannedSource(source=WEB, problem=evil),
+            PlannedSource(source=source, problem=evil, notes=(evil,), hosts=("e.org",)),
+            PlannedSource(source=WEB, problem=evil, hosts=("dioxuslabs.com",)),
         ),
     )
     assert describe_plan(plan).split("\n") == [
@@ -96,8 +103,8 @@ def test_nobody_adds_a_line_to_what_the_operator_reads() -> None:
 
 def test_a_plan_survives_being_stored() -> None:
     stored = json.loads(json.dumps(plan_table(PLAN)))
-    assert parse_plan(stored, ()) == PLAN
-    assert parse_plan(stored, ()).digest == PLAN.digest
+    assert parse_plan(Fields(stored), ()) == PLAN
+    assert parse_plan(Fields(stored), ()).digest == PLAN.digest
 
 
 @pytest.mark.parametrize(
@@ -119,11 +126,12 @@ def test_a_plan_survives_being_stored() -> None:
             PLAN,
             sources=(
                 PLAN.sources[0],
-                replace(PLAN.sources[1], pages=(PlannedPage(url="https://evil.example/"),)),
+                replace(PLAN.sources[1], hosts=("evil.example",)),
             ),
         ),
+        replace(PLAN, content="sha256:2"),
     ],
-    ids=["title", "body", "sources", "files", "size", "commit", "page"],
+    ids=["title", "body", "sources", "files", "size", "commit", "host", "content"],
 )
 def test_the_digest_covers_all_that_is_approved(changed: Plan) -> None:
     assert changed.digest != PLAN.digest
@@ -259,7 +267,7 @@ def test_a_snippet_is_a_paragraph_and_no_heading() -> None:
 
 def test_the_digest_of_a_request_is_that_of_what_is_asked_for() -> None:
     """Whoever asks, and also once it was stored."""
-    plan = parse_plan(json.loads(json.dumps(plan_table(PLAN))), ())
+    plan = parse_plan(Fields(json.loads(json.dumps(plan_table(PLAN)))), ())
     assert plan.request.digest == REQUEST.digest
     assert replace(REQUEST, created_by={"ghost": "other"}).digest == REQUEST.digest
     others = [
@@ -271,11 +279,6 @@ def test_the_digest_of_a_request_is_that_of_what_is_asked_for() -> None:
 
 
 def test_a_crawl_is_described_by_its_pages() -> None:
-    pages = (
-        PlannedPage(url="https://e.org/a", size=1000),
-        PlannedPage(url="https://e.org/b", size=2000),
-    )
-    planned = PlannedSource(
-        source=CrawlSource(url="https://e.org/a"), files=2, size=3000, pages=pages
-    )
-    assert summarize_plan(Plan(request=REQUEST, sources=(planned,))) == "2 web pages (~3.0 KB)"
+    planned = PlannedSource(source=CrawlSource(url="https://e.org/a"), files=2, size=3000)
+    plan = Plan(request=REQUEST, sources=(planned,), content="sha256:1")
+    assert summarize_plan(plan) == "2 web pages (~3.0 KB)"

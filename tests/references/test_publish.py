@@ -12,12 +12,11 @@ import pytest
 
 from llm_kb.files.atomic import WriteError
 from llm_kb.references.errors import DeniedError, NothingFetchedError, NotIndexedError
-from llm_kb.references.fetch.create import create_topic
-from llm_kb.references.fetch.fetcher import index_topic
+from llm_kb.references.fetch.create import create_topic, index_topic
 from llm_kb.references.fetch.refresh import Refreshed, refresh_topic
+from llm_kb.references.fetch.sources import silent
 from llm_kb.references.library import Library
-from llm_kb.references.plan.kind import silent
-from llm_kb.references.plan.plan import Plan
+from llm_kb.references.plan import Plan
 from llm_kb.references.sources.records import GitSource, WebSource
 from llm_kb.references.topic.provenance import Differences
 from llm_kb.references.topic.staleness import is_stale

@@ -21,7 +21,7 @@ def staged(tmp_path: Path) -> Staged:
     (old / "a.md").write_bytes(b"old")
     record = FileRecord(source=0, url="https://e.org/x", hash=hash_content(b"old"), size=3)
     topic = OldTopic(directory=old, files={"a.md": record}, asked=(None,), record=Provenance())
-    return Staged(directory=new, now="now", old=topic, most_bytes=1000)
+    return Staged(directory=new, now="now", old=topic, most_bytes=1000, most_files=10)
 
 
 def names(staged: Staged) -> dict[str, str]:

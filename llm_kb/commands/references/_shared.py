@@ -22,8 +22,8 @@ from llm_kb.rendering.plain_text import one_line, visible_line
 if TYPE_CHECKING:
     from click._termui_impl import ProgressBar
 
-    from llm_kb.references.plan.kind import Progress, Step
-    from llm_kb.references.plan.plan import Plan
+    from llm_kb.references.fetch.sources import Progress
+    from llm_kb.references.plan import Plan
 
 
 json_option = click.option("json_", "--json", is_flag=True, help="Output as JSON")
@@ -40,14 +40,13 @@ def current_library() -> Library:
 def approve_plan(library: Library, plan: Plan, *, yes: bool) -> bool:
     """Show a plan and ask; without a terminal store it and say how to approve it."""
     # Imported here: these commands are loaded for a search as well.
-    from llm_kb.references.plan.pending import open_pending  # noqa: PLC0415
-    from llm_kb.references.plan.plan import render_plan  # noqa: PLC0415
+    from llm_kb.references.plan import open_pending, render_plan  # noqa: PLC0415
 
     say(render_plan(plan))
     if yes:
         return True
     if is_terminal(sys.stdin):
-        return confirm("Fetch this?" if plan.is_measured else "Contact these hosts?")
+        return confirm("Keep this?" if plan.is_measured else "Contact these hosts?")
     raise open_pending(library).ask_later(plan)
 
 
@@ -84,9 +83,9 @@ class _Bars:
         self._done = 0
         self._bar: ProgressBar[int] | None = None
 
-    def show(self, step: Step, done: int, total: int) -> None:
+    def show(self, step: str, done: int, total: int) -> None:
         """Draw a bar, a new one for a new step; print only its label if nothing is counted."""
-        label = str(step._replace(verb=step.verb.capitalize()))
+        label = step[0].upper() + step[1:]
         if not total:
             self.close()
             say(label)

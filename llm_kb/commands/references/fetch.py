@@ -26,8 +26,7 @@ from llm_kb.references.fetch.create import carry_out
 from llm_kb.references.fetch.refresh import refresh_topic
 from llm_kb.references.find_topics import find_id
 from llm_kb.references.library import Library
-from llm_kb.references.plan.pending import open_pending, pending_entry
-from llm_kb.references.plan.plan import Plan, render_plan
+from llm_kb.references.plan import Plan, open_pending, pending_entry, render_plan
 from llm_kb.references.topic.staleness import is_stale
 from llm_kb.references.topic.topic_file import Status
 from llm_kb.rendering.plain_text import visible_line
@@ -92,7 +91,7 @@ def approve(plan_id: str, yes: bool, json_: bool) -> None:
     library = current_library()
     plan = open_pending(library).read(plan_id).plan
     say(render_plan(plan))
-    confirm_or_abort("Fetch this?" if plan.is_measured else "Ask these hosts?", yes=yes)
+    confirm_or_abort("Keep this?" if plan.is_measured else "Contact these hosts?", yes=yes)
     with show_progress() as progress:
         created = carry_out(
             library, plan_id, lambda plan: approve_plan(library, plan, yes=yes), progress

@@ -188,7 +188,7 @@ def update(
     }
     if all(value is None for value in changes.values()):
         raise click.UsageError("give --status, --max-age-days, --body or --tag")
-    from llm_kb.references.plan.topic_request import parse_changes  # noqa: PLC0415 - slow to import
+    from llm_kb.references.topic.topic_request import parse_changes  # noqa: PLC0415 - slow to import
 
     library = current_library()
     topic = find_id(library, topic)

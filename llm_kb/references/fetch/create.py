@@ -1,23 +1,47 @@
-"""Make reference topics: plan them, have the plan approved, fetch and index them."""
+"""Make reference topics: fetch them, have what was fetched approved, publish and index it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
+from functools import partial
+from pathlib import Path
 from typing import Any
 
-from llm_kb.references.errors import DeniedError, TopicExistsError
-from llm_kb.references.fetch.fetcher import fetch_topic, index_topic
+from llm_kb.references.errors import (
+    DeniedError,
+    NothingFetchedError,
+    NotIndexedError,
+    TopicExistsError,
+)
+from llm_kb.references.fetch.sources import Progress, fetch_sources, preview_source, silent
 from llm_kb.references.library import Library
-from llm_kb.references.plan.kind import Progress, silent
-from llm_kb.references.plan.make import make_plan, open_remotes, unmeasured_plan
-from llm_kb.references.plan.pending import open_pending
-from llm_kb.references.plan.plan import Plan, summarize_plan
-from llm_kb.references.plan.remotes import Remotes
-from llm_kb.references.topic.provenance import Provenance
+from llm_kb.references.plan import Plan, PlannedSource, open_pending, summarize_plan
+from llm_kb.references.sources.addresses import Policy, system_resolver
+from llm_kb.references.sources.git import Remotes
+from llm_kb.references.sources.records import Source
+from llm_kb.references.topic.provenance import FILE_NAME, Provenance, hash_content
 from llm_kb.references.topic.staging import OldTopic, Staged
-from llm_kb.references.topic.topic_directory import read_provenance
-from llm_kb.references.topic.topic_file import Description, new_topic_file, render_topic_file
+from llm_kb.references.topic.topic_directory import (
+    read_provenance,
+    write_provenance,
+    write_topic_text,
+)
+from llm_kb.references.topic.topic_file import (
+    Description,
+    format_time,
+    new_topic_file,
+    render_topic_file,
+)
+from llm_kb.search.index.database import IndexUnusableError
+from llm_kb.search.index.documents import TopicGroup
+from llm_kb.search.index.index import Index, Reports, with_index
+from llm_kb.search.index.vectors import EmbeddingError, update_vectors
+
+RUN_TIMEOUTS = 30
+"""Time limit for the pages of a whole topic, as a multiple of the timeout of a request."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,12 +65,6 @@ Approve = Callable[[Plan], bool]
 """Asks the operator about a plan; False denies it. It may raise to answer later."""
 
 
-def plan_topic(library: Library, request: Description, progress: Progress = silent) -> Plan:
-    """Plan the sources of a request; nothing is kept."""
-    with open_remotes(library) as remotes:
-        return make_plan(request, remotes, progress)
-
-
 def create_topic(
     library: Library,
     request: Description,
@@ -55,7 +73,7 @@ def create_topic(
     *,
     by_model: bool = False,
 ) -> Created:
-    """Plan a topic, have the plan approved, and carry it out.
+    """Fetch a topic, have it approved, and publish it.
 
     A plan already approved by `llm kb references approve` needs no second approval.
 
@@ -71,11 +89,16 @@ def create_topic(
             return Created(topic_id=request.id, file_count=len(recorded.files), chunk_count=chunks)
         raise _taken(library, request)
     library.store.require_free(request.id)
+    waiting = open_pending(library).find(request)
+    if waiting and (waiting.is_approved or by_model):
+        if not waiting.is_approved:
+            _require_approval(waiting.plan, approve)
+        return carry_out(library, waiting.plan.id, approve, progress)
     hosts = None
     if by_model and library.settings.ask_first:
         hosts, asking = approved_hosts(library), unmeasured_plan(request, library)
         if not hosts.issuperset(asking.hosts):
-            _get_approval(library, asking, approve)
+            _require_approval(asking, approve)
             hosts |= set(asking.hosts)
     return _create(library, request, approve, progress, hosts)
 
@@ -87,10 +110,12 @@ def _create(
     progress: Progress,
     hosts: frozenset[str] | None,
 ) -> Created:
-    """Plan a topic by contacting only these hosts, or any; get approval; carry it out."""
-    with open_remotes(library, hosts) as remotes:
-        plan = _get_approval(library, make_plan(request, remotes, progress), approve)
-        return _carry_out(library, plan, remotes, progress)
+    """Fetch a topic by contacting only these hosts, or any; get approval; publish it."""
+    with open_remotes(library, hosts) as remotes, library.store.scratch() as directory:
+        old = OldTopic.none(request.sources)
+        plan, _ = stage_topic(library, request, old, remotes, directory, progress)
+        _require_approval(plan, approve)
+        return _publish(library, plan, directory, progress)
 
 
 def carry_out(
@@ -98,54 +123,153 @@ def carry_out(
 ) -> Created:
     """Approve and carry out a pending plan; if that fails, the plan waits again.
 
-    If its sources were not contacted yet, they are, and the new plan needs approval.
+    If its sources were not contacted yet, they are, and what they hold needs approval.
     """
     pending = open_pending(library)
-    plan = pending.take(plan_id)
-    try:
-        if not plan.is_measured:
+    with library.store.scratch() as scratch:
+        plan = pending.take(plan_id, scratch)
+        try:
+            if plan.directory:
+                return _publish(library, plan, plan.directory, progress)
             hosts = approved_hosts(library) | set(plan.hosts)
             return _create(library, plan.request, approve, progress, hosts)
-        with open_remotes(library) as remotes:
-            return _carry_out(library, plan, remotes, progress)
-    except BaseException:
-        # Unless only the index failed: then the topic exists, and the plan is used.
-        if not _find_made(library, plan.request):
-            pending.add(plan)
-        raise
+        except BaseException:
+            # Unless only the index failed: then the topic exists, and the plan is used.
+            if not _find_made(library, plan.request):
+                pending.add(plan)
+            raise
 
 
-def _carry_out(library: Library, plan: Plan, remotes: Remotes, progress: Progress) -> Created:
-    """Fetch the sources of an approved plan, and index the new topic."""
+def _publish(library: Library, plan: Plan, directory: Path, progress: Progress) -> Created:
+    """Publish the fetched files of an approved plan, and index the new topic."""
     request = plan.request
     described = replace(request, sources=tuple(each.source for each in plan.sources))
-
-    def render(staged: Staged) -> str:
-        return render_topic_file(new_topic_file(described, sorted(staged.files), now))
-
     with library.store.lock(request.id):
         if library.store.exists(request.id):
             raise _taken(library, request)
-        now = library.clock()
-        old = OldTopic.none(described.sources)
-        staged = fetch_topic(library, plan, old, remotes, render, progress=progress)
-        # Waiting plans for the same request could bring the topic back after it is deleted.
+        files = sorted(read_provenance(directory).files)
+        topic = new_topic_file(described, files, library.clock())
+        write_topic_text(directory, render_topic_file(topic))
+        library.store.publish(request.id, directory)
+        library.approve_hosts(request.id, plan.hosts)
+        # A waiting plan for the same request could bring the topic back after it is deleted.
         open_pending(library).drop_request(request)
     chunks, problems = index_topic(library, request.id, progress)
     return Created(
         topic_id=request.id,
-        file_count=len(staged.files),
+        file_count=len(files),
         chunk_count=chunks,
-        warnings=(*staged.warnings, *problems),
+        warnings=(*plan.warnings, *problems),
     )
 
 
-def _get_approval(library: Library, plan: Plan, approve: Approve) -> Plan:
-    """Return a plan once it is approved, with the pages that it had then. Raises DeniedError."""
-    approved = open_pending(library).take_approved(plan)
-    if approved is None and not approve(plan):
+def _require_approval(plan: Plan, approve: Approve) -> None:
+    if not approve(plan):
         raise DeniedError(plan.request.title, summarize_plan(plan))
-    return approved or plan
+
+
+@contextmanager
+def open_remotes(library: Library, hosts: frozenset[str] | None = None) -> Iterator[Remotes]:
+    """Open the network access of one run, under the settings of a library's user.
+
+    Only these hosts may be contacted; None for any.
+    """
+    settings = library.settings
+    policy = Policy(
+        allow_hosts=settings.allow_hosts,
+        allow_protocols=settings.allow_protocols,
+        timeout=settings.timeout,
+        max_bytes=settings.max_bytes,
+        max_files=settings.max_files,
+        # As long as git's time limit for one repository, so that a slow site cannot hang it.
+        until=time.monotonic() + RUN_TIMEOUTS * settings.timeout,
+        hosts=hosts,
+        resolver=library.resolver or system_resolver,
+    )
+    with Remotes(policy, library.store.scratch, library.workspace) as remotes:
+        yield remotes
+
+
+def unmeasured_plan(request: Description, library: Library) -> Plan:
+    """Return the plan of a request before its sources are contacted.
+
+    That of a package installed in the workspace names the repository in its metadata.
+    """
+    with open_remotes(library, frozenset()) as remotes:
+        sources = tuple(preview_source(source, remotes) for source in request.sources)
+    return Plan(request=request, sources=sources)
+
+
+def stage_topic(  # noqa: PLR0913, PLR0917 - what a topic is made of
+    library: Library,
+    request: Description,
+    old: OldTopic,
+    remotes: Remotes,
+    directory: Path,
+    progress: Progress,
+) -> tuple[Plan, Staged]:
+    """Fetch the sources of a topic into a directory, with the record of its files.
+
+    Raises NothingFetchedError if there is no file, or if every source failed.
+    """
+    staged = Staged(
+        directory=directory,
+        now=format_time(library.clock()),
+        most_bytes=library.settings.max_bytes,
+        most_files=library.settings.max_files,
+        old=old,
+    )
+    sources = fetch_sources(request.sources, staged, remotes, progress)
+    if not staged.files or len(staged.failed) == len(sources):
+        reasons = [f"{each.source.url}: {each.problem}" for each in sources if each.problem]
+        raise NothingFetchedError(request.title, reasons)
+    record = Provenance(
+        request=old.record.request or request.digest,
+        files=staged.files,
+        sources=_asked_sources(sources, old),
+    )
+    write_provenance(directory, record)
+    plan = Plan(
+        request=request,
+        sources=sources,
+        content=hash_content((directory / FILE_NAME).read_bytes()),
+        warnings=tuple(staged.warnings),
+        directory=directory,
+    )
+    return plan, staged
+
+
+def _asked_sources(sources: tuple[PlannedSource, ...], old: OldTopic) -> tuple[Source, ...]:
+    """Return the sources to record: as fetched now, or for failed ones as fetched before."""
+    return tuple(
+        (before if planned.problem else None) or planned.source
+        for planned, before in zip(sources, old.asked, strict=True)
+    )
+
+
+def index_topic(library: Library, topic_id: str, progress: Progress) -> tuple[int, list[str]]:
+    """Bring a topic's index up to date; return the number of its chunks, and warnings.
+
+    Embedding may fail without a key or a network; search works without it. Raises
+    NotIndexedError if the index itself cannot be made.
+    """
+
+    def embed(index: Index, _: Reports) -> tuple[int, list[str]]:
+        chunks = index.count_chunks(topic_id)
+        try:
+            if embedder := library.find_embedder():
+                embedding = partial(progress, "embedding")
+                update_vectors(index, embedder.model, embedder.embed, progress=embedding)
+        except EmbeddingError as error:
+            return chunks, [str(error)]
+        return chunks, []
+
+    try:
+        topic = library.store.documents(topic_id)
+        group = TopicGroup(database=library.store.index, topics=[topic])
+        return with_index(group, embed, progress=partial(progress, "indexing"))
+    except IndexUnusableError as error:
+        raise NotIndexedError(topic_id, str(error)) from error
 
 
 def approved_hosts(library: Library) -> frozenset[str]:

@@ -2,32 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
-from llm_kb.references.errors import (
-    DeniedError,
-    FetchError,
-    NothingFetchedError,
-    TopicFileError,
-)
-from llm_kb.references.fetch.fetcher import asked_sources, fetch_topic, index_topic
+from llm_kb.references.errors import DeniedError, NothingFetchedError, TopicFileError
+from llm_kb.references.fetch.create import index_topic, open_remotes, stage_topic
+from llm_kb.references.fetch.sources import Progress, silent
 from llm_kb.references.library import Library
-from llm_kb.references.plan.kind import Progress, silent
-from llm_kb.references.plan.make import check_limits, open_remotes, plan_sources
-from llm_kb.references.plan.plan import (
-    Plan,
-    PlannedSource,
-    format_about,
-    list_hosts,
-    summarize_plan,
-)
-from llm_kb.references.plan.remotes import Remotes
-from llm_kb.references.topic.provenance import total_size
+from llm_kb.references.plan import Plan, format_about, list_hosts, summarize_plan
+from llm_kb.references.topic.provenance import FileRecord, total_size
 from llm_kb.references.topic.staging import OldTopic, Staged
-from llm_kb.references.topic.topic_directory import StoredTopic, write_provenance
+from llm_kb.references.topic.topic_directory import (
+    StoredTopic,
+    read_provenance,
+    write_provenance,
+    write_topic_text,
+)
 from llm_kb.references.topic.topic_file import Status, TopicFile, format_time
 
 
@@ -67,95 +58,93 @@ def refresh_topic(
     After a KbError the topic is as it was.
     """
     library.store.clean()
-    with library.store.lock(topic_id, create=False), open_remotes(library) as remotes:
+    with (
+        library.store.lock(topic_id, create=False),
+        open_remotes(library) as remotes,
+        library.store.scratch() as directory,
+    ):
         topic = library.store.open(topic_id)
+        if not topic.file.sources:
+            raise NothingFetchedError(topic.file.title, ["its topic.md names no sources"])
         old = OldTopic.match(topic.directory, topic.read_provenance(), topic.file.sources)
         old = replace(old, approved=library.approved_hosts(topic_id))
-        refreshed = _Refresh(library, remotes, topic, old).run(approve, progress)
+        plan, staged = stage_topic(library, topic.file, old, remotes, directory, progress)
+        staged.restored = old.count_restored(staged.files)
+        if _is_unchanged(staged):
+            _note_unchanged(library, topic, plan, staged)
+            refreshed = Refreshed(
+                topic_id=topic_id,
+                changed=False,
+                file_count=len(old.files),
+                warnings=tuple(staged.warnings),
+            )
+        else:
+            _require_approval(plan, old, approve)
+            _publish(library, topic, plan, staged)
+            refreshed = _summarize(topic_id, staged)
     # Also if nothing has changed: an earlier run may have been interrupted, or had no
     # embedding model.
     _, problems = index_topic(library, topic_id, progress)
     return replace(refreshed, warnings=(*refreshed.warnings, *problems))
 
 
-@dataclass(frozen=True, slots=True)
-class _Refresh:
-    """One topic under refresh, as it was read under its lock."""
+def _is_unchanged(staged: Staged) -> bool:
+    """Tell whether the files are those of the old topic, whenever they were fetched."""
+    old = staged.old
+    now = {path: _identity(record) for path, record in staged.files.items()}
+    before = {path: _identity(record) for path, record in old.files.items()}
+    return not staged.restored and now == before and len(before) == len(old.record.files)
 
-    library: Library
-    remotes: Remotes
-    topic: StoredTopic
-    old: OldTopic
 
-    def run(self, approve: ApproveGrowth, progress: Progress) -> Refreshed:
-        """Plan the sources again, and fetch those that have changed."""
-        file = self.topic.file
-        if not file.sources:
-            raise NothingFetchedError(file.title, ["its topic.md names no sources"])
-        plan = plan_sources(file, self.old, self.remotes, progress)
-        found = plan.sources
-        failed = _failures(found)
-        if len(failed) == len(found):
-            raise NothingFetchedError(file.title, list(failed.values()))
-        # A source that failed counts as unchanged: its files stay.
-        is_same = all(each.is_unchanged or each.problem for each in found)
-        if is_same and len(self.old.files) == len(self.old.record.files):
-            self._note_unchanged(found)
-            warnings = (warning for each in found for warning in each.warnings)
-            return Refreshed(
-                topic_id=file.id,
-                changed=False,
-                file_count=len(self.old.files),
-                warnings=(*failed.values(), *warnings),
-            )
-        self._require_approval(plan, approve)
-        render = partial(self._render, found)
-        staged = fetch_topic(self.library, plan, self.old, self.remotes, render, progress=progress)
-        return _summarize(file.id, staged)
+def _identity(record: FileRecord) -> FileRecord:
+    return replace(record, fetched_at="", etag=None, last_modified=None)
 
-    def _require_approval(self, plan: Plan, approve: ApproveGrowth) -> None:
-        """Ask about a plan that exceeds what was fetched before; raise DeniedError."""
-        check_limits(plan, self.remotes.policy)
-        reason = _reason_to_ask(plan, self.old)
-        if reason and not approve(plan, reason):
-            raise DeniedError(plan.request.title, summarize_plan(plan))
 
-    def _note_unchanged(self, found: Sequence[PlannedSource]) -> None:
-        """Record that a topic is up to date, and the present numbers of its sources."""
-        asked = asked_sources(found, _failures(found), self.old)
-        renumbered = replace(self.old.record, files=self.old.files, sources=asked)
-        if renumbered != self.old.record:
-            write_provenance(self.topic.directory, renumbered)
-        if _is_complete(found):
-            topic = self._reread()
-            topic.change(_freshness(topic.file, format_time(self.library.clock()))).write()
+def _note_unchanged(library: Library, topic: StoredTopic, plan: Plan, staged: Staged) -> None:
+    """Record that a topic is up to date, with the present numbers and validators of its files."""
+    write_provenance(topic.directory, read_provenance(staged.directory))
+    if _is_complete(plan):
+        topic = _reread(library, topic)
+        topic.change(_freshness(topic.file, format_time(library.clock()))).write()
 
-    def _render(self, sources: Sequence[PlannedSource], staged: Staged) -> str:
-        """Return the topic's `topic.md`, updated to the fetched files."""
-        topic = self._reread()
-        changes: dict[str, Any] = {
-            "files": tuple(sorted(staged.files)),
-            "sources": [
-                planned.source if not planned.problem else source
-                for planned, source in zip(sources, topic.file.sources, strict=True)
-            ],
-        }
-        if _is_complete(sources) and not staged.failed:
-            changes |= _freshness(topic.file, staged.now)
-        return topic.change(changes).text
 
-    def _reread(self) -> StoredTopic:
-        """Return the topic with the edits its owner made while its sources were asked."""
-        text = self.library.store.read_text(self.topic.file.id)
-        if text == self.topic.text:
-            return self.topic
-        edited = StoredTopic.parse(self.topic.directory, text)
-        if edited.file.sources != self.topic.file.sources:
-            raise TopicFileError(
-                str(edited.directory),
-                "its sources were edited while they were fetched; refresh it again",
-            )
-        return edited
+def _require_approval(plan: Plan, old: OldTopic, approve: ApproveGrowth) -> None:
+    """Ask about a plan that exceeds what was fetched before; raise DeniedError."""
+    reason = _reason_to_ask(plan, old)
+    if reason and not approve(plan, reason):
+        raise DeniedError(plan.request.title, summarize_plan(plan))
+
+
+def _publish(library: Library, topic: StoredTopic, plan: Plan, staged: Staged) -> None:
+    """Replace a topic by the staged one, with its own files and its updated `topic.md`."""
+    staged.keep_own_files()
+    topic = _reread(library, topic)
+    changes: dict[str, Any] = {
+        "files": tuple(sorted(staged.files)),
+        "sources": [
+            planned.source if not planned.problem else source
+            for planned, source in zip(plan.sources, topic.file.sources, strict=True)
+        ],
+    }
+    if _is_complete(plan):
+        changes |= _freshness(topic.file, staged.now)
+    write_topic_text(staged.directory, topic.change(changes).text)
+    library.store.publish(topic.file.id, staged.directory)
+    library.approve_hosts(topic.file.id, plan.hosts)
+
+
+def _reread(library: Library, topic: StoredTopic) -> StoredTopic:
+    """Return the topic with the edits its owner made while its sources were asked."""
+    text = library.store.read_text(topic.file.id)
+    if text == topic.text:
+        return topic
+    edited = StoredTopic.parse(topic.directory, text)
+    if edited.file.sources != topic.file.sources:
+        raise TopicFileError(
+            str(edited.directory),
+            "its sources were edited while they were fetched; refresh it again",
+        )
+    return edited
 
 
 def _reason_to_ask(plan: Plan, old: OldTopic) -> str:
@@ -173,18 +162,9 @@ def _reason_to_ask(plan: Plan, old: OldTopic) -> str:
     return ""
 
 
-def _failures(found: Sequence[PlannedSource]) -> dict[int, str]:
-    """Return the reasons why sources failed, keyed by number."""
-    return {
-        index: str(FetchError(each.source.url, each.problem))
-        for index, each in enumerate(found)
-        if each.problem
-    }
-
-
-def _is_complete(found: Sequence[PlannedSource]) -> bool:
+def _is_complete(plan: Plan) -> bool:
     """Tell whether everything fetched before was available again."""
-    return not any(each.problem or each.kept for each in found)
+    return all(each.is_complete for each in plan.sources)
 
 
 def _freshness(topic: TopicFile, now: str) -> dict[str, str]:

@@ -23,17 +23,19 @@ from llm_kb.git.run import (
     MAX_OUTPUT,
     OUTPUT_TOO_LARGE,
     GitError,
+    find_program,
     git_environment,
     run_git,
 )
 from llm_kb.references.errors import FetchError, TooLargeError
 from llm_kb.references.sources.addresses import Policy, resolve_host
-from llm_kb.references.sources.file_names import is_safe_path
+from llm_kb.references.sources.names import is_safe_path
 from llm_kb.references.sources.records import GitSource, LocalSource, covers
 from llm_kb.references.sources.rules import (
     GIT_PROTOCOLS,
     OPTIONAL_GIT_PROTOCOLS,
     USUAL_PORTS,
+    check_git_url,
     require_approved,
 )
 from llm_kb.rendering.plain_text import count
@@ -67,18 +69,17 @@ _SAFE = {
 }
 
 
-def ask_server(  # noqa: PLR0913 - what a process takes
+def ask_server(
     source: GitSource,
     policy: Policy,
     args: Sequence[str],
     *,
     cwd: Path | None = None,
     stdin: bytes = b"",
-    settings: Mapping[str, str] | None = None,
 ) -> bytes:
     """Return the output of a git command that talks to the source's server.
 
-    `settings` are added to git's. With a `cwd` it may be a whole transfer, which has more time; the
+    With a `cwd` it may be a whole transfer, which has more time; the
     size of the directory is limited. Raises FetchError, and its kinds BlockedAddressError and
     TooLargeError.
     """
@@ -102,7 +103,7 @@ def ask_server(  # noqa: PLR0913 - what a process takes
             stdin=stdin,
             env=environment,
             server=True,
-            settings=(_SAFE | stalled | dict(settings or {}) | pinned).items(),
+            settings=(_SAFE | stalled | _credentials(source) | pinned).items(),
             timeout=policy.timeout * (TRANSFER_PATIENCE if cwd else 1),
             watch=watch,
             max_file=most,
@@ -241,16 +242,34 @@ def find_commit(source: GitSource, policy: Policy) -> str:
     raise FetchError(source.url, reason)
 
 
-class Repositories:
-    """The repositories open during one run, so that none is fetched twice.
+_ON_GITHUB = re.compile(r"/[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9_.][A-Za-z0-9_.-]*/?")
 
-    Each is in a directory made by `make_directory`.
+
+def _credentials(source: GitSource) -> dict[str, str]:
+    """Return settings that let git log in on GitHub as gh does; none where gh is of no use."""
+    split = urlsplit(source.url)
+    is_github = (split.scheme, split.hostname) == ("https", "github.com")
+    if not is_github or not _ON_GITHUB.fullmatch(split.path) or find_program("gh") is None:
+        return {}
+    # git runs the value as a command; it is constant.
+    return {"credential.https://github.com.helper": "!gh auth git-credential"}
+
+
+class Remotes:
+    """The network access of one run, and its open repositories, so that none is fetched twice.
+
+    Each repository is in a directory made by `make_directory`. `workspace` is the directory
+    whose installed packages count; None for none.
     """
 
     def __init__(
-        self, policy: Policy, make_directory: Callable[[], AbstractContextManager[Path]]
+        self,
+        policy: Policy,
+        make_directory: Callable[[], AbstractContextManager[Path]],
+        workspace: Path | None = None,
     ) -> None:
-        self._policy = policy
+        self.policy = policy
+        self.workspace = workspace
         self._make_directory = make_directory
         self._stack = ExitStack()
         self._open: dict[tuple[str, str | None], Repository] = {}
@@ -261,38 +280,30 @@ class Repositories:
     def __exit__(self, *_: object) -> None:
         self._stack.close()
 
-    def make_directory(self) -> Path:
-        """Return an empty directory that is deleted after this run."""
-        return self._stack.enter_context(self._make_directory())
+    def find_commit(self, source: GitSource) -> str:
+        """Return the current commit of a source's revision, in one request."""
+        check_git_url(source.url, source.url, self.policy.allow_protocols)
+        return find_commit(source, self.policy)
 
-    def open(self, source: GitSource, settings: Mapping[str, str] | None = None) -> Repository:
-        """Return the repository of a source with the trees of its commit.
-
-        `settings` are further ones of git, such as gh as the credential helper.
-        """
+    def open(self, source: GitSource) -> Repository:
+        """Return the repository of a source with the trees of its commit."""
         key = (source.url, source.commit)
         if key not in self._open:
-            directory = self.make_directory()
-            repository = Repository(source, self._policy, directory, settings)
+            directory = self._stack.enter_context(self._make_directory())
+            repository = Repository(source, self.policy, directory)
             repository.fetch_trees()
             self._open[key] = repository
         return self._open[key]
 
 
 class Repository:
-    """A bare, shallow, partial copy of a source; made by `Repositories`."""
+    """A bare, shallow, partial copy of a source; made by `Remotes`."""
 
-    def __init__(
-        self,
-        source: GitSource,
-        policy: Policy,
-        directory: Path,
-        settings: Mapping[str, str] | None = None,
-    ) -> None:
+    def __init__(self, source: GitSource, policy: Policy, directory: Path) -> None:
         self._source = source
         self._policy = policy
         self._run = partial(run_offline, source, policy, cwd=directory)
-        self._ask = partial(ask_server, source, policy, cwd=directory, settings=settings)
+        self._ask = partial(ask_server, source, policy, cwd=directory)
         self.commit = ""
 
     def fetch_trees(self) -> None:

@@ -341,11 +341,3 @@ def covers(paths: Sequence[str], path: str) -> bool:
     return not paths or any(
         path == wanted.rstrip("/") or path.startswith(wanted.rstrip("/") + "/") for wanted in paths
     )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlannedPage:
-    """One page of a plan; `size` is None if the server does not state it."""
-
-    url: str
-    size: int | None = None

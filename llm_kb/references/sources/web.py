@@ -7,14 +7,12 @@ import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import NamedTuple
 from urllib.parse import urlsplit
 
 import webencodings
 
 from llm_kb.converters.html import tree_to_markdown
 from llm_kb.converters.html_page import (
-    canonical_link,
     page_links,
     parse_html,
     refresh_target,
@@ -23,7 +21,6 @@ from llm_kb.files.conversion import ConversionError, Conversions
 from llm_kb.references.errors import FetchError, NoPageError
 from llm_kb.references.sources.addresses import Policy
 from llm_kb.references.sources.http import (
-    MAX_PAGE_BYTES,
     MAX_REDIRECTS,
     Allows,
     Response,
@@ -31,7 +28,6 @@ from llm_kb.references.sources.http import (
     check_redirect,
     request,
 )
-from llm_kb.references.sources.records import PlannedPage
 from llm_kb.subjects.names import DOCUMENTS, INSTALL, can_convert, find_extension
 
 ACCEPT = "text/markdown, text/html;q=0.9, application/xhtml+xml;q=0.9, text/plain;q=0.8, */*;q=0.1"
@@ -61,81 +57,57 @@ Conditions = Mapping[str, str | None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """A page as it is kept: its text, and its validators for a later refresh."""
+    """A page of a site, or a list of its pages."""
 
     url: str
-    text: str
-    size: int
+    """The address after redirects."""
+    text: str | None
+    """Its text as it is kept, empty if it has none; None if it is unchanged."""
+    size: int = 0
     """The number of bytes fetched."""
     etag: str | None = None
     last_modified: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FoundPage:
-    """A page found in a crawl: its links, and the data that show whether it is a copy."""
-
-    page: PlannedPage
     digest: str = ""
-    """The hash of its bytes; empty if it is unchanged."""
+    """The hash of its bytes."""
     links: tuple[str, ...] = ()
-    canonical: str | None = None
-    """The canonical address that the page states."""
-    content: Page | None = None
-    """The page as it would be kept; None if it has no text."""
-    is_unchanged: bool = False
     hosts: tuple[str, ...] = ()
     """The hosts that were contacted for it."""
 
 
-class TextFile(NamedTuple):
-    """A text file of a site, empty if there is none, and the hosts that were contacted for it."""
-
-    text: str
-    hosts: tuple[str, ...]
-
-
-def find_page(  # noqa: PLR0913 - what is known, and what is allowed
+def find_page(
     url: str,
     policy: Policy,
     *,
     hosts: Collection[str] | None = None,
     known: Conditions | None = None,
-    most: int = MAX_PAGE_BYTES,
     allows: Allows = anywhere,
-) -> FoundPage:
-    """Return a page with its size and links; one that is unchanged since `known` has no links.
+) -> Page:
+    """Return a page with its links; one that is unchanged since `known` has no text and no links.
 
     Raises LedAwayError if it redirects to a host that is not in `hosts`, or to an address
     that is not allowed.
     """
-    get = partial(request, policy=policy, hosts=hosts, most=most, allows=allows)
+    get = partial(request, policy=policy, hosts=hosts, allows=allows)
     answer = _get(url, known, get, partial(check_redirect, hosts=hosts, allows=allows))
     if answer.status == 304 and known:
         if known.get("url") not in {None, answer.url}:
-            return find_page(url, policy, hosts=hosts, most=most, allows=allows)
-        return FoundPage(page=PlannedPage(url=answer.url), is_unchanged=True, hosts=answer.hosts)
+            return find_page(url, policy, hosts=hosts, allows=allows)
+        return Page(url=answer.url, text=None, hosts=answer.hosts)
     _require_text(answer)
     text = _convert(answer) or _decode(answer)
     links: list[str] = []
-    canonical = None
     if answer.content_type in HTML_TYPES:
         root = parse_html(text)
-        links, canonical = page_links(root, answer.url), canonical_link(root, answer.url)
+        links = page_links(root, answer.url)
         text = tree_to_markdown(root, answer.url, len(text))
-    content = Page(
+    return Page(
         url=answer.url,
-        text=text,
+        text=text if text.strip() else "",
         size=len(answer.body),
         etag=answer.headers.get("etag"),
         last_modified=answer.headers.get("last-modified"),
-    )
-    return FoundPage(
-        page=PlannedPage(url=answer.url, size=len(answer.body)),
         digest=hashlib.sha256(answer.body).hexdigest(),
         links=tuple(links),
-        canonical=canonical,
-        content=content if text.strip() else None,
         hosts=answer.hosts,
     )
 
@@ -159,8 +131,8 @@ def fetch_text(
     hosts: Collection[str] | None = None,
     *,
     most: int = MAX_TEXT_BYTES,
-) -> TextFile:
-    """Return a text file of a site, such as robots.txt.
+) -> Page:
+    """Return a text file of a site, such as robots.txt; without text if there is none.
 
     There is none only if the server answers 4xx, but not 429. Raises FetchError for any other
     failure, LedAwayError if it redirects to a host that is not in `hosts`.
@@ -169,7 +141,7 @@ def fetch_text(
     is_missing = 400 <= answer.status < 500 and answer.status != TOO_MANY_REQUESTS
     if answer.status != 200 and not is_missing:
         raise FetchError(url, f"the server answered {answer.status}")
-    return TextFile("" if is_missing else _decode(answer), answer.hosts)
+    return Page(url=answer.url, text="" if is_missing else _decode(answer), hosts=answer.hosts)
 
 
 def _get(

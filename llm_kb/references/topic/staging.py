@@ -10,7 +10,7 @@ import stat
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +18,9 @@ from llm_kb.files.atomic import WriteError, writing
 from llm_kb.files.containment import read_regular
 from llm_kb.files.walk import iter_files
 from llm_kb.references.errors import TopicFileError, TopicTooLargeError
-from llm_kb.references.sources.file_names import page_key, unused_name
+from llm_kb.references.sources.names import page_key, unused_name
 from llm_kb.references.sources.records import Source, source_table
-from llm_kb.references.topic.provenance import FileRecord, Provenance, hash_content
+from llm_kb.references.topic.provenance import FileRecord, Provenance, hash_content, total_size
 from llm_kb.references.topic.topic_directory import RESERVED
 from llm_kb.rendering.plain_text import format_size
 from llm_kb.search.chunking.markdown import mark_fenced
@@ -74,8 +74,7 @@ class PageLinks:
         return frozenset(part.anchor.casefold() for part in find_outline(path, text).sections)
 
 
-# Without slots: `cached_property` keeps the links in the instance.
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OldTopic:
     """The directory and the record of a topic, numbered as its `topic.md` lists the sources now.
 
@@ -91,11 +90,6 @@ class OldTopic:
     approved: frozenset[str] = frozenset()
     """The hosts that a person has approved for the topic."""
     is_new: bool = False
-
-    @cached_property
-    def links(self) -> PageLinks:
-        """The pages among its files."""
-        return PageLinks(self.directory, self.files)
 
     @classmethod
     def none(cls, sources: Sequence[Source]) -> OldTopic:
@@ -143,16 +137,6 @@ class OldTopic:
     def of_source(self, index: int) -> dict[str, FileRecord]:
         """Return the files that one source gave."""
         return {path: record for path, record in self.files.items() if record.source == index}
-
-    def gave(self, path: str, text: str) -> bool:
-        """Tell whether a page is unchanged since its file was written.
-
-        Compared as it was sent, and with its links to other pages of the topic as paths.
-        """
-        recorded = self.files[path].hash
-        if hash_content(text.encode()) == recorded:
-            return True
-        return hash_content(self.links.localize(path, text).encode()) == recorded
 
     def find_page(self, index: int, url: str) -> tuple[str, FileRecord] | None:
         """Return path and record of a page."""
@@ -231,6 +215,7 @@ class Staged:
     directory: Path
     now: str
     most_bytes: int
+    most_files: int
     old: OldTopic
     own: tuple[str, ...] = ()
     restored: int = 0
@@ -242,13 +227,15 @@ class Staged:
     def write(self, path: str, data: bytes, record: FileRecord) -> None:
         """Write one file and record it; if its name is taken, leave it out with a warning.
 
-        Raises TopicTooLargeError if all written files together exceed `most_bytes`.
+        Raises TopicTooLargeError if there would be more than `most_files`, or if all written files
+        together exceed `most_bytes`.
         """
         target = self.directory / path
         self.written_bytes += len(data)
         if self.written_bytes > self.most_bytes:
-            limit = format_size(self.most_bytes)
-            raise TopicTooLargeError(record.url, f"with it the topic is over max_bytes ({limit})")
+            raise self._too_large(record, "max_bytes", format_size(self.most_bytes))
+        if len(self.files) >= self.most_files:
+            raise self._too_large(record, "max_files", f"{self.most_files:,}")
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
             with target.open("xb") as file:
@@ -261,6 +248,16 @@ class Staged:
         self.files[path] = replace(
             record, hash=hash_content(data), size=len(data), fetched_at=self.now
         )
+
+    def check_size(self) -> None:
+        """Raise TopicTooLargeError if new and kept files together exceed `most_bytes`."""
+        largest = max(self.files.values(), key=lambda record: record.size, default=None)
+        if largest and total_size(self.files.values()) > self.most_bytes:
+            raise self._too_large(largest, "max_bytes", format_size(self.most_bytes))
+
+    def _too_large(self, record: FileRecord, limit: str, most: str) -> TopicTooLargeError:
+        reason = f"with it the topic is over {limit} ({most}); narrow it by paths, or fetch less"
+        return TopicTooLargeError(record.url, reason)
 
     def read(self, path: str) -> bytes:
         """Return the content of a staged file."""

@@ -20,7 +20,7 @@ from typing import Any
 from llm_kb.files.fields import BadValueError, Fields, describe, read_count, show_value
 from llm_kb.files.toml import TomlError, decode_toml
 from llm_kb.references.errors import TopicFileError
-from llm_kb.references.sources.file_names import slug_text
+from llm_kb.references.sources.names import slug_text
 from llm_kb.references.sources.records import Source, read_source, read_string, source_table
 from llm_kb.references.sources.rules import OPTIONAL_GIT_PROTOCOLS
 from llm_kb.subjects.names import UNUSABLE

@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from html import unescape
-from os.path import commonprefix
 from urllib.parse import unquote, urlsplit
 
 from protego import Protego
@@ -20,13 +19,12 @@ from llm_kb.references.errors import (
     refuse_hostile,
 )
 from llm_kb.references.sources.addresses import Allowance, Policy
-from llm_kb.references.sources.file_names import page_key
 from llm_kb.references.sources.http import MAX_PAGE_BYTES, PRODUCT
-from llm_kb.references.sources.records import CrawlSource, PlannedPage
+from llm_kb.references.sources.names import page_key
+from llm_kb.references.sources.records import CrawlSource
 from llm_kb.references.sources.rules import host_and_port
 from llm_kb.references.sources.web import (
     Conditions,
-    FoundPage,
     Page,
     fetch_text,
     find_page,
@@ -52,9 +50,6 @@ _RULE = re.compile(r"(?im)^[ \t]*(?:dis)?allow")
 _PAGES = DOCUMENTS | frozenset(
     {"", "html", "htm", "md", "markdown", "txt", "xhtml", "php", "asp", "aspx", "rst"}
 )
-
-MAX_SITEMAPS = 5
-"""The most sitemaps read of one site."""
 
 MAX_ROBOTS = 512_000
 """The characters of a robots.txt that count; RFC 9309 (2.5) asks for at least 500 KiB."""
@@ -90,8 +85,6 @@ class Site:
         self.root = f"{split.scheme}://{split.netloc}"
         self.prefix = split.path.rpartition("/")[0] + "/"
         self.refused = 0
-        self.elsewhere = 0
-        """Entries of `llms.txt` on other hosts."""
         self.unread: list[str] = []
         """Problems of lists of pages that could not be read."""
         place = f"{self.root}/robots.txt"
@@ -99,7 +92,7 @@ class Site:
         # (RFC 9309, 2.3.1.2 and 2.3.1.4).
         with refuse_hostile(place):
             robots = fetch_text(place, self.policy, hosts, most=MAX_PAGE_BYTES)
-            self._robots = Robots(robots.text, PRODUCT)
+            self._robots = Robots(robots.text or "", PRODUCT)
         self.robots_hosts = robots.hosts
         """The hosts that were contacted for `robots.txt`; it is on the last one."""
 
@@ -140,31 +133,26 @@ class Site:
             if text.lstrip().startswith("#"):
                 links = _join(place, _MARKDOWN_LINK.findall(text))
                 pages = dict.fromkeys(link.partition("#")[0] for link in links)
-                self.elsewhere = sum(not self.is_here(page) for page in pages)
                 return [page for page in pages if self.covers(page)]
         return []
 
-    def read_sitemaps(self) -> list[str]:
-        """Return the pages in the site's `sitemap.xml` and in the sitemaps it leads to."""
+    def read_sitemap(self) -> list[str]:
+        """Return the pages in the first sitemap: that of robots.txt, else the usual ones."""
         usual = [f"{self.root}{self.prefix}sitemap.xml", f"{self.root}/sitemap.xml"]
-        named = filter(self.is_here, _join(self.root, self._robots.sitemaps))
-        places = list(dict.fromkeys([*named, *usual]))[:MAX_SITEMAPS]
-        pages: dict[str, None] = {}
-        for number, place in enumerate(places):
+        named = list(filter(self.is_here, _join(self.root, self._robots.sitemaps)))[:1]
+        for place in dict.fromkeys([*named, *usual]):
             try:
                 text = self._fetch_list(place)
             except FetchError:
                 continue  # links are followed without it
             found = _join(place, map(unescape, _LOCATION.findall(text)))
-            if "<sitemapindex" in text and number < MAX_SITEMAPS:
-                places += filter(self.is_here, found[: MAX_SITEMAPS - len(places)])
-            else:
-                pages |= dict.fromkeys(filter(self.covers, found))
-        return list(pages)
+            if pages := list(dict.fromkeys(filter(self.covers, found))):
+                return pages
+        return []
 
     def _fetch_list(self, place: str) -> str:
         with refuse_hostile(place):
-            return fetch_text(place, self.policy, {host_and_port(self.root)}).text
+            return fetch_text(place, self.policy, {host_and_port(self.root)}).text or ""
 
     def allows(self, url: str) -> bool:
         """Tell whether robots.txt allows a page, and count those refused."""
@@ -216,7 +204,7 @@ class Robots:
 
 
 MAX_READ = 20_000_000
-"""A crawl ends before its pages have more characters than this; they are kept with the plan."""
+"""A crawl ends before its pages have more characters than this, since they are held in memory."""
 
 MAX_LINKS = 50_000
 """The most links that are kept of all pages of a crawl."""
@@ -244,15 +232,13 @@ def find_pages(
     directory of the first page. Versions and languages other than the first page's are left
     out unless `include` names pages.
 
-    `known` are the pages of an earlier crawl, requested conditionally. Those that no
-    changed page leads to are searched for in unchanged pages. If a page that may lead to them
-    cannot be read, they are requested directly.
-    Only `hosts` are contacted; None allows any. Raises FetchError if the first page or
+    Pages of an earlier crawl that are `known` are requested conditionally where their links are
+    not needed. Only `hosts` are contacted; None allows any. Raises FetchError if the first page or
     `robots.txt` cannot be fetched, LedAwayError if it redirects to a host that is not in `hosts`.
     """
     start = find_page(source.url, policy, hosts=hosts)
-    site = Site(start.page.url, source, policy, hosts)
-    if not site.allows(start.page.url):
+    site = Site(start.url, source, policy, hosts)
+    if not site.allows(start.url):
         raise FetchError(source.url, "robots.txt of the site does not allow it")
     crawl = Crawl(source, site, start, known or {}, progress)
     crawl.run()
@@ -260,77 +246,70 @@ def find_pages(
 
 
 class Crawl:
-    """The pages found by a crawl.
-
-    `failed` has the reasons, by address, for pages that cannot be fetched now. `read`
-    are pages as they will be kept; None for those that have not changed.
-    """
+    """The pages found by a crawl, by address, and the reasons for those that `failed`."""
 
     def __init__(
         self,
         source: CrawlSource,
         site: Site,
-        start: FoundPage,
+        start: Page,
         known: Mapping[str, Conditions],
         progress: Count,
     ) -> None:
-        self.start = start.page.url
-        """The address of the first page, after redirects."""
+        self.start = start
+        """The first page."""
         self.contacted = (*start.hosts, *site.robots_hosts)
         """The hosts that were contacted for the first page and for `robots.txt`."""
+        self.pages: dict[str, Page] = {}
         self.failed: dict[str, str] = {}
-        self.read: dict[str, Page | None] = {}
-        self._first = start
-        self._found: dict[str, PlannedPage] = {}
-        self._is_listed = False
-        self._room_to_read = MAX_READ
+        self.gone: set[str] = set()
+        """Addresses that no longer have a page."""
+        self.is_late = False
+        """Whether it ended before all pages were found, because it took too long."""
         self._source = source
+        self._site = site
         self._known = known
         self._progress = progress
+        self._is_listed = False
+        self._room_to_read = MAX_READ
+        self._links_left = MAX_LINKS
         self._paths: set[str] = set()
         """The paths of all pages found so far, read or not."""
+        self._asked: set[str] = set()
         self._editions: dict[str, str] = {}
-        self._only_known = False
-        self._unchanged: list[str] = []
-        """Known pages whose links were not sent again."""
         self._stopped = ""
         """The reason why no more pages are read."""
-        self._site = site
-        self._requests = site.requests
-        self._asked: set[str] = set()
         self._kept: set[str] = set()
-        """The keys of the pages found, and of their canonical addresses."""
+        """The keys of the pages found."""
         self._digests: set[str] = set()
-        self._links_left = MAX_LINKS
-        self._copies = 0
         self._empty = 0
         self._documents: set[str] = set()
         """Documents, such as PDF, that cannot be converted here."""
 
     @property
-    def pages(self) -> tuple[PlannedPage, ...]:
-        """The pages that would be kept."""
-        return tuple(self._found.values())
+    def is_whole(self) -> bool:
+        """Whether no page can be missing because of a failure."""
+        return not (self.failed or self._site.unread or self.is_late)
+
+    def covers(self, url: str) -> bool:
+        """Tell whether a link leads to a page of the crawl."""
+        return self._site.covers(url)
 
     def run(self) -> None:
         """Read the pages of the site's list; without a list, those that the first page leads to."""
-        self._keep(self._first)
+        self._keep(self.start)
         if listed := self._site.read_list():
             self._is_listed = True
             self._read_all(listed)
         else:
             self._follow_links()
-            self._follow_unchanged()
-        # If a page that may lead to more pages could not be read.
-        if self.failed or self._site.unread:
-            self._read_all([url for url in self._known if self._site.covers(url)])
 
     def _follow_links(self) -> None:
         """Follow links breadth first; the sitemap's pages come after the first page's links."""
-        seen = {page_key(self.start)}
-        following = list(filter(self._site.covers, self._first.links))
+        seen = {page_key(self.start.url)}
+        following = list(filter(self._site.covers, self.start.links))
         if self._source.depth:
-            following += self._site.read_sitemaps()
+            following += self._site.read_sitemap()
         for depth in range(1, self._source.depth + 1):
             fresh = {page_key(url): url for url in reversed(following) if page_key(url) not in seen}
             seen.update(fresh)
@@ -352,18 +331,6 @@ class Crawl:
                 links += self._visit(url, leads_on=leads_on)
         return links
 
-    def _follow_unchanged(self) -> None:
-        """Read unchanged pages in full until all known pages are found; keep no new ones."""
-        keys = {page_key(url) for url in self._known if self._site.covers(url)}
-        self._only_known = True
-        while self._unchanged and (missing := keys - self._kept):
-            # The likeliest first: pages of the same directory, or with a similar name.
-            wanted = min(missing)
-            shared = {u: len(commonprefix((u, wanted))) for u in self._unchanged}  # noqa: RUF071 - as said
-            url = max(self._unchanged, key=shared.__getitem__)
-            self._unchanged.remove(url)
-            self._read_all(self._visit(url, again=True), leads_on=True)
-
     def _choose(self, urls: Iterable[str]) -> list[str]:
         """Return the new pages to read: those of the first page's version and language."""
         urls = [url for url in urls if url not in self._asked]
@@ -379,7 +346,7 @@ class Crawl:
     def notes(self) -> tuple[str, ...]:
         """Notes for the operator on the site's list of pages, and on pages left out."""
         notes = []
-        if (robots := self._site.robots_hosts[-1]) != host_and_port(self.start):
+        if (robots := self._site.robots_hosts[-1]) != host_and_port(self.start.url):
             notes.append(f"its robots.txt is on {robots}")
         notes += ["pages as listed in llms.txt"] if self._is_listed else []
         notes += [f"passed over: {problem}" for problem in self._site.unread]
@@ -390,13 +357,11 @@ class Crawl:
             notes.append(f"left out: {what}")
         if self._editions:
             notes.append(describe_editions(self._editions, "include (--include '{}**')"))
-        left_out = (
-            (count(self._copies, "repeated page"), ""),
-            (count(self._empty, "page"), " without text"),
-            (count(self._site.elsewhere, "entry", "entries"), " of llms.txt on other hosts"),
-            (count(self._site.refused, "page"), " that robots.txt does not allow"),
-        )
-        notes += [f"left out: {what}{more}" for what, more in left_out if what[:2] != "0 "]
+        if self._empty:
+            notes.append(f"left out: {count(self._empty, 'page')} without text")
+        if self._site.refused:
+            refused = count(self._site.refused, "page")
+            notes.append(f"left out: {refused} that robots.txt does not allow")
         if self._documents:
             documents = count(len(self._documents), "document")
             example = min(self._documents)
@@ -404,31 +369,28 @@ class Crawl:
         return tuple(notes)
 
     def _has_room(self) -> bool:
-        found, most = len(self._found), self._source.max_pages
-        if self._is_late():
-            what = "too long" if self._requests.left else "too many requests"
+        found, most = len(self.pages), self._source.max_pages
+        if self._has_taken_long():
+            self.is_late = True
+            what = "too long" if self._site.requests.left else "too many requests"
             self._stopped = f"stopped after {count(found, 'page')}: it took {what}"
         # Failed pages count: requesting them may take long.
         elif found + len(self.failed) >= most:
             self._stopped = f"stopped at {most} pages; max_pages allows more"
         return not self._stopped and self._site.refused < MAX_REFUSED
 
-    def _is_late(self) -> bool:
-        return not self._requests.left or time.monotonic() >= self._site.policy.until
+    def _has_taken_long(self) -> bool:
+        return not self._site.requests.left or time.monotonic() >= self._site.policy.until
 
-    def _visit(self, url: str, *, leads_on: bool = False, again: bool = False) -> list[str]:
-        """Fetch a page, keep it unless it is a copy, and return the pages it leads to.
-
-        A known page is requested conditionally. If it is unchanged and `leads_on`, it
-        may be requested `again` without conditions, to get its links.
-        """
+    def _visit(self, url: str, *, leads_on: bool) -> list[str]:
+        """Fetch a page, keep it unless it is a copy, and return the pages it leads to."""
         self._asked.add(url)
-        if page_key(url) in self._kept and not again:
+        if page_key(url) in self._kept:
             return []
-        self._progress(len(self._found), min(len(self._paths) + 1, self._source.max_pages))
+        self._progress(len(self.pages), min(len(self._paths) + 1, self._source.max_pages))
         self._site.wait()
         # A link may name a page without its last `/`.
-        known = None if again else self._known.get(url) or self._known.get(f"{url}/")
+        known = None if leads_on else self._known.get(url) or self._known.get(f"{url}/")
         try:
             with refuse_hostile(url):
                 policy = self._site.policy
@@ -438,49 +400,32 @@ class Crawl:
             # A dead link, or one that leaves the site, is not the operator's problem. A page
             # that existed before may be temporarily missing, as behind a login.
             has_left = isinstance(error, LedAwayError) and url not in self._known
-            is_late = self._is_late()  # as `_has_room` says
-            if not (is_late or has_left or isinstance(error, NoPageError)):
+            if isinstance(error, NoPageError) or has_left:
+                self.gone.add(url)
+            elif not self._has_taken_long():  # the reason for a failure after the end is the end
                 self.failed[url] = error.reason
             return []
         links = list(filter(self._site.covers, found.links))[: self._links_left]
         self._links_left -= len(links)
-        if again or (self._only_known and found.page.url not in self._known):
-            return links
-        if found.is_unchanged and leads_on:
-            self._unchanged.append(url)
         self._keep(found)
         return links
 
-    def _keep(self, found: FoundPage) -> None:
+    def _keep(self, page: Page) -> None:
         """Add a page, unless the same content or the same address was found before."""
-        url = found.page.url
-        keys = {page_key(url)}
-        # Some sites give all pages the address of the first one, which is meaningless.
-        if found.canonical and _name(found.canonical) == _name(url):
-            keys.add(page_key(found.canonical))
-        if url in self._found or _CONTENTS.search(url):
+        is_copy = page_key(page.url) in self._kept or page.digest in self._digests
+        if is_copy or _CONTENTS.search(page.url):
             return
-        if not found.content and not found.is_unchanged:
-            self._empty += url not in self._known
-            if url in self._known:
-                self.failed[url] = no_text(url).reason
+        if page.text == "":
+            self._empty += page.url not in self._known
+            if page.url in self._known:
+                self.failed[page.url] = no_text(page.url).reason
             return
-        if found.digest in self._digests or not keys.isdisjoint(self._kept):
-            self._copies += 1
-            return
-        self._room_to_read -= len(found.content.text) if found.content else 0
+        self._room_to_read -= len(page.text or "")
         if self._room_to_read < 0:
-            kept = count(len(self._found), "page")
-            self._stopped = f"stopped after {kept}: more text than a plan may hold"
+            kept = count(len(self.pages), "page")
+            self._stopped = f"stopped after {kept}: more text than a crawl may hold"
             return
-        self._found[url] = found.page
-        self.read[url] = found.content
-        self._kept |= keys
-        if found.digest:
-            self._digests.add(found.digest)
-
-
-def _name(url: str) -> str:
-    """Return the last part of a page's path: `b` of `/a/b/`, `/a/b.html` and `/a/b?x`."""
-    path = urlsplit(page_key(url)).path.rstrip("/")
-    return path.rpartition("/")[2].removesuffix(".html").removesuffix(".htm")
+        self.pages[page.url] = replace(page, links=())
+        self._kept.add(page_key(page.url))
+        if page.digest:
+            self._digests.add(page.digest)

@@ -11,8 +11,8 @@ from typing import Any
 from urllib.parse import quote
 
 from llm_kb.references.errors import FetchError, SourceError
-from llm_kb.references.plan.remotes import Remotes
 from llm_kb.references.sources.addresses import Policy
+from llm_kb.references.sources.git import Remotes
 from llm_kb.references.sources.http import request
 from llm_kb.references.sources.installed import (
     Package,
@@ -56,7 +56,7 @@ def resolve_package(source: PackageSource, remotes: Remotes) -> GitSource:
     url = check_git_url(package.repository, source.url, remotes.policy.allow_protocols)
     require_approved(url, remotes.policy.hosts)
     git = _find_tag(GitSource(url=url, role=source.role), source, remotes, package)
-    return replace(git, paths=choose_documents(f.path for f in remotes.list_files(git).files))
+    return replace(git, paths=choose_documents(f.path for f in remotes.open(git).tree(git).files))
 
 
 def _find_wanted(source: GitSource, remotes: Remotes) -> PackageSource | None:
@@ -122,10 +122,13 @@ def choose_documents(paths: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(tops)) if has_directory else ()
 
 
-PYPI = "https://pypi.org/pypi"
-NPM = "https://registry.npmjs.org"
-CRATES = "https://crates.io/api/v1/crates"
-GO_PROXY = "https://proxy.golang.org"
+INDEXES = {
+    "pypi": "https://pypi.org/pypi",
+    "npm": "https://registry.npmjs.org",
+    "crate": "https://crates.io/api/v1/crates",
+    "go": "https://proxy.golang.org",
+}
+"""The address of the public index of each ecosystem."""
 
 # The version of a Go module that has no tag ends in time and commit.
 _PSEUDO = re.compile(r"^v.*[-.]\d{14}-[0-9a-f]{12}(?:\+incompatible)?$")
@@ -152,7 +155,7 @@ def ask_index(source: PackageSource, version: str | None, policy: Policy) -> Pac
     if source.ecosystem == "go":
         return _ask_proxy(source.name, version, policy)
     if source.ecosystem == "pypi":
-        place = f"{PYPI}/{name}{f'/{version}' if version else ''}/json"
+        place = f"{INDEXES['pypi']}/{name}{f'/{version}' if version else ''}/json"
         table = _get_json(place, policy)
         info = get_table(table, "info")
         labelled = {
@@ -166,12 +169,14 @@ def ask_index(source: PackageSource, version: str | None, policy: Policy) -> Pac
             repository=choose_repository(labelled),
         )
     if source.ecosystem == "npm":
-        table = _get_json(f"{NPM}/{name.replace('/', '%2F')}/{version or 'latest'}", policy)
+        table = _get_json(
+            f"{INDEXES['npm']}/{name.replace('/', '%2F')}/{version or 'latest'}", policy
+        )
         return Package(
             version=str(table.get("version", "")),
             repository=node_repository(table),
         )
-    found = _get_json(f"{CRATES}/{name}", policy)
+    found = _get_json(f"{INDEXES['crate']}/{name}", policy)
     crate = get_table(found, "crate")
     newest = str(crate.get("max_stable_version") or crate.get("max_version") or "")
     repository = crate.get("repository")
@@ -185,7 +190,7 @@ def _ask_proxy(module: str, version: str | None, policy: Policy) -> Package:
     """Return a Go module as the public proxy describes it."""
     escaped = re.sub(r"[A-Z]", lambda found: f"!{found[0].lower()}", module)
     what = f"@v/{quote(version)}.info" if version else "@latest"
-    table = _get_json(f"{GO_PROXY}/{escaped}/{what}", policy)
+    table = _get_json(f"{INDEXES['go']}/{escaped}/{what}", policy)
     origin = get_table(table, "Origin")
     url, ref, commit = (origin.get(key) for key in ("URL", "Ref", "Hash"))
     tag = commit

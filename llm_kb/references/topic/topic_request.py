@@ -13,6 +13,7 @@ from llm_kb.references.sources.records import (
     Source,
     read_source,
     read_string,
+    source_table,
 )
 from llm_kb.references.topic.topic_file import (
     MAX_AGE_DAYS,
@@ -66,6 +67,18 @@ def parse_request(
     fields.reject_unknown()
     fields.raise_problems(_error)
     return description
+
+
+def request_table(request: Description) -> dict[str, Any]:
+    """Return the fields of a request, as `parse_request` reads them back."""
+    return {
+        "title": request.title,
+        "body": request.body,
+        "sources": [source_table(source) for source in request.sources],
+        "tags": list(request.tags),
+        "max_age_days": request.max_age_days,
+        "trust_score": request.trust_score,
+    }
 
 
 def parse_changes(arguments: Mapping[str, Any]) -> tuple[dict[str, Any], str | None]:

@@ -1,0 +1,439 @@
+"""Plans: what was fetched for a topic and waits to be approved, by its digest, once."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import secrets
+import shutil
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from llm_kb.errors import KbError
+from llm_kb.files.atomic import replace_file
+from llm_kb.files.containment import read_regular
+from llm_kb.files.fields import Fields
+from llm_kb.references.errors import (
+    ApprovalNeededError,
+    TooManyPlansError,
+    TopicFileError,
+    UnknownPlanError,
+)
+from llm_kb.references.library import Library
+from llm_kb.references.sources.records import Source, read_source, read_string, source_table
+from llm_kb.references.sources.rules import host_and_port, show_host
+from llm_kb.references.topic.provenance import FILE_NAME, compare, hash_content
+from llm_kb.references.topic.topic_directory import hash_fetched, read_provenance
+from llm_kb.references.topic.topic_file import Description, format_time
+from llm_kb.references.topic.topic_request import parse_request, request_table
+from llm_kb.rendering.plain_text import count, format_size, shorten, visible_line
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedSource:
+    """One source with the number and size of its files, or the `problem` that it has.
+
+    `source.commit` is the commit that was fetched from git.
+    """
+
+    source: Source
+    files: int = 0
+    size: int = 0
+    problem: str | None = None
+    notes: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = ()
+    """The hosts that it is fetched from, with unusual ports."""
+    is_complete: bool = field(default=True, compare=False)
+    """Whether everything that an earlier fetch gave was available again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """A request with what was fetched for it: approved by its digest, and carried out once.
+
+    `content` is the hash of the record of the files, which are in `directory`. It is empty if
+    no host was contacted yet.
+    """
+
+    request: Description
+    sources: tuple[PlannedSource, ...]
+    content: str = ""
+    warnings: tuple[str, ...] = ()
+    directory: Path | None = field(default=None, compare=False)
+
+    @property
+    def files(self) -> int:
+        """The number of fetched files."""
+        return sum(planned.files for planned in self.sources)
+
+    @property
+    def size(self) -> int:
+        """Their size in bytes."""
+        return sum(planned.size for planned in self.sources)
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 of everything the operator approves."""
+        canonical = json.dumps(plan_table(self), sort_keys=True, ensure_ascii=True)
+        return hashlib.sha256(canonical.encode()).hexdigest()
+
+    @property
+    def id(self) -> str:
+        """The first 128 bits of the digest, for people to copy; too many to find a collision."""
+        return self.digest[:32]
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether the sources were contacted for their files."""
+        return bool(self.content)
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """The hosts of all sources, with unusual ports."""
+        return tuple(dict.fromkeys(host for planned in self.sources for host in planned.hosts))
+
+
+def plan_table(plan: Plan) -> dict[str, Any]:
+    """Return the plan as a table for JSON; `parse_plan` reads it back."""
+    return {
+        "request": request_table(plan.request),
+        "created_by": dict(plan.request.created_by),
+        "content": plan.content,
+        "warnings": list(plan.warnings),
+        "sources": [
+            {
+                "source": source_table(planned.source),
+                "files": planned.files,
+                "size": planned.size,
+                "problem": planned.problem,
+                "notes": list(planned.notes),
+                "hosts": list(planned.hosts),
+            }
+            for planned in plan.sources
+        ],
+    }
+
+
+def parse_plan(fields: Fields, protocols: Collection[str]) -> Plan:
+    """Read a plan that `plan_table` made; raise TopicFileError."""
+    created_by = fields.fields("created_by").table
+    request = parse_request(
+        fields.fields("request").table,
+        created_by={key: str(value) for key, value in created_by.items()},
+        protocols=protocols,
+        allow_local=True,
+    )
+    sources = [_read_planned(each, protocols) for each in fields.list_of_fields("sources")]
+    plan = Plan(
+        request=request,
+        sources=tuple(filter(None, sources)),
+        content=fields.text("content", "", read_string),
+        warnings=fields.texts("warnings", read_string),
+    )
+    fields.raise_problems(lambda problems: TopicFileError("plan", "; ".join(problems)))
+    return plan
+
+
+def _read_planned(fields: Fields, protocols: Collection[str]) -> PlannedSource | None:
+    source = read_source(fields.fields("source"), allow_local=True, protocols=protocols)
+    if source is None:
+        return None
+    return PlannedSource(
+        source=source,
+        files=fields.count("files"),
+        size=fields.count("size"),
+        problem=fields.get("problem", read_string),
+        notes=fields.texts("notes", read_string),
+        hosts=fields.texts("hosts", read_string),
+    )
+
+
+def format_about(size: int) -> str:
+    """Return a rounded size as such: `~98 MB`; bytes are exact."""
+    return format_size(size) if size < 1000 else f"~{format_size(size)}"
+
+
+MOST_NOTES = 10
+MOST_HOSTS = 10
+WIDTH = 300
+"""Characters shown of an address, of a list of paths and of a note."""
+
+
+def summarize_plan(plan: Plan) -> str:
+    """Return one line for people: `DioxusLabs/dioxus (1,247 files, ~98 MB) + 1 web page`."""
+    if not plan.is_measured:
+        return f"{count(len(plan.sources), 'source')} not contacted yet"
+    repositories = [p for p in plan.sources if p.source.is_tree]
+    pages = [p for p in plan.sources if not p.source.is_tree]
+    parts = [f"{_name(p)} ({_figures(p)})" for p in repositories]
+    if number := sum(p.files for p in pages):
+        size = format_about(sum(p.size for p in pages))
+        parts.append(f"{count(number, 'web page')} ({size})")
+    return visible_line(shorten(" + ".join(parts), 3 * WIDTH))
+
+
+def render_plan(plan: Plan) -> str:
+    """Return a plan as text: a summary line, then the details."""
+    return f"{visible_line(plan.request.title)}: {summarize_plan(plan)}\n{describe_plan(plan)}"
+
+
+def describe_plan(plan: Plan) -> str:
+    """Return the details of a plan: a few lines a source, and last the hosts."""
+    lines = []
+    for planned in plan.sources:
+        source = planned.source
+        lines.append(f"  {source.type} {_show_url(source.url)}: {_show(_figures(planned))}")
+        if source.details:
+            lines.append(f"    {_show(source.details)}")
+        lines += [f"    {_show(note)}" for note in planned.notes[:MOST_NOTES]]
+        if len(planned.notes) > MOST_NOTES:
+            lines.append(f"    and {count(len(planned.notes) - MOST_NOTES, 'more note')}")
+    return "\n".join([*lines, f"  from {list_hosts(plan.hosts)}"])
+
+
+def list_hosts(hosts: Sequence[str]) -> str:
+    """Return hosts on one line: in ASCII, with their spelling if it differs."""
+    shown = [_show(show_host(host)) for host in hosts[:MOST_HOSTS]] or ["this machine"]
+    more = [f"and {len(hosts) - MOST_HOSTS} more"] if len(hosts) > MOST_HOSTS else []
+    return ", ".join([*shown, *more])
+
+
+def _name(planned: PlannedSource) -> str:
+    return planned.source.short_name or _show_url(planned.source.url)
+
+
+def _figures(planned: PlannedSource) -> str:
+    if planned.problem or not planned.files:
+        return planned.problem or "not contacted yet"
+    return f"{count(planned.files, 'file')}, {format_about(planned.size)}"
+
+
+def _show_url(url: str) -> str:
+    """Return an address with its host in ASCII; a long one is cut in the middle."""
+    host = host_and_port(url)
+    if not host.isascii():
+        url = url.replace(urlsplit(url).netloc, show_host(host).partition(" ")[0], 1)
+    if len(url) > WIDTH:
+        url = f"{url[: WIDTH - 100]}…{url[-80:]} ({len(url):,} characters)"
+    return visible_line(url)
+
+
+def _show(text: str) -> str:
+    return visible_line(shorten(text, WIDTH))
+
+
+MAX_AGE = timedelta(days=7)
+"""How long a plan waits."""
+
+MAX_WAITING = 50
+"""Most plans that wait at once: a model must not hide one plan among thousands."""
+
+_ID = re.compile(r"[0-9a-f]{12,64}")
+_PLAN, _TOPIC = "plan.json", "topic"
+_GONE = "it was used or dropped, or has expired; see `llm kb references pending`"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PendingPlan:
+    """A stored plan, and whether the operator has approved it."""
+
+    plan: Plan
+    stored_at: str
+    is_approved: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PendingPlans:
+    """The directory of waiting plans; only commands of the operator approve them.
+
+    Each has a directory named by its id, with `plan.json` and the fetched `topic`.
+    """
+
+    directory: Path
+    protocols: tuple[str, ...] = ()
+    most_bytes: int = 500_000_000
+    clock: Callable[[], datetime] = lambda: datetime.now(timezone.utc)
+
+    def add(self, plan: Plan) -> None:
+        """Store a plan with its files until it is approved or dropped, or expires.
+
+        A plan that waits already is not changed; others of the same request are dropped. Raises
+        TooManyPlansError if many wait or their files are over `most_bytes`, and UnknownPlanError
+        if another plan or a damaged file has this id.
+        """
+        self._drop_expired()
+        place = self._place(plan.id)
+        if place.exists():
+            if self.read(plan.id).plan.digest != plan.digest:
+                raise UnknownPlanError(plan.id, "another plan has this id and was kept")
+            return
+        self.drop_request(plan.request)
+        size = plan.size + sum(waiting.plan.size for waiting in self.read_all()[0])
+        if len(self._ids()) >= MAX_WAITING or size > self.most_bytes:
+            raise TooManyPlansError(len(self._ids()))
+        new = self.directory / f"new-{secrets.token_hex(8)}"
+        self._write(new, PendingPlan(plan=plan, stored_at=format_time(self.clock())))
+        if plan.directory:
+            shutil.move(plan.directory, new / _TOPIC)
+        new.rename(place)
+
+    def ask_later(self, plan: Plan) -> ApprovalNeededError:
+        """Store a plan for the operator; return the error that says how to approve it."""
+        self.add(plan)
+        title, summary = plan.request.title, summarize_plan(plan)
+        return ApprovalNeededError(plan.id, title, summary, list_hosts(plan.hosts))
+
+    def keep(self, plan: Plan) -> bool:
+        """Store a plan for the operator; raises ApprovalNeededError in any case."""
+        raise self.ask_later(plan)
+
+    def read_all(self) -> tuple[Sequence[PendingPlan], Sequence[str]]:
+        """Return the waiting plans, oldest first, and the problems of unusable ones."""
+        self._drop_expired()
+        found, problems = [], []
+        for plan_id in self._ids():
+            try:
+                found.append(self.read(plan_id))
+            except UnknownPlanError as error:
+                problems.append(str(error))
+        return sorted(found, key=lambda pending: pending.stored_at), problems
+
+    def find(self, request: Description) -> PendingPlan | None:
+        """Return the plan that waits to carry out a request; None without one."""
+        plans = self.read_all()[0]
+        return next((each for each in plans if each.plan.request.digest == request.digest), None)
+
+    def read(self, plan_id: str) -> PendingPlan:
+        """Return a plan by its id; raise UnknownPlanError if it is missing or was changed.
+
+        The file holds the digest of the whole plan, of which the id is the beginning.
+        """
+        place = self._place(plan_id)
+        if self._is_expired(place):
+            raise UnknownPlanError(plan_id, _GONE)
+        try:
+            fields = Fields(json.loads(read_regular(place / _PLAN)))
+            digest, stored_at = fields.text("digest"), fields.text("stored_at")
+            is_approved = fields.flag("approved")
+            plan = parse_plan(fields.fields("plan"), self.protocols)
+        except (FileNotFoundError, NotADirectoryError) as error:
+            raise UnknownPlanError(plan_id, _GONE) from error
+        except (OSError, ValueError, RecursionError, KbError) as error:
+            raise UnknownPlanError(plan_id, f"its file cannot be used: {error}") from error
+        if plan.digest != digest or plan.id != plan_id:
+            raise UnknownPlanError(plan_id, "its file was changed since it was planned")
+        plan = replace(plan, directory=place / _TOPIC if plan.content else None)
+        return PendingPlan(plan=plan, stored_at=stored_at, is_approved=is_approved)
+
+    def approve(self, plan_id: str) -> PendingPlan:
+        """Mark a plan as approved: the request that made it may carry it out, once."""
+        approved = replace(self.read(plan_id), is_approved=True)
+        self._write(self._place(plan_id), approved)
+        return approved
+
+    def take(self, plan_id: str, directory: Path) -> Plan:
+        """Move a plan's files into a directory and forget it; of several processes one succeeds.
+
+        Raises UnknownPlanError if they are not those that were fetched.
+        """
+        plan = self.read(plan_id).plan
+        taken = self.directory / f"taken-{secrets.token_hex(8)}"
+        try:
+            self._place(plan_id).rename(taken)
+        except FileNotFoundError as error:
+            raise UnknownPlanError(plan_id, "another process has just used it") from error
+        target = directory / _TOPIC
+        if plan.content:
+            shutil.move(taken / _TOPIC, target)
+            _check_content(plan, target)
+        shutil.rmtree(taken, ignore_errors=True)
+        return replace(plan, directory=target if plan.content else None)
+
+    def drop(self, plan_id: str) -> bool:
+        """Delete a plan, usable or not; tell whether there was one."""
+        place = self._place(plan_id)
+        is_there = place.is_dir()
+        shutil.rmtree(place, ignore_errors=True)
+        return is_there
+
+    def drop_request(self, request: Description) -> None:
+        """Delete the plan that waits to carry out a request."""
+        if waiting := self.find(request):
+            self.drop(waiting.plan.id)
+
+    def _ids(self) -> Sequence[str]:
+        return sorted(filter(_ID.fullmatch, (path.name for path in self._places())))
+
+    def _places(self) -> Iterator[Path]:
+        with suppress(OSError):
+            yield from self.directory.iterdir()
+
+    def _drop_expired(self) -> None:
+        # Also what a killed process left behind.
+        for place in filter(self._is_expired, self._places()):
+            shutil.rmtree(place, ignore_errors=True)
+
+    def _is_expired(self, place: Path) -> bool:
+        # By the time of the directory, which is known for unusable plans too.
+        try:
+            age = self.clock().timestamp() - place.lstat().st_mtime
+        except OSError:
+            return False
+        return age > MAX_AGE.total_seconds()
+
+    def _place(self, plan_id: str) -> Path:
+        if not _ID.fullmatch(plan_id):
+            raise UnknownPlanError(plan_id, "an id is 32 hexadecimal digits")
+        return self.directory / plan_id
+
+    def _write(self, place: Path, pending: PendingPlan) -> None:
+        table = {
+            "stored_at": pending.stored_at,
+            "approved": pending.is_approved,
+            "digest": pending.plan.digest,
+            "plan": plan_table(pending.plan),
+        }
+        place.mkdir(parents=True, exist_ok=True, mode=0o700)
+        data = json.dumps(table, indent=1, ensure_ascii=True).encode()
+        replace_file(place / _PLAN, data, new_mode=0o600)
+
+
+def _check_content(plan: Plan, directory: Path) -> None:
+    """Raise UnknownPlanError unless a directory has the files of a plan, and no others."""
+    try:
+        is_same = hash_content(read_regular(directory / FILE_NAME)) == plan.content
+        recorded = read_provenance(directory).files
+    except (OSError, KbError) as error:
+        raise UnknownPlanError(plan.id, f"its files cannot be read: {error}") from error
+    if not is_same or compare(recorded, hash_fetched(directory)):
+        raise UnknownPlanError(plan.id, "its files were changed since they were fetched")
+
+
+def pending_entry(pending: PendingPlan) -> dict[str, Any]:
+    """Return a waiting plan as an entry of `pending --json`."""
+    plan = pending.plan
+    return {
+        "id": plan.id,
+        "title": plan.request.title,
+        "summary": summarize_plan(plan),
+        "hosts": list(plan.hosts),
+        "sources": [item.pop("source") | item for item in plan_table(plan)["sources"]],
+        "stored_at": pending.stored_at,
+        "is_approved": pending.is_approved,
+    }
+
+
+def open_pending(library: Library) -> PendingPlans:
+    """Return the waiting plans of a library."""
+    return PendingPlans(
+        directory=library.private / ".pending",
+        protocols=library.settings.allow_protocols,
+        most_bytes=library.settings.max_bytes,
+        clock=library.clock,
+    )
