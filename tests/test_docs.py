@@ -129,6 +129,21 @@ def test_links_to_files_lead_somewhere(path: Path) -> None:
     assert [target for target in ours if not os.path.lexists(PROJECT / target)] == []
 
 
+OF_THE_HOST = {"Chain limit of 5 exceeded", "Unknown fragment prefix: kb"}
+
+
+def test_headings_of_troubleshooting_are_messages_of_the_program() -> None:
+    """Those that begin in lower case, as messages do."""
+    text = (PROJECT / "docs" / "troubleshooting.md").read_text(encoding="utf-8")
+    headings = set(re.findall(r"^## (.+)$", text, re.MULTILINE))
+    messages = {heading for heading in headings if heading[0].islower()}
+    sources = [path.read_text(encoding="utf-8") for path in PROJECT.glob("llm_kb/**/*.py")]
+    said = {message for message in messages if any(message in source for source in sources)}
+    assert len(messages) >= 5
+    assert messages == said
+    assert headings >= OF_THE_HOST
+
+
 def test_the_readme_can_be_read_on_a_package_page() -> None:
     """Where relative links would lead nowhere."""
     text = (PROJECT / "README.md").read_text(encoding="utf-8")
