@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -10,18 +11,25 @@ from pathlib import Path
 from llm_kb.capture.emission import add_entry, parse_emission, with_provenance
 from llm_kb.capture.entries import Entry, dump_json, read_fields
 from llm_kb.capture.errors import InvalidAnnotationError, InvalidEntryError
-from llm_kb.capture.likeness import find_place_problem
-from llm_kb.capture.notes import ANNOTATIONS_REF, commit_notes, read_config, read_note
-from llm_kb.capture.store import Change, Snapshot, change_store, has_place
+from llm_kb.capture.likeness import EVERYWHERE, find_place_problem, normalize_place
+from llm_kb.capture.notes import (
+    ANNOTATIONS_REF,
+    Move,
+    commit_notes,
+    list_notes,
+    read_author,
+    read_note,
+)
+from llm_kb.capture.rendering import Item, Section, code_span, shorten_commit
+from llm_kb.capture.store import Snapshot, change_store, has_place, save_store
 from llm_kb.files.fields import Fields
 from llm_kb.git.read import ObjectReader
 from llm_kb.git.run import run_git
+from llm_kb.rendering.plain_text import one_line, shorten
 
 SCHEMA = "chronicle/v3"
 CATEGORIES = ("dead_end", "gotcha", "insight", "unfinished_thread")
 
-_SHORT_SUMMARY = 20
-_MANY_FILES = 3
 MAX_LINE = 2**32 - 1  # git-chronicle's limit
 
 
@@ -52,19 +60,6 @@ class LiveInput:
     summary: str
     wisdom: tuple[Wisdom, ...] = ()
     knowledge: tuple[Entry, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LiveResult:
-    """The answer to a LiveInput: the numbers of entries written, and warnings."""
-
-    success: bool = True
-    """Always true, since a failure raises an error."""
-    commit: str
-    wisdom_written: int
-    knowledge_written: int
-    knowledge_duplicates: int
-    warnings: tuple[str, ...]
 
 
 def parse_live_input(data: str | bytes) -> LiveInput:
@@ -134,33 +129,18 @@ def annotation_json(
     return raw
 
 
-def find_warnings(
-    live: LiveInput, *, commit: str, message: str, files: Sequence[str], overwrites: bool
-) -> tuple[str, ...]:
-    """Return warnings about an annotation, which is written all the same."""
-    warnings = []
-    if overwrites:
-        warnings.append(f"replaced the annotation that {commit[:8]} had")
-    if len(live.summary) < _SHORT_SUMMARY:
-        warnings.append("the summary is very short; say why, not only what")
-    if live.summary == message.strip():
-        warnings.append("the summary repeats the commit message; say what the message does not")
-    if len(files) > _MANY_FILES and not live.wisdom:
-        warnings.append(f"{len(files)} files changed and nothing was learned; is there no wisdom?")
-    return tuple(warnings)
+def annotate(directory: Path, live: LiveInput) -> dict[str, object]:
+    """Write an annotation on its commit and its entries to the store; return a LiveResult's JSON.
 
-
-def annotate(directory: Path, live: LiveInput) -> LiveResult:
-    """Write an annotation on its commit and its entries to the store, all at once.
-
+    Both are written, or neither.
     Raises UnknownCommitError, or DamagedStoreError when the entries could not be
     added; then nothing is written.
     """
-    author = read_config(directory, "chronicle.author", "user.name")
+    author = read_author(directory)
 
-    def decide(snapshot: Snapshot) -> Change[LiveResult]:
+    def decide(snapshot: Snapshot) -> tuple[dict[str, object], Sequence[Move]]:
         commit, store = snapshot.commit, snapshot.store
-        missing = _find_missing_places(directory, commit, live)
+        warnings = _find_missing_places(directory, commit, live)
         for entry in live.knowledge:
             store = add_entry(store, with_provenance(entry, commit)).store
         written = len(store.entries) - len(snapshot.store.entries)
@@ -171,23 +151,20 @@ def annotate(directory: Path, live: LiveInput) -> LiveResult:
         raw = annotation_json(live, commit=commit, timestamp=now, author=author)
         message = f"Annotate {commit[:12]}"
         new = commit_notes(directory, note.commit, {commit: dump_json(raw)}, message)
-        said, files = _read_commit(directory, commit)
-        warnings = find_warnings(
-            live, commit=commit, message=said, files=files, overwrites=note.data is not None
-        )
-        result = LiveResult(
-            commit=commit,
-            wisdom_written=len(live.wisdom),
-            knowledge_written=written,
-            knowledge_duplicates=len(live.knowledge) - written,
-            warnings=(*warnings, *missing),
-        )
-        return Change(
-            result=result,
-            store=store if written else None,
-            message=message,
-            moves=((ANNOTATIONS_REF, new, note.commit),),
-        )
+        if note.data is not None:
+            warnings.insert(0, f"replaced the annotation that {commit[:8]} had")
+        result: dict[str, object] = {
+            "success": True,
+            "commit": commit,
+            "wisdom_written": len(live.wisdom),
+            "knowledge_written": written,
+            "knowledge_duplicates": len(live.knowledge) - written,
+            "warnings": warnings,
+        }
+        moves = [(ANNOTATIONS_REF, new, note.commit)]
+        if written:
+            moves.append(save_store(directory, snapshot, store, message))
+        return result, moves
 
     return change_store(directory, decide, live.commit)
 
@@ -210,9 +187,78 @@ def _find_missing_places(directory: Path, commit: str, live: LiveInput) -> list[
     return warnings
 
 
-def _read_commit(directory: Path, commit: str) -> tuple[str, list[str]]:
-    """Return the message of a commit and the files it changes."""
-    shape = ("-1", "-z", "--name-only", "--no-renames", "--no-relative", "--format=%B%x00")
-    listed = run_git("log", "--no-show-signature", *shape, commit, cwd=directory)
-    message, _, files = listed.decode(errors="replace").partition("\0")
-    return message, [path for path in files.split("\0") if path.strip()]
+MAX_NOTES = 2000
+"""The most annotations that are read."""
+
+MAX_NOTE_BYTES = 200_000
+MAX_BYTES = 10_000_000
+"""The most bytes of one annotation and of all that are read."""
+
+_MAX_CHARS = 500
+
+
+def read_wisdom(directory: Path) -> Section:
+    """Return the lessons of a repository's annotations as a list, by file.
+
+    Raises DamagedNotesError. Other notes are passed over: git-chronicle keeps several things
+    under this ref.
+    """
+    lessons = sorted(_read_lessons(directory), key=lambda lesson: (lesson[1].file or "", lesson[0]))
+    return Section(
+        slug="wisdom",
+        title="Wisdom",
+        introduction=(
+            "What single commits taught: dead ends, gotchas, insights, unfinished threads. "
+            "Each names the file it is about and the commit; lines are those of that commit."
+        ),
+        items=[_make_item(commit, wisdom) for commit, wisdom in lessons],
+    )
+
+
+def _read_lessons(directory: Path) -> Iterator[tuple[str, Wisdom]]:
+    """Yield commits and lessons from their annotations."""
+    left = MAX_BYTES
+    with ObjectReader(directory) as reader:
+        if reader.read(ANNOTATIONS_REF) is None:
+            return
+        notes = sorted(list_notes(directory, ANNOTATIONS_REF).items())[:MAX_NOTES]
+        for (commit, id_), size in zip(notes, _read_sizes(directory, notes), strict=True):
+            if size is None or size > min(MAX_NOTE_BYTES, left):
+                continue
+            left -= size
+            if blob := reader.read(id_):
+                yield from parse_lessons(commit, blob.data)
+
+
+def _read_sizes(directory: Path, notes: Sequence[tuple[str, str]]) -> list[int | None]:
+    """Return the number of bytes of each note; None for a missing one."""
+    asked = "".join(f"{blob}\n" for _, blob in notes).encode()
+    listed = run_git("cat-file", "--batch-check=%(objectsize)", cwd=directory, stdin=asked)
+    return [int(line) if line.isdigit() else None for line in listed.splitlines()]
+
+
+def parse_lessons(commit: str, data: bytes) -> Iterator[tuple[str, Wisdom]]:
+    """Yield the valid lessons of one annotation."""
+    try:
+        raw = json.loads(data)
+    except (ValueError, RecursionError):
+        return
+    listed = raw.get("wisdom") if isinstance(raw, dict) else None
+    for item in listed if isinstance(listed, list) else ():
+        fields = Fields(item)
+        wisdom = parse_wisdom(fields)
+        if not fields.problems:
+            yield commit, wisdom
+
+
+def _make_item(commit: str, wisdom: Wisdom) -> Item:
+    place = ""
+    if wisdom.file:
+        lines = f", lines {wisdom.lines[0]}-{wisdom.lines[1]}" if wisdom.lines else ""
+        place = f"{code_span(wisdom.file)}{lines}: "
+    kind = wisdom.category.replace("_", " ")
+    content = shorten(one_line(wisdom.content), _MAX_CHARS)
+    return Item(
+        normalize_place(wisdom.file) if wisdom.file else EVERYWHERE,
+        f"- {place}{kind}: {content} (from {shorten_commit(commit)})",
+    )

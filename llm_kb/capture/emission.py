@@ -9,21 +9,17 @@ from typing import Any
 from llm_kb.capture.entries import (
     CONVENTION,
     KINDS,
-    LAST_IDS,
-    OTHER_VERSIONS,
-    REVIEWED_IN,
     STABILITIES,
     Entry,
     Kind,
     KnowledgeStore,
     arrange,
-    id_number,
 )
 from llm_kb.capture.errors import InvalidEntryError
 from llm_kb.capture.likeness import find_duplicate, find_nearest, find_place_problem, plain_place
 from llm_kb.capture.rendering import render_short
 from llm_kb.characters import JOINERS
-from llm_kb.errors import KbError
+from llm_kb.errors import KbError, find_similar
 from llm_kb.files.fields import describe
 from llm_kb.rendering.plain_text import one_line
 
@@ -142,19 +138,13 @@ def with_provenance(entry: Entry, commit: str) -> Entry:
     return entry._replace(fields={entry.kind.provenance: commit, **entry.fields})
 
 
-def add_entry(store: KnowledgeStore, entry: Entry, id_: str | None = None) -> Addition:
-    """Return the store with an entry added, under a new id or the one asked for.
-
-    A duplicate leaves the store as it is. Raises KbError when the id
-    asked for belongs to another entry.
-    """
+def add_entry(store: KnowledgeStore, entry: Entry) -> Addition:
+    """Return the store with an entry added under a new id; a duplicate leaves it as it is."""
     duplicate = find_duplicate(entry, store.entries)
     if duplicate:
         return Addition(store=store, entry=duplicate, is_new=False)
-    if id_ is not None and any(other.id == id_ for other in store.entries):
-        raise KbError(f"the id {id_!r} belongs to another entry; leave out --id to get a new one")
     near = find_nearest(entry, store.entries)
-    entry = entry._replace(fields={"id": id_ or store.next_id(entry.kind), **entry.fields})
+    entry = entry._replace(fields={"id": store.next_id(entry.kind), **entry.fields})
     store = replace(store, entries=arrange((*store.entries, entry)))
     return Addition(store=store, entry=entry, is_new=True, near=near)
 
@@ -164,13 +154,13 @@ def edit_entry(
 ) -> tuple[KnowledgeStore, Entry]:
     """Return the store with some fields of an entry changed, and that entry.
 
-    The entry keeps its id, its provenance and its unknown keys; its other versions are dropped.
+    The entry keeps its id, its provenance and its unknown keys.
     Raises InvalidEntryError, or KbError if there is no such entry or it becomes a duplicate.
     """
     found = _find_entry(store, id_)
     kept = {name: found.text(name) for name in found.kind.settable}
     checked = parse_emission({"entry_type": found.kind.name, **kept, **changes})
-    entry = found.with_fields(**{**checked.fields, OTHER_VERSIONS: None})
+    entry = found.with_fields(**checked.fields)
     others = [other for other in store.entries if other is not found]
     duplicate = find_duplicate(entry, others)
     if duplicate:
@@ -188,47 +178,32 @@ def keep_entry(store: KnowledgeStore, id_: str, commit: str) -> tuple[KnowledgeS
     """
     found = _find_entry(store, id_)
     stable = {"stability": "permanent"} if found.kind is CONVENTION else {}
-    entry = found.with_fields(**{**stable, REVIEWED_IN: commit, OTHER_VERSIONS: None})
+    entry = found.with_fields(**stable, reviewed_in=commit)
     return _put(store, found, entry), entry
 
 
 def remove_entry(store: KnowledgeStore, id_: str) -> tuple[KnowledgeStore, tuple[Entry, ...]]:
     """Return the store without an id, and the entries that had it.
 
-    Raises KbError if no entry has the id. The store remembers the number of the
-    highest id, so that no later entry gets it.
+    Raises KbError if no entry has the id.
     """
     _find_entry(store, id_)
     removed = tuple(entry for entry in store.entries if entry.id == id_)
-    left = replace(store, entries=tuple(e for e in store.entries if e.id != id_))
-    last = dict(store.last_ids)
-    for entry in removed:
-        number = id_number(entry.kind, id_)
-        if number >= id_number(entry.kind, left.next_id(entry.kind)):
-            last[entry.kind.prefix] = number
-    extra = {**left.extra, LAST_IDS: last} if last != store.last_ids else left.extra
-    return replace(left, extra=extra), removed
+    left = tuple(entry for entry in store.entries if entry.id != id_)
+    return replace(store, entries=left), removed
 
 
 def _find_entry(store: KnowledgeStore, id_: str) -> Entry:
     found = next((entry for entry in store.entries if entry.id == id_), None)
     if found is None:
-        near = ", ".join(_near_ids(store, id_))
-        hint = f"; did you mean: {near}" if near else ""
+        near = find_similar(id_, [entry.id for entry in store.entries], most=3)
+        hint = f"; did you mean: {', '.join(near)}" if near else ""
         raise KbError(f"no entry is called {id_!r}{hint}; `llm kb knowledge list` shows them all")
     return found
 
 
 def _put(store: KnowledgeStore, old: Entry, new: Entry) -> KnowledgeStore:
     return replace(store, entries=tuple(new if entry is old else entry for entry in store.entries))
-
-
-def _near_ids(store: KnowledgeStore, id_: str) -> list[str]:
-    wanted = id_.lower().strip()
-    digits = "".join(filter(str.isdigit, wanted))
-    ids = [entry.id for entry in store.entries]
-    near = [i for i in ids if i.lower() == wanted]
-    return (near or [i for i in ids if digits and i.endswith(f"-{digits}")])[:5]
 
 
 def render_reply(addition: Addition) -> str:

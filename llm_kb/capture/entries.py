@@ -23,12 +23,6 @@ Anchor: TypeAlias = "tuple[str | None, str | None]"
 REVIEWED_IN = "reviewed_in"
 """A key of our own: the commit at which a person last confirmed an entry."""
 
-OTHER_VERSIONS = "other_versions"
-"""A key of our own: the fields of other versions of an entry that could not be merged."""
-
-LAST_IDS = "last_ids"
-"""A key of our own: by prefix, the highest number of an id that has been removed."""
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Kind:
@@ -126,22 +120,10 @@ class Entry(NamedTuple):
         return self.text(self.kind.provenance) or None
 
     @property
-    def reviewed_in(self) -> str | None:
-        """The commit at which a person last confirmed it."""
-        found = self.fields.get(REVIEWED_IN)
-        return found if isinstance(found, str) else None
-
-    @property
-    def other_versions(self) -> tuple[Mapping[str, str], ...]:
-        """The differing fields of each version that could not be merged with this one."""
-        found = self.fields.get(OTHER_VERSIONS)
-        if not isinstance(found, list):
-            return ()
-        return tuple(
-            {name: text for name, text in version.items() if isinstance(text, str)}
-            for version in found
-            if isinstance(version, dict)
-        )
+    def is_settled(self) -> bool:
+        """Whether a person has confirmed it."""
+        is_permanent = self.kind is CONVENTION and self.text("stability") == "permanent"
+        return is_permanent or bool(self.fields.get(REVIEWED_IN))
 
     @property
     def anchor(self) -> Anchor:
@@ -166,33 +148,10 @@ class KnowledgeStore:
         """Return the entries of one kind, in their order."""
         return tuple(entry for entry in self.entries if entry.kind is kind)
 
-    @property
-    def last_ids(self) -> Mapping[str, int]:
-        """The highest number of a removed id, keyed by prefix."""
-        found = self.extra.get(LAST_IDS)
-        if not isinstance(found, dict):
-            return {}
-        return {key: number for key, number in found.items() if type(number) is int}
-
     def next_id(self, kind: Kind) -> str:
-        """Return an id that no entry of a kind has or, according to `last_ids`, ever had."""
+        """Return an id above those of all entries of a kind."""
         numbers = (id_number(kind, entry.id) for entry in self.entries)
-        return f"{kind.prefix}-{max(self.last_ids.get(kind.prefix, 0), *numbers, 0) + 1}"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Status:
-    """The state of an entry's commit and place; None means unknown."""
-
-    recorded_at: int | None = None
-    """The time of the commit it comes from, in seconds since the epoch."""
-    subject: str = ""
-    """The first line of that commit's message."""
-    is_on_branch: bool | None = None
-    """Whether that commit is HEAD or an ancestor of it."""
-    is_missing: bool = False
-    """Whether the provenance is a commit id that this clone does not have."""
-    place_exists: bool | None = None
+        return f"{kind.prefix}-{max(*numbers, 0, 0) + 1}"
 
 
 def arrange(entries: Iterable[Entry]) -> tuple[Entry, ...]:

@@ -1,11 +1,11 @@
-"""Finds duplicate and similar entries, compares their places, and orders them for review. Pure."""
+"""Finds duplicate and similar entries, and compares their places. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 
-from llm_kb.capture.entries import CONVENTION, Anchor, Entry, KnowledgeStore, Status
+from llm_kb.capture.entries import Entry, KnowledgeStore
 
 NEAR_ENOUGH = 0.5
 """The least share of common words of two similar rules."""
@@ -119,27 +119,3 @@ def filter_by_file(store: KnowledgeStore, file: str) -> KnowledgeStore:
     """Return the entries that apply to a file, with all anti-patterns."""
     entries = (e for e in store.entries if e.place is None or scope_matches(e.place, file))
     return replace(store, entries=tuple(entries))
-
-
-def order_for_review(
-    entries: Iterable[Entry], statuses: Mapping[Anchor, Status], *, everything: bool = False
-) -> list[Entry]:
-    """Return the entries to review, or all with `everything`, the most doubtful first."""
-    ranks = {entry.id: _rank(entry, statuses[entry.anchor]) for entry in entries}
-    wanted = [entry for entry in entries if everything or ranks[entry.id] < _SETTLED]
-    return sorted(wanted, key=lambda entry: ranks[entry.id])
-
-
-_SETTLED = 4
-
-
-def _rank(entry: Entry, status: Status) -> int:
-    """Return the urgency of a review, smaller first; `_SETTLED` if there is no reason for one."""
-    if entry.other_versions:
-        return 0
-    if status.place_exists is False:
-        return 1
-    if status.is_on_branch is False or status.is_missing:
-        return 2
-    is_permanent = entry.kind is CONVENTION and entry.text("stability") == "permanent"
-    return _SETTLED if is_permanent or entry.reviewed_in else 3

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
 from llm_kb.errors import KbError
 from llm_kb.git.read import ObjectReader
@@ -126,19 +127,14 @@ def _git_has_ref(repository: Repository, ref: str) -> bool:
     return True
 
 
-def read_settings(directory: Path, name: str) -> list[str]:
-    """Return the values of a setting of git, the effective one last; empty if it is not set."""
-    try:
-        listed = run_git("config", "--get-all", name, cwd=directory)
-    except GitError:
-        return []
-    return listed.decode(errors="replace").splitlines()
-
-
-def read_config(directory: Path, *names: str) -> str | None:
-    """Return the value of the first setting of git that is not empty."""
-    values = ("".join(read_settings(directory, name)[-1:]).strip() for name in names)
-    return next(filter(None, values), None)
+def read_author(directory: Path) -> str | None:
+    """Return the name that annotations are signed with, by git's configuration."""
+    for name in ("chronicle.author", "user.name"):
+        with suppress(GitError):  # it is not set
+            value = run_git("config", "--get", name, cwd=directory).decode(errors="replace")
+            if value.strip():
+                return value.strip()
+    return None
 
 
 class DamagedNotesError(KbError):
@@ -150,20 +146,6 @@ class DamagedNotesError(KbError):
 
 class RefMovedError(KbError):
     """A ref that has moved since it was read, or that another process has locked."""
-
-    def __init__(self, said: str) -> None:
-        self.is_locked = "File exists" in said
-        super().__init__(said)
-
-
-class SymbolicRefError(KbError):
-    """A ref that stands for another one, which a write would change."""
-
-    def __init__(self, ref: str, target: str) -> None:
-        super().__init__(
-            f"{ref} stands for {target}, which a write would change; nothing was written. "
-            f"`git symbolic-ref --delete {ref}` removes it"
-        )
 
 
 class UnknownAuthorError(KbError):
@@ -283,27 +265,21 @@ def _explain(error: GitError) -> KbError:
     return UnknownAuthorError() if is_unknown else error
 
 
-def move_refs(directory: Path, moves: Sequence[tuple[str, str, str | None]], reason: str) -> None:
-    """Move refs, given as (ref, new commit, commit it was read at), all of them or none.
+Move: TypeAlias = tuple[str, str, "str | None"]
+"""A ref, its new commit, and the commit at which it was read; None if it did not exist."""
 
-    Raises RefMovedError if a ref has moved or is locked, and SymbolicRefError.
+
+def move_refs(directory: Path, moves: Sequence[Move]) -> None:
+    """Move refs, all of them or none.
+
+    A symbolic ref is replaced, not followed. Raises RefMovedError if a ref has moved or is locked.
     """
-    require_direct(directory, [ref for ref, _, _ in moves])
     lines = "".join(
         f"option no-deref\nupdate {ref} {new} {old or '0' * len(new)}\n" for ref, new, old in moves
     )
     try:
-        run_git("update-ref", "-m", reason, "--stdin", cwd=directory, stdin=lines.encode())
+        run_git("update-ref", "-m", "llm-kb", "--stdin", cwd=directory, stdin=lines.encode())
     except GitError as error:
         if any(sign in error.stderr for sign in _MOVED):
             raise RefMovedError(error.stderr.strip()) from error
         raise
-
-
-def require_direct(directory: Path, refs: Sequence[str]) -> None:
-    """Raise SymbolicRefError for a ref that stands for another one."""
-    listed = run_git("for-each-ref", "--format=%(refname) %(symref)", *refs, cwd=directory)
-    for line in listed.decode(errors="replace").splitlines():
-        ref, _, target = line.partition(" ")
-        if target and ref in refs:
-            raise SymbolicRefError(ref, target)

@@ -1,4 +1,4 @@
-"""Renders entries: as subjects for models, and as listings for people.
+"""Renders entries: as subjects for models, as listings for people, as a block of a file. Pure.
 
 Entries are data that others wrote: each part stays on its line, so that none can look
 like a heading or like another entry.
@@ -6,12 +6,9 @@ like a heading or like another entry.
 
 from __future__ import annotations
 
-import os
 import re
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from typing import NamedTuple, TypeAlias
 
 from llm_kb.capture.entries import (
     ANTI_PATTERN,
@@ -22,9 +19,9 @@ from llm_kb.capture.entries import (
     Entry,
     Kind,
     KnowledgeStore,
-    Status,
 )
 from llm_kb.capture.likeness import EVERYWHERE, normalize_place, scope_matches
+from llm_kb.errors import KbError
 from llm_kb.rendering.plain_text import count, one_line, shorten
 
 _INTRODUCTIONS = {
@@ -35,54 +32,48 @@ _INTRODUCTIONS = {
 
 _SHORT_ID = 12
 _FULL_ID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
-_SUBJECT_CHARS = 60
+
+Doubts: TypeAlias = Mapping[Anchor, Sequence[str]]
+"""The reasons to doubt entries, in a few words each, keyed by their places and commits."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class View:
-    """The status of entries, and the time at which it was read."""
+class Item(NamedTuple):
+    """A line of a list, and the place it is about, without a slash at the end."""
 
-    statuses: Mapping[Anchor, Status]
-    now: int
-
-    def status(self, entry: Entry) -> Status:
-        """Return the status of an entry, which may be unknown."""
-        return self.statuses.get(entry.anchor, Status())
-
-    def is_elsewhere(self, entry: Entry) -> bool:
-        """Tell whether an entry comes from a commit that is not on this branch."""
-        return self.status(entry).is_on_branch is False
+    place: str
+    text: str
 
 
-def make_section(kind: Kind, entries: Iterable[Entry], view: View) -> Section:
+class Section(NamedTuple):
+    """A list of entries of one kind, and the slug of its subject."""
+
+    slug: str
+    title: str
+    introduction: str
+    items: Sequence[Item]
+
+
+def make_section(kind: Kind, entries: Iterable[Entry], doubts: Doubts) -> Section:
     """Return the entries of one kind as a list for models."""
-    return Section(
-        slug=kind.key.replace("_", "-"),
-        title=kind.title,
-        introduction=_INTRODUCTIONS[kind],
-        items=tuple(
-            Item(
-                place=normalize_place(entry.place) if entry.place else EVERYWHERE,
-                text=render_item(entry, view),
-            )
-            for entry in entries
-        ),
-    )
+    items = [
+        Item(normalize_place(entry.place or EVERYWHERE), _render_item(entry, doubts))
+        for entry in entries
+    ]
+    return Section(kind.key.replace("_", "-"), kind.title, _INTRODUCTIONS[kind], items)
 
 
 def render_plain(entry: Entry) -> str:
     """Return the text of an entry, on one line, as Markdown."""
-    place = code_span(entry.place or "")
-    return _ITEMS[entry.kind] % {
-        **_read_fields(entry),
-        "place": place,
-        "where": "everywhere" if entry.place == EVERYWHERE else place,
-    }
+    return _ITEMS[entry.kind] % {**_read_fields(entry), "where": _name_place(entry.place or "")}
+
+
+def _name_place(place: str) -> str:
+    return "everywhere" if place == EVERYWHERE else code_span(place)
 
 
 _ITEMS = {
     CONVENTION: "%(rule)s — %(where)s, %(stability)s",
-    BOUNDARY: "%(place)s owns %(owns)s. Boundary: %(boundary)s",
+    BOUNDARY: "%(where)s owns %(owns)s. Boundary: %(boundary)s",
     ANTI_PATTERN: "Avoid: %(pattern)s. Instead: %(instead)s",
 }
 
@@ -92,45 +83,17 @@ def _read_fields(entry: Entry) -> dict[str, str]:
     return {name: one_line(entry.text(name)) for name in ("id", *entry.kind.settable)}
 
 
-def render_item(entry: Entry, view: View) -> str:
-    """Return an entry as an item of a Markdown list, with its origin and its status."""
-    remarks = "; ".join([one_line(entry.id), *_describe(entry, view, with_subject=True)])
-    versions = "".join(f" (another version: {v})" for v in _describe_versions(entry))
-    return f"- {render_plain(entry)} ({remarks}){versions}"
+def _render_item(entry: Entry, doubts: Doubts) -> str:
+    """Return an entry as an item of a Markdown list, with its origin and the doubts about it."""
+    remarks = "; ".join([one_line(entry.id), *_describe(entry, doubts)])
+    return f"- {render_plain(entry)} ({remarks})"
 
 
-def _describe_versions(entry: Entry) -> list[str]:
-    """Return the other versions of an entry, each on one line."""
-    return [
-        "; ".join(f"{one_line(name)}: {one_line(text)}" for name, text in version.items())
-        for version in entry.other_versions
-    ]
-
-
-def _describe(entry: Entry, view: View, *, with_subject: bool) -> list[str]:
-    """Return remarks on an entry's commit and place, each in a few words."""
-    status = view.status(entry)
-    doubts = _describe_doubts(status)
-    if not entry.provenance:
-        return doubts
-    origin = f"{entry.kind.provenance.replace('_', ' ')} {shorten_commit(entry.provenance)}"
-    if with_subject and status.subject:
-        origin += f" “{shorten(one_line(status.subject), _SUBJECT_CHARS)}”"
-    if status.recorded_at is not None:
-        origin += f", {render_age(view.now - status.recorded_at)}"
-    return [origin, *doubts]
-
-
-def _describe_doubts(status: Status) -> list[str]:
-    """Return the reasons to doubt that an entry still holds, each in a few words."""
-    doubts = []
-    if status.place_exists is False:
-        doubts.append("place gone")
-    if status.is_on_branch is False:
-        doubts.append("not on this branch")
-    if status.is_missing:
-        doubts.append("its commit is not in this clone")
-    return doubts
+def _describe(entry: Entry, doubts: Doubts) -> list[str]:
+    """Return the origin of an entry and the doubts about it, each in a few words."""
+    origin = entry.kind.provenance.replace("_", " ")
+    known = [f"{origin} {shorten_commit(entry.provenance)}"] if entry.provenance else []
+    return [*known, *doubts.get(entry.anchor, ())]
 
 
 def shorten_commit(provenance: str) -> str:
@@ -140,45 +103,21 @@ def shorten_commit(provenance: str) -> str:
     return one_line(provenance)
 
 
-_UNITS = (
-    ("year", 365 * 86400),
-    ("month", 30 * 86400),
-    ("week", 7 * 86400),
-    ("day", 86400),
-    ("hour", 3600),
-    ("minute", 60),
-)
-
-
-def render_store(store: KnowledgeStore, view: View) -> str:
+def render_store(store: KnowledgeStore, doubts: Doubts) -> str:
     """Return the entries for people, kind by kind."""
     groups = []
     for kind in KINDS:
         if entries := store.of_kind(kind):
-            # Thousands of entries share a few hundred anchors, and with these their remarks.
-            anchors = [entry.anchor for entry in entries]
-            of_anchor = dict(zip(anchors, entries, strict=True))
-            remarks = {anchor: _remark(entry, view) for anchor, entry in of_anchor.items()}
-            texts = (
-                _lay_out(e, remarks[anchor]) for e, anchor in zip(entries, anchors, strict=True)
-            )
+            texts = (render_entry(entry, doubts) for entry in entries)
             groups.append("\n".join([f"{kind.title}:", *texts]))
     return "\n\n".join(groups)
 
 
-def render_entry(entry: Entry, view: View) -> str:
-    """Return an entry for people, with its status."""
-    return _lay_out(entry, _remark(entry, view))
-
-
-def _remark(entry: Entry, view: View) -> str:
-    return "; ".join(_describe(entry, view, with_subject=False))
-
-
-def _lay_out(entry: Entry, remarks: str) -> str:
-    lines = [_LAYOUTS[entry.kind] % _read_fields(entry)]
-    lines += [f"another version: {version}" for version in _describe_versions(entry)]
-    return "\n    ".join([*lines, remarks] if remarks else lines)
+def render_entry(entry: Entry, doubts: Doubts) -> str:
+    """Return an entry for people, with its origin and the doubts about it."""
+    text = _LAYOUTS[entry.kind] % _read_fields(entry)
+    remarks = "; ".join(_describe(entry, doubts))
+    return f"{text}\n    {remarks}" if remarks else text
 
 
 _LAYOUTS = {
@@ -188,21 +127,6 @@ _LAYOUTS = {
 }
 
 
-def render_age(seconds: int) -> str:
-    """Return an age in its largest whole unit: `3 months ago`."""
-    for unit, length in _UNITS:
-        number = seconds // length
-        if number > 0:
-            return f"{count(number, unit)} ago"
-    return "just now"
-
-
-def render_difference(entry: Entry, other: Entry) -> str:
-    """Return the fields in which an entry differs from another, on one line."""
-    names = [name for name in entry.kind.settable if entry.text(name) != other.text(name)]
-    return "; ".join(f"{name}: {shorten(one_line(entry.text(name)), 200)}" for name in names)
-
-
 def render_short(entry: Entry) -> str:
     """Return an entry on one line: id, place, rule."""
     place = f" ({one_line(entry.place)})" if entry.place else ""
@@ -210,82 +134,26 @@ def render_short(entry: Entry) -> str:
 
 
 MAX_ITEMS = 60
-"""The most items of one subject: about 3,000 tokens."""
-
-MAX_PLACES = 8
-"""The most places that a menu names."""
-MAX_NAME = 40
-"""The longest place that a menu names."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Item:
-    """A line of a list, and the place it is about, without a slash at the end."""
-
-    place: str
-    text: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Section:
-    """A list of entries of one kind, and the slug of its subject."""
-
-    slug: str
-    title: str
-    introduction: str
-    items: tuple[Item, ...]
+"""The most items about a path, and of a list without headings: about 3,000 tokens."""
 
 
 def make_texts(sections: Iterable[Section]) -> dict[str, str]:
-    """Return the texts of the subjects by slug: sections, or the parts of long ones."""
-    texts: dict[str, str] = {}
-    for section in sections:
-        if len(section.items) <= MAX_ITEMS:
-            if section.items:
-                texts[section.slug] = _render(section, section.items)
-            continue
-        parts = _divide(section.slug, section.items)
-        texts |= {slug: _render(section, items, slug) for slug, items in parts.items()}
-        listed = "\n".join(
-            f"- {slug}: {count(len(items), 'entry', 'entries')}" for slug, items in parts.items()
-        )
-        texts[section.slug] = (
-            f"# {section.title}\n\n{len(section.items):,} entries, too many to read at once. "
-            "Learn the path you work on, such as `src/` or a file, for what applies there, "
-            f"or one of these subjects:\n\n{listed}\n"
-        )
-    return texts
+    """Return the texts of the subjects by slug, those of long lists with a heading for each place.
+
+    By its headings a model finds its way in a long text.
+    """
+    return {section.slug: _render(section) for section in sections if section.items}
 
 
-def _render(section: Section, items: Sequence[Item], slug: str = "") -> str:
-    part = slug.partition("/")[2]
-    title = f"{section.title}: {part}" if part else section.title
-    lines = "\n".join(item.text for item in items)
-    return f"# {title}\n\n{section.introduction}\n\n{lines}\n"
-
-
-def _divide(slug: str, items: Sequence[Item], depth: int = 0) -> dict[str, Sequence[Item]]:
-    """Return the items by slug, divided by the directories of their places."""
-    if len(items) <= MAX_ITEMS:
-        return {slug: items}
-    groups: dict[str, list[Item]] = {}
-    for item in items:
-        names = _names_of(item.place)
-        groups.setdefault(names[depth] if depth < len(names) else "", []).append(item)
-    # Items about this very place are divided into pages.
-    here = groups.pop("", [])
-    pages = [here[start : start + MAX_ITEMS] for start in range(0, len(here), MAX_ITEMS)]
-    divided: dict[str, Sequence[Item]] = {f"{slug}/{n}": page for n, page in enumerate(pages, 1)}
-    for name in sorted(groups):
-        divided |= _divide(f"{slug}/{name}", groups[name], depth + 1)
-    return divided
-
-
-def _names_of(place: str) -> list[str]:
-    if place == EVERYWHERE:
-        return ["everywhere"]
-    # A slug has no leading dots and no characters that listings drop.
-    return [one_line(name).lstrip(".") or "dot" for name in place.split("/") if name]
+def _render(section: Section) -> str:
+    if len(section.items) <= MAX_ITEMS:
+        parts = ["\n".join(item.text for item in section.items)]
+    else:
+        groups: dict[str, list[str]] = {}
+        for item in sorted(section.items, key=lambda item: item.place):
+            groups.setdefault(item.place, []).append(item.text)
+        parts = [f"## {_name_place(place)}\n\n" + "\n".join(t) for place, t in groups.items()]
+    return "\n\n".join([f"# {section.title}", section.introduction, *parts]) + "\n"
 
 
 def render_place(place: str, sections: Iterable[Section], *, exists: bool) -> str | None:
@@ -324,22 +192,59 @@ def code_span(text: str) -> str:
     return "`" + one_line(text).replace("`", "'") + "`"
 
 
-def describe_places(sections: Iterable[Section], root: Path) -> str:
-    """Return the top places that items are about, each with their number, for a menu.
+BEGIN = "<!-- llm-kb knowledge: begin, written by `llm kb knowledge export` -->"
+END = "<!-- llm-kb knowledge: end -->"
 
-    A place that does not exist below `root` is not named: a menu is sent unasked, and any
-    text can be a place.
+_TITLE = "# Repository conventions\n\n"
+_BEGIN_LINE, _END_LINE = (
+    re.compile(rf"^{re.escape(mark)}\r?$", re.MULTILINE) for mark in (BEGIN, END)
+)
+
+
+def render_block(entries: Iterable[Entry]) -> str:
+    """Return the entries as Markdown between two marks, each with its id."""
+    ordered = tuple(entries)
+    parts = [BEGIN]
+    for kind in KINDS:
+        items = [_render_line(entry) for entry in ordered if entry.kind is kind]
+        if items:
+            parts.append(f"## {kind.title}\n\n" + "\n".join(items))
+    return "\n\n".join([*parts, END]) + "\n"
+
+
+def _render_line(entry: Entry) -> str:
+    """Return the line of an entry in a block."""
+    return f"- {_escape(render_plain(entry))} <!-- {_escape_id(entry.id)} -->"
+
+
+def _escape(text: str) -> str:
+    # An entry that could begin or end a comment could imitate a mark or an id.
+    return text.replace("<!--", "&lt;!--").replace("-->", "--&gt;")
+
+
+def _escape_id(id_: str) -> str:
+    return re.sub(r"-(?=[->])", "_", "_".join(one_line(id_).split()))
+
+
+def place_block(text: str | None, block: str, place: str) -> str:
+    """Return a file's text with the block in it; None stands for a missing file.
+
+    The text around the block stays. Raises KbError for marks that do not enclose
+    one block.
     """
-    tops = Counter(item.place.partition("/")[0] for section in sections for item in section.items)
-    counts: Counter[str] = Counter()
-    for top, number in tops.items():
-        if top == EVERYWHERE:
-            name = "everywhere"
-        elif len(top) > MAX_NAME or not top.isprintable() or not os.path.lexists(root / top):
-            name = "elsewhere"
-        else:
-            name = f"{top}/" if (root / top).is_dir() else top
-        counts[name] += number
-    named = [f"{place} ({number})" for place, number in counts.most_common(MAX_PLACES)]
-    left = len(counts) - len(named)
-    return ", ".join(named) + (f" and {count(left, 'more place')}" if left else "")
+    if text is None:
+        return _TITLE + block
+    # Whole lines, since the text may quote a mark.
+    begins, ends = ([*mark.finditer(text)] for mark in (_BEGIN_LINE, _END_LINE))
+    if not begins and not ends:
+        return f"{text.rstrip()}\n\n{block}" if text.strip() else block
+    if len(begins) != 1 or len(ends) != 1 or begins[0].start() > ends[0].start():
+        raise KbError(
+            f"{place!r} must have one line {BEGIN!r} and below it one line {END!r}, or neither"
+        )
+    return text[: begins[0].start()] + block + text[ends[0].end() :].removeprefix("\n")
+
+
+def has_block(text: str | None) -> bool:
+    """Tell whether a file's text holds a block, or part of one."""
+    return bool(text and (_BEGIN_LINE.search(text) or _END_LINE.search(text)))

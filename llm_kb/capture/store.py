@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import TypeVar
 
 from llm_kb.capture.emission import (
     Addition,
@@ -18,7 +19,7 @@ from llm_kb.capture.emission import (
     remove_entry,
     with_provenance,
 )
-from llm_kb.capture.entries import Entry, KnowledgeStore, dump_store, parse_store
+from llm_kb.capture.entries import Anchor, Entry, KnowledgeStore, dump_store, parse_store
 from llm_kb.capture.errors import (
     BusyStoreError,
     DamagedStoreError,
@@ -27,11 +28,11 @@ from llm_kb.capture.errors import (
     NotARepositoryError,
     UnknownCommitError,
 )
-from llm_kb.capture.history import has_path
-from llm_kb.capture.likeness import find_place_problem, normalize_place
+from llm_kb.capture.likeness import EVERYWHERE, find_place_problem, normalize_place
 from llm_kb.capture.notes import (
     EMPTY_TREES,
     KNOWLEDGE_REF,
+    Move,
     Note,
     RefMovedError,
     Repository,
@@ -41,12 +42,10 @@ from llm_kb.capture.notes import (
     read_note,
 )
 from llm_kb.git.read import ObjectReader
+from llm_kb.git.run import run_git
 
-PATIENCE = 30.0
+PATIENCE = 20.0
 """Seconds of attempts while others change the store."""
-
-LOCK_PATIENCE = 3.0
-"""Seconds to wait for the same lock of git, which a running git holds only for a moment."""
 
 T = TypeVar("T")
 
@@ -58,20 +57,6 @@ class Snapshot:
     commit: str
     note: Note
     store: KnowledgeStore
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Change(Generic[T]):
-    """A store to be written, and further refs that move together with it.
-
-    With a `store` of None the store stays as it is.
-    """
-
-    result: T
-    """The value that `change_store` returns."""
-    message: str = ""
-    store: KnowledgeStore | None = None
-    moves: tuple[tuple[str, str, str | None], ...] = ()
 
 
 def require_repository(directory: Path) -> Repository:
@@ -115,64 +100,72 @@ def read_snapshot(directory: Path, commit: str = "HEAD") -> Snapshot:
     return Snapshot(commit=found.id, note=note, store=parse_note(note))
 
 
-def change_store(
-    directory: Path, decide: Callable[[Snapshot], Change[T]], commit: str = "HEAD"
-) -> T:
-    """Write the change that `decide` returns, and return its result.
+def move_with(directory: Path, decide: Callable[[], tuple[T, Sequence[Move]]]) -> T:
+    """Move the refs that `decide` returns with a result, and return the result.
 
     `decide` is called again whenever another writer was faster. Raises BusyStoreError if
     other writers always are.
     """
-    require_repository(directory)
     deadline = time.monotonic() + PATIENCE
-    locked_since: float | None = None
     pause = 0.005
     while True:
-        snapshot = read_snapshot(directory, commit)
-        change = decide(snapshot)
+        result, moves = decide()
         try:
-            _write(directory, snapshot.note, change)
+            if moves:
+                move_refs(directory, moves)
         except RefMovedError as error:
-            now = time.monotonic()
-            locked_since = (locked_since or now) if error.is_locked else None
-            if now > deadline or now - (locked_since or now) > LOCK_PATIENCE:
-                raise BusyStoreError(KNOWLEDGE_REF, str(error)) from error
+            if time.monotonic() > deadline:
+                raise BusyStoreError(moves[0][0], str(error)) from error
         else:
-            return change.result
+            return result
         # Jitter, so that two writers do not collide again.
         time.sleep(random.uniform(0, pause))  # noqa: S311 - no secret
         pause = min(pause * 2, 0.5)
 
 
-def _write(directory: Path, note: Note, change: Change[T]) -> None:
-    moves = list(change.moves)
-    if change.store is not None:
-        notes = {note.target: dump_store(change.store)}
-        new = commit_notes(directory, note.commit, notes, change.message)
-        moves.append((note.ref, new, note.commit))
-    if moves:
-        move_refs(directory, moves, change.message)
+def change_store(
+    directory: Path,
+    decide: Callable[[Snapshot], tuple[T, Sequence[Move]]],
+    commit: str = "HEAD",
+) -> T:
+    """Do the same with a `decide` that is given the store at that moment."""
+    require_repository(directory)
+    return move_with(directory, lambda: decide(read_snapshot(directory, commit)))
+
+
+def save_store(
+    directory: Path,
+    snapshot: Snapshot,
+    store: KnowledgeStore,
+    message: str,
+    *,
+    merged: str | None = None,
+) -> Move:
+    """Write a commit with the store, and return the move that publishes it."""
+    note = snapshot.note
+    notes = {note.target: dump_store(store)}
+    return note.ref, commit_notes(directory, note.commit, notes, message, merged), note.commit
 
 
 def add_to_store(
     directory: Path,
     entry: Entry,
     *,
-    id_: str | None = None,
     commit: str = "HEAD",
-    check: Callable[[Snapshot, Addition], None] = lambda _snapshot, _addition: None,
+    check: Callable[[Snapshot], None] = lambda _snapshot: None,
 ) -> Addition:
     """Write an entry to the store unless it already exists.
 
     Its provenance becomes `commit`, unless it names another. Nothing is written if `check` raises.
     """
 
-    def decide(snapshot: Snapshot) -> Change[Addition]:
-        known = with_provenance(entry, snapshot.commit)
-        addition = add_entry(snapshot.store, known, id_)
-        check(snapshot, addition)
-        store = addition.store if addition.is_new else None
-        return Change(result=addition, store=store, message=f"Add {addition.entry.id}")
+    def decide(snapshot: Snapshot) -> tuple[Addition, Sequence[Move]]:
+        addition = add_entry(snapshot.store, with_provenance(entry, snapshot.commit))
+        check(snapshot)
+        if not addition.is_new:
+            return addition, ()
+        message = f"Add {addition.entry.id}"
+        return addition, [save_store(directory, snapshot, addition.store, message)]
 
     return change_store(directory, decide, commit)
 
@@ -184,7 +177,7 @@ def record_entry(directory: Path, entry: Entry, *, commit: str = "HEAD") -> Addi
     work tree.
     """
 
-    def check(snapshot: Snapshot, _addition: Addition) -> None:
+    def check(snapshot: Snapshot) -> None:
         place = entry.place
         if place and not has_place(directory, snapshot.commit, place, head=commit == "HEAD"):
             problem = find_place_problem(place, exists=False) or (
@@ -198,9 +191,61 @@ def record_entry(directory: Path, entry: Entry, *, commit: str = "HEAD") -> Addi
 
 def has_place(directory: Path, commit: str, place: str, *, head: bool) -> bool:
     """Tell whether a place is in a commit or, with `head`, in the work tree."""
-    return has_path(directory, commit, place) or (
-        head and os.path.lexists(require_repository(directory).root / normalize_place(place))
-    )
+    plain = normalize_place(place)
+    if plain == EVERYWHERE or _find_objects(directory, [f"{commit}:{plain}"]):
+        return True
+    return head and os.path.lexists(require_repository(directory).root / plain)
+
+
+NOT_ON_BRANCH = "not on this branch"
+"""The doubt about an entry whose commit is neither HEAD nor an ancestor of it."""
+
+_COMMIT_ID = re.compile(r"[0-9a-f]{7,64}")
+_UPWARD = re.compile(r"[:/]\.\.?(/|$)")
+
+
+def read_doubts(directory: Path, entries: Collection[Entry]) -> dict[Anchor, list[str]]:
+    """Return the reasons to doubt entries at HEAD, keyed by their places and commits."""
+    anchors = {entry.anchor for entry in entries}
+    places = {place: normalize_place(place) for place, _ in anchors if place}
+    # A pattern is not a path.
+    asked = {plain for plain in places.values() if not set(plain) & set("*?")}
+    # A provenance such as `BUG-42` is not the branch of that name.
+    ids = {name for _, name in anchors if name and _COMMIT_ID.fullmatch(name)}
+    names = [*(f"HEAD:{plain}" for plain in asked), *(f"{id_}^{{commit}}" for id_ in ids)]
+    found = _find_objects(directory, ["HEAD", *names])
+    if "HEAD" not in found:
+        return {}
+    commits = {id_: found[name] for id_ in ids if (name := f"{id_}^{{commit}}") in found}
+    elsewhere = _find_elsewhere(directory, set(commits.values()))
+
+    def describe(place: str | None, name: str | None) -> Iterator[str]:
+        plain = places.get(place or "")
+        if plain in asked and f"HEAD:{plain}" not in found:
+            yield "place gone"
+        if commits.get(name or "") in elsewhere:
+            yield NOT_ON_BRANCH
+        if name in ids and name not in commits:
+            yield "its commit is not in this clone"
+
+    return {(place, name): [*describe(place, name)] for place, name in anchors}
+
+
+def _find_objects(directory: Path, names: Iterable[str]) -> dict[str, str]:
+    """Return the ids of those objects that exist, keyed by their names."""
+    # The names go through a pipe, one on a line, since there may be thousands. At `..` git ends.
+    asked = [name for name in names if name.isprintable() and not _UPWARD.search(name)]
+    stdin = "".join(f"{name}\n" for name in asked).encode(errors="surrogateescape")
+    listed = run_git("cat-file", "--batch-check=%(objectname)", cwd=directory, stdin=stdin)
+    answers = zip(asked, listed.decode(errors="replace").splitlines(), strict=True)
+    return {name: id_ for name, id_ in answers if " " not in id_}
+
+
+def _find_elsewhere(directory: Path, ids: Collection[str]) -> Collection[str]:
+    """Return the ids of the commits that are neither HEAD nor an ancestor of it."""
+    asked = "".join(f"{id_}\n" for id_ in ids) + "^HEAD\n"
+    listed = run_git("rev-list", "--stdin", cwd=directory, stdin=asked.encode()) if ids else b""
+    return set(listed.decode().split()) & set(ids)
 
 
 def edit_in_store(directory: Path, id_: str, changes: Mapping[str, object]) -> Entry:
@@ -221,9 +266,10 @@ def remove_from_store(directory: Path, id_: str) -> tuple[Entry, ...]:
 def _update(
     directory: Path, message: str, decide: Callable[[Snapshot], tuple[KnowledgeStore, T]]
 ) -> T:
-    def change(snapshot: Snapshot) -> Change[T]:
+    def change(snapshot: Snapshot) -> tuple[T, Sequence[Move]]:
         store, result = decide(snapshot)
-        is_changed = store != snapshot.store
-        return Change(result=result, store=store if is_changed else None, message=message)
+        if store == snapshot.store:
+            return result, ()
+        return result, [save_store(directory, snapshot, store, message)]
 
     return change_store(directory, change)

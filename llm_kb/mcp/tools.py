@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -245,7 +245,7 @@ def answer_annotation(directory: Path | None, arguments: Arguments) -> str:
         )
         raise InvalidAnnotationError([problem])
     result = annotate(require_root(directory), parse_live_input(text))
-    return dump_json(asdict(result)).decode()
+    return dump_json(result).decode()
 
 
 def dump(value: object) -> str:

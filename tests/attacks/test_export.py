@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from llm_kb.capture.export import BEGIN, END
+from llm_kb.capture.rendering import BEGIN, END
 from tests.capture.repositories import Repo, make_repo
 from tests.conftest import RunLlm
 
-ADD = ["kb", "knowledge", "add", "--type", "convention", "--scope", "src/", "--rule"]
+ADD = ["kb", "knowledge", "add"]
 EXPORT = ["kb", "knowledge", "export", "--to", "AGENTS.md"]
 
 
@@ -57,7 +57,7 @@ def test_a_link_within_the_repository_is(repo: Repo, run_llm: RunLlm) -> None:
 )
 def test_no_entry_ends_its_block(repo: Repo, run_llm: RunLlm, rule: str) -> None:
     (repo.path / "AGENTS.md").write_text("# Above\n\nEnd\n")
-    assert run_llm([*ADD, rule]).exit_code == 0
+    assert run_llm([*ADD, "--", rule]).exit_code == 0
     assert run_llm(EXPORT).exit_code == 0
     first = (repo.path / "AGENTS.md").read_text()
     assert first.count(BEGIN) == first.count(END) == 1

@@ -19,7 +19,7 @@ def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run_llm: RunLlm) -> Re
     """A clone that can pull 3,000 entries that are all near each other, and a long one."""
     theirs, ours = make_clones(tmp_path)
     monkeypatch.chdir(theirs.path)
-    run_llm([*KNOWLEDGE, "add", "--type", "convention", "--scope", "src/", "--rule", "Use x"])
+    run_llm([*KNOWLEDGE, "add", "Use x", "src/"])
     table = theirs.note_json()
     (entry,) = table["conventions"]
     table["conventions"] = [
@@ -36,9 +36,9 @@ def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run_llm: RunLlm) -> Re
 
 @pytest.mark.usefixtures("repo")
 def test_what_a_remote_brings_fills_no_terminal_and_takes_no_minute(run_llm: RunLlm) -> None:
-    for command in (["pull", "origin"], ["review"], ["review", "--all"], ["list"]):
+    for command in (["pull", "origin"], ["list"]):
         with at_most(5):
             result = run_llm([*KNOWLEDGE, *command])
         assert result.exit_code == 0
         assert len(result.stdout) <= 200_001
-        assert result.stderr
+        assert "more.\n" in result.stdout or "Cut at" in result.stderr

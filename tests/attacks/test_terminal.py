@@ -131,15 +131,13 @@ def test_nothing_acts_on_a_terminal_while_entries_are_reviewed(workspace: Repo) 
             "id": f"conv-{n}\x1b[2J\u202e",
             "scope": "src/",
             "rule": f"{EVIL} {n}",
-            "stability": "permanent",
+            "stability": "provisional",
         }
         for n in range(2)
     ]
     store = {"schema": "chronicle/knowledge-v1", "conventions": entries}
     workspace.write_note(json.dumps(store))
-    shown, _ = run_on_terminal(
-        ["kb", "knowledge", "review", "--all"], "e\n\x04", question="Enter: "
-    )
+    shown, _ = run_on_terminal(["kb", "knowledge", "review"], "e\n\x04", question="Enter: ")
     assert "scope [src/]" in shown
     assert sorted(set(UNUSABLE.findall(shown)) - {"\n", "\t"}) == []
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from llm_kb.capture.annotation import LiveInput, LiveResult, annotate, parse_live_input
+from llm_kb.capture.annotation import LiveInput, annotate, parse_live_input
 from llm_kb.capture.errors import DamagedStoreError, UnknownCommitError
 from llm_kb.capture.notes import ANNOTATIONS_REF
 from llm_kb.capture.store import load_store
@@ -17,7 +17,7 @@ from tests.capture.repositories import Repo
 SUMMARY = "Because the other way round it hangs"
 
 
-def run(repo: Repo, **fields: Any) -> LiveResult:
+def run(repo: Repo, **fields: Any) -> dict[str, Any]:
     raw = {"commit": "HEAD", "summary": SUMMARY, **fields}
     return annotate(repo.path, parse_live_input(json.dumps(raw)))
 
@@ -26,9 +26,14 @@ def test_the_annotation_is_a_note_on_the_commit(repo: Repo) -> None:
     first = repo.head
     repo.commit("second")
     wisdom = [{"category": "gotcha", "content": "c", "file": "x"}]
-    assert run(repo, commit="HEAD~1", wisdom=wisdom) == LiveResult(
-        commit=first, wisdom_written=1, knowledge_written=0, knowledge_duplicates=0, warnings=()
-    )
+    assert run(repo, commit="HEAD~1", wisdom=wisdom) == {
+        "success": True,
+        "commit": first,
+        "wisdom_written": 1,
+        "knowledge_written": 0,
+        "knowledge_duplicates": 0,
+        "warnings": [],
+    }
     note = repo.note_json(ANNOTATIONS_REF, first)
     written = datetime.fromisoformat(note.pop("timestamp"))
     assert abs(datetime.now(timezone.utc) - written) < timedelta(minutes=5)
@@ -50,9 +55,9 @@ def test_knowledge_goes_to_the_store_with_its_commit(repo: Repo) -> None:
         {"type": "anti_pattern", "pattern": "p", "instead": "i"},
     ]
     result = run(repo, commit=first, knowledge=knowledge)
-    assert (result.knowledge_written, result.knowledge_duplicates) == (2, 1)
+    assert (result["knowledge_written"], result["knowledge_duplicates"]) == (2, 1)
     result = run(repo, knowledge=knowledge)
-    assert (result.knowledge_written, result.knowledge_duplicates) == (0, 3)
+    assert (result["knowledge_written"], result["knowledge_duplicates"]) == (0, 3)
     assert [(e.id, e.provenance) for e in load_store(repo.path).entries] == [
         ("conv-1", first),
         ("ap-1", first),
@@ -62,7 +67,7 @@ def test_knowledge_goes_to_the_store_with_its_commit(repo: Repo) -> None:
 def test_another_annotation_replaces_the_first_and_says_so(repo: Repo) -> None:
     run(repo)
     result = run(repo, summary="For quite another reason, it turned out")
-    assert result.warnings == (f"replaced the annotation that {repo.head[:8]} had",)
+    assert result["warnings"] == [f"replaced the annotation that {repo.head[:8]} had"]
     assert repo.note_json(ANNOTATIONS_REF, repo.head)["summary"].startswith("For quite another")
     assert repo.git("rev-list", "--count", ANNOTATIONS_REF) == "2"
 
@@ -73,14 +78,6 @@ def test_annotations_of_other_commits_stay(repo: Repo) -> None:
         run(repo, commit=head)
     listed = repo.git("notes", f"--ref={ANNOTATIONS_REF}", "list").splitlines()
     assert sorted(line.split()[1] for line in listed) == sorted(heads)
-
-
-def test_the_message_and_the_files_are_looked_at(repo: Repo) -> None:
-    repo.commit(SUMMARY, a="1", b="2", c="3", d="4")
-    assert run(repo).warnings == (
-        "the summary repeats the commit message; say what the message does not",
-        "4 files changed and nothing was learned; is there no wisdom?",
-    )
 
 
 def test_the_author_can_be_set(repo: Repo) -> None:

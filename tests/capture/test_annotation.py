@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 
 import pytest
 
 from llm_kb.capture.annotation import (
     LiveInput,
-    LiveResult,
     Wisdom,
     annotation_json,
-    find_warnings,
     parse_live_input,
 )
 from llm_kb.capture.entries import ANTI_PATTERN, CONVENTION, Entry
@@ -202,55 +199,3 @@ def test_what_is_empty_is_left_out_of_the_annotation() -> None:
         "summary": "Because the broker limits reconnects",
         "provenance": {"source": "live"},
     }
-
-
-def test_the_result_has_the_fields_of_the_live_path() -> None:
-    result = LiveResult(
-        commit="abc", wisdom_written=1, knowledge_written=2, knowledge_duplicates=3, warnings=("w",)
-    )
-    assert asdict(result) == {
-        "success": True,
-        "commit": "abc",
-        "wisdom_written": 1,
-        "knowledge_written": 2,
-        "knowledge_duplicates": 3,
-        "warnings": ("w",),
-    }
-
-
-@pytest.mark.parametrize(
-    ("summary", "message", "files", "overwrites", "expected"),
-    [
-        pytest.param(MINIMAL.summary, "Add backoff", ["a"], False, (), id="nothing to say"),
-        pytest.param(
-            "short",
-            "m",
-            [],
-            True,
-            (
-                "replaced the annotation that abcdef01 had",
-                "the summary is very short; say why, not only what",
-            ),
-            id="short, and one was there",
-        ),
-        pytest.param(
-            MINIMAL.summary,
-            MINIMAL.summary + "\n",
-            ["a", "b", "c", "d"],
-            False,
-            (
-                "the summary repeats the commit message; say what the message does not",
-                "4 files changed and nothing was learned; is there no wisdom?",
-            ),
-            id="the message again, for many files",
-        ),
-    ],
-)
-def test_warnings(
-    summary: str, message: str, files: list[str], overwrites: bool, expected: tuple[str, ...]
-) -> None:
-    live = LiveInput(commit="HEAD", summary=summary)
-    found = find_warnings(
-        live, commit="abcdef0123", message=message, files=files, overwrites=overwrites
-    )
-    assert found == expected

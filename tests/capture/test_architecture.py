@@ -10,7 +10,6 @@ PURE = (
     "emission",
     "entries",
     "likeness",
-    "merging",
     "rendering",
 )
 

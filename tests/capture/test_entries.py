@@ -15,19 +15,14 @@ def test_entries_are_kept_kind_by_kind() -> None:
 
 
 @pytest.mark.parametrize(
-    ("ids", "extra", "expected"),
+    ("ids", "expected"),
     [
-        pytest.param([], {}, "conv-1", id="first"),
-        pytest.param(["conv-1", "conv-9"], {}, "conv-10", id="after the highest"),
-        pytest.param(["conv-1"], {"last_ids": {"conv": 4}}, "conv-5", id="after the removed"),
-        pytest.param(["errors", "conv-x", "conv-٣", "bound-8"], {}, "conv-1", id="other ids"),
-        pytest.param(["conv-" + "9" * 5000], {}, "conv-1", id="absurd number"),
-        pytest.param([], {"last_ids": ["conv"]}, "conv-1", id="odd record"),
-        pytest.param([], {"last_ids": {"conv": "7"}}, "conv-1", id="odd number"),
+        pytest.param([], "conv-1", id="first"),
+        pytest.param(["conv-1", "conv-9"], "conv-10", id="after the highest"),
+        pytest.param(["errors", "conv-x", "conv-٣", "bound-8"], "conv-1", id="other ids"),
+        pytest.param(["conv-" + "9" * 5000], "conv-1", id="absurd number"),
     ],
 )
-def test_the_next_id_is_one_nothing_ever_had(
-    ids: list[str], extra: dict[str, object], expected: str
-) -> None:
+def test_the_next_id_is_above_all_others(ids: list[str], expected: str) -> None:
     entries = tuple(Entry(CONVENTION, {"id": id_, "scope": "*", "rule": "r"}) for id_ in ids)
-    assert KnowledgeStore(entries=entries, extra=extra).next_id(CONVENTION) == expected
+    assert KnowledgeStore(entries=entries).next_id(CONVENTION) == expected

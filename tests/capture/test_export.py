@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from llm_kb.capture.entries import ANTI_PATTERN, CONVENTION, Entry
-from llm_kb.capture.export import (
+from llm_kb.capture.rendering import (
     BEGIN,
     END,
     place_block,

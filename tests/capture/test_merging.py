@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from llm_kb.capture.entries import ANTI_PATTERN, CONVENTION, Entry, KnowledgeStore
 from llm_kb.capture.likeness import dedup_key
-from llm_kb.capture.merging import Merge, merge
+from llm_kb.capture.sync import Merge, merge
 
 
 def conv(number: int, rule: str, **more: object) -> Entry:
@@ -30,24 +30,28 @@ A, B, C = conv(1, "a"), conv(2, "b"), conv(3, "c")
 @pytest.mark.parametrize(
     ("base", "ours", "theirs", "expected"),
     [
-        pytest.param(store(A), store(A), store(A), Merge(store=store(A)), id="nothing changed"),
+        pytest.param(store(A), store(A), store(A), Merge(store(A), []), id="nothing changed"),
         pytest.param(
-            store(), store(), store(A), Merge(store=store(A), received=(A,)), id="they added"
+            store(),
+            store(),
+            store(A),
+            Merge(store(A), ["Received: conv-1 (*): a"]),
+            id="they added",
         ),
-        pytest.param(store(), store(A), store(), Merge(store=store(A)), id="we added"),
+        pytest.param(store(), store(A), store(), Merge(store(A), []), id="we added"),
         pytest.param(
             store(A),
             store(A, B),
             store(A, C),
-            Merge(store=store(A, C, B), received=(C,)),
+            Merge(store(A, C, B), ["Received: conv-3 (*): c"]),
             id="both added",
         ),
-        pytest.param(store(A, B), store(A), store(A, B), Merge(store=store(A)), id="we removed"),
+        pytest.param(store(A, B), store(A), store(A, B), Merge(store(A), []), id="we removed"),
         pytest.param(
             store(A, B),
             store(A, B),
             store(A),
-            Merge(store=store(A), dropped=(B,)),
+            Merge(store(A), ["Removed there: conv-2 (*): b"]),
             id="they removed",
         ),
         pytest.param(
@@ -55,9 +59,8 @@ A, B, C = conv(1, "a"), conv(2, "b"), conv(3, "c")
             store(A, B),
             store(A, conv(2, "x")),
             Merge(
-                store=store(A, conv(2, "x"), conv(3, "b")),
-                received=(conv(2, "x"),),
-                renumbered=((B, conv(3, "b")),),
+                store(A, conv(2, "x"), conv(3, "b")),
+                ["Received: conv-2 (*): x", "Renumbered: conv-2 (*): b is now conv-3"],
             ),
             id="both gave out one id: ours gets a new one",
         ),
@@ -66,8 +69,8 @@ A, B, C = conv(1, "a"), conv(2, "b"), conv(3, "c")
             store(conv(1, "Use x.")),
             store(conv(7, "use  X")),
             Merge(
-                store=store(conv(7, "use  X")),
-                duplicates=((conv(1, "Use x."), conv(7, "use  X")),),
+                store(conv(7, "use  X")),
+                ["Duplicate: conv-1 (*): Use x. is conv-7 (*): use X there"],
             ),
             id="both added the same: theirs stays",
         ),
@@ -75,21 +78,24 @@ A, B, C = conv(1, "a"), conv(2, "b"), conv(3, "c")
             store(A),
             store(conv(1, "a", stability="provisional")),
             store(A, B),
-            Merge(store=store(conv(1, "a", stability="provisional"), B), received=(B,)),
+            Merge(store(conv(1, "a", stability="provisional"), B), ["Received: conv-2 (*): b"]),
             id="changed here alone",
         ),
         pytest.param(
             store(A, B),
             store(conv(1, "a2"), B),
             store(A, B),
-            Merge(store=store(B, conv(1, "a2"))),
+            Merge(store(B, conv(1, "a2")), []),
             id="reworded here alone: it keeps its id",
         ),
         pytest.param(
             store(A, B),
             store(A, B),
             store(conv(1, "a2"), B),
-            Merge(store=store(conv(1, "a2"), B), received=(conv(1, "a2"),), dropped=(A,)),
+            Merge(
+                store(conv(1, "a2"), B),
+                ["Received: conv-1 (*): a2", "Removed there: conv-1 (*): a"],
+            ),
             id="changed there alone",
         ),
         pytest.param(
@@ -97,68 +103,70 @@ A, B, C = conv(1, "a"), conv(2, "b"), conv(3, "c")
             store(conv(1, "ours")),
             store(conv(1, "theirs")),
             Merge(
-                store=store(conv(1, "theirs"), conv(2, "ours")),
-                received=(conv(1, "theirs"),),
-                renumbered=((conv(1, "ours"), conv(2, "ours")),),
+                store(conv(1, "theirs"), conv(2, "ours")),
+                ["Received: conv-1 (*): theirs", "Renumbered: conv-1 (*): ours is now conv-2"],
             ),
             id="one id came to say two things: both stay",
         ),
         pytest.param(
             store(A),
-            store(conv(1, "a", by="us")),
-            store(conv(1, "a", by="them")),
-            Merge(
-                store=store(conv(1, "a", by="them")),
-                conflicts=((conv(1, "a", by="us"), conv(1, "a", by="them")),),
-            ),
-            id="changed by both where nothing is known of it: theirs stays and it is shown",
+            store(conv(1, "a", by="us", us=1)),
+            store(conv(1, "a", by="them", them=2)),
+            Merge(store(conv(1, "a", by="them", us=1, them=2)), []),
+            id="changed by both where nothing is known of it: all keys stay",
         ),
         pytest.param(
             store(anti(1, "p")),
             store(anti(1, "p", instead="ours")),
             store(anti(1, "p", instead="theirs")),
             Merge(
-                store=store(anti(1, "p", instead="theirs", other_versions=[{"instead": "ours"}])),
-                conflicts=((anti(1, "p", instead="ours"), anti(1, "p", instead="theirs")),),
+                store(anti(1, "p", instead="theirs")),
+                [
+                    "Conflict: theirs is kept of ap-1: p\n  ours: instead: ours\n"
+                    "  `llm kb knowledge edit ap-1` changes it."
+                ],
             ),
-            id="changed by both: both versions are kept",
+            id="changed by both: theirs stays",
         ),
         pytest.param(
             store(),
             store(conv(1, "a", stability="provisional")),
             store(conv(2, "a")),
             Merge(
-                store=store(conv(2, "a", other_versions=[{"stability": "provisional"}])),
-                conflicts=((conv(1, "a", stability="provisional"), conv(2, "a")),),
+                store(conv(2, "a")),
+                [
+                    "Conflict: theirs is kept of conv-2 (*): a\n  ours: stability: provisional\n"
+                    "  `llm kb knowledge edit conv-2` changes it."
+                ],
             ),
-            id="added apart and not quite the same: both versions are kept",
+            id="added apart and not quite the same: theirs stays",
         ),
         pytest.param(
             store(A),
             store(conv(1, "ours")),
             store(),
-            Merge(store=store(conv(1, "ours"))),
+            Merge(store(conv(1, "ours")), []),
             id="changed here, removed there: kept",
         ),
         pytest.param(
             store(A),
             store(),
             store(conv(1, "theirs")),
-            Merge(store=store(conv(1, "theirs")), received=(conv(1, "theirs"),)),
+            Merge(store(conv(1, "theirs")), ["Received: conv-1 (*): theirs"]),
             id="removed here, changed there: kept",
         ),
         pytest.param(
             store(x=1, y=1),
-            store(x=1, y=2, last_ids={"conv": 5, "ap": 1}),
-            store(x=3, y=1, z=4, last_ids={"conv": 2, "bound": 9}),
-            Merge(store=store(x=3, y=2, z=4, last_ids={"conv": 5, "ap": 1, "bound": 9})),
-            id="other keys, and the record of ids",
+            store(x=1, y=2),
+            store(x=3, y=1, z=4),
+            Merge(store(x=3, y=2, z=4), []),
+            id="other keys",
         ),
         pytest.param(
             store(),
             store(anti(1, "p")),
             store(A),
-            Merge(store=store(A, anti(1, "p")), received=(A,)),
+            Merge(store(A, anti(1, "p")), ["Received: conv-1 (*): a"]),
             id="kinds keep their order",
         ),
     ],
@@ -169,10 +177,10 @@ def test_merges(
     assert merge(base, ours, theirs) == expected
 
 
-def test_a_new_id_is_free_on_both_sides_and_was_never_used() -> None:
-    ours = store(conv(1, "ours"), conv(4, "d"), last_ids={"conv": 6})
+def test_a_new_id_is_free_on_both_sides() -> None:
+    ours = store(conv(1, "ours"), conv(4, "d"))
     merged = merge(store(), ours, store(conv(1, "theirs"), conv(5, "e")))
-    assert merged.renumbered == ((conv(1, "ours"), conv(7, "ours")),)
+    assert merged.notices[-1] == "Renumbered: conv-1 (*): ours is now conv-6"
 
 
 entries = st.builds(conv, st.integers(1, 6), st.sampled_from("abcdefgh"))

@@ -35,7 +35,7 @@ def write(repo: Repo, data: bytes, ref: str = KNOWLEDGE_REF, target: str = SHA1_
     note = read(repo, ref, target)
     assert note is not None
     new = commit_notes(repo.path, note.commit, {target: data}, "message")
-    move_refs(repo.path, [(ref, new, note.commit)], "message")
+    move_refs(repo.path, [(ref, new, note.commit)])
 
 
 @pytest.mark.parametrize("algorithm", ["sha1", "sha256"])
@@ -109,22 +109,22 @@ def test_a_ref_that_moved_is_not_overwritten(repo: Repo) -> None:
     mine = commit_notes(repo.path, note.commit, {SHA1_EMPTY_TREE: b"mine\n"}, "mine")
     repo.write_note("theirs")
     with pytest.raises(RefMovedError):
-        move_refs(repo.path, [(KNOWLEDGE_REF, mine, None)], "mine")
+        move_refs(repo.path, [(KNOWLEDGE_REF, mine, None)])
     later = read(repo)
     assert later is not None
     mine = commit_notes(repo.path, later.commit, {SHA1_EMPTY_TREE: b"mine\n"}, "mine")
     repo.write_note("theirs again")
     with pytest.raises(RefMovedError):
-        move_refs(repo.path, [(KNOWLEDGE_REF, mine, later.commit)], "mine")
+        move_refs(repo.path, [(KNOWLEDGE_REF, mine, later.commit)])
     repo.git("update-ref", "-d", KNOWLEDGE_REF)
     with pytest.raises(RefMovedError):
-        move_refs(repo.path, [(KNOWLEDGE_REF, mine, later.commit)], "mine")
+        move_refs(repo.path, [(KNOWLEDGE_REF, mine, later.commit)])
 
 
 def test_refs_move_together_or_not_at_all(repo: Repo) -> None:
     moves = [("refs/notes/a", repo.head, None), (KNOWLEDGE_REF, repo.head, "1" * 40)]
     with pytest.raises(RefMovedError):
-        move_refs(repo.path, moves, "both")
+        move_refs(repo.path, moves)
     assert repo.git("for-each-ref", "refs/notes") == ""
 
 
@@ -133,12 +133,12 @@ def test_a_locked_ref_counts_as_moved(repo: Repo) -> None:
     lock.parent.mkdir(parents=True, exist_ok=True)
     lock.touch()
     with pytest.raises(RefMovedError, match=r"chronicle-knowledge\.lock"):
-        move_refs(repo.path, [(KNOWLEDGE_REF, repo.head, None)], "x")
+        move_refs(repo.path, [(KNOWLEDGE_REF, repo.head, None)])
 
 
 def test_other_failures_are_not_taken_for_a_moved_ref(repo: Repo) -> None:
     with pytest.raises(GitError, match="update-ref failed"):
-        move_refs(repo.path, [(KNOWLEDGE_REF, "1" * 40, None)], "no such object")
+        move_refs(repo.path, [(KNOWLEDGE_REF, "1" * 40, None)])
 
 
 def test_a_ref_that_is_no_commit_is_reported(repo: Repo) -> None:

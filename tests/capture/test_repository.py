@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from llm_kb.capture.notes import Repository, find_repository, has_ref, read_config
+from llm_kb.capture.notes import Repository, find_repository, has_ref, read_author
 from tests.capture.repositories import KNOWLEDGE_REF, Repo, make_repo
 
 
@@ -111,7 +111,6 @@ def test_where_refs_are_no_files_git_is_asked(repo: Repo) -> None:
 
 
 def test_the_first_setting_that_is_set_is_read(repo: Repo) -> None:
-    assert read_config(repo.path, "chronicle.author", "user.name") == "Test Author"
+    assert read_author(repo.path) == "Test Author"
     repo.git("config", "chronicle.author", "The Team")
-    assert read_config(repo.path, "chronicle.author", "user.name") == "The Team"
-    assert read_config(repo.path, "chronicle.nothing") is None
+    assert read_author(repo.path) == "The Team"

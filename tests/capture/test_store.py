@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,15 +24,15 @@ from llm_kb.capture.errors import (
     NotARepositoryError,
     UnknownCommitError,
 )
-from llm_kb.capture.notes import DamagedNotesError
+from llm_kb.capture.notes import DamagedNotesError, Move
 from llm_kb.capture.store import (
-    Change,
     Snapshot,
     add_to_store,
     change_store,
     load_store,
     record_entry,
     remove_from_store,
+    save_store,
 )
 from llm_kb.errors import KbError
 from llm_kb.git.run import GitError
@@ -108,7 +109,6 @@ def test_removing(repo: Repo) -> None:
     add_to_store(repo.path, convention("b"))
     assert [entry.rule for entry in remove_from_store(repo.path, "conv-2")] == ["b"]
     assert rules(repo.path) == ["a"]
-    assert add_to_store(repo.path, convention("c")).entry.id == "conv-3"
     with pytest.raises(KbError, match="no entry is called"):
         remove_from_store(repo.path, "conv-2")
 
@@ -215,13 +215,13 @@ def test_a_write_that_was_overtaken_is_made_again_on_top(repo: Repo) -> None:
     """Another program, which takes no turns, writes between our reading and our writing."""
     seen: list[int] = []
 
-    def decide(snapshot: Snapshot) -> Change[str]:
+    def decide(snapshot: Snapshot) -> tuple[str, Sequence[Move]]:
         seen.append(len(snapshot.store.entries))
         if len(seen) == 1:
             repo.write_note(json.dumps(OLDER))
         mine = convention("mine")._replace(fields={"id": "conv-9", **convention("mine").fields})
         entries = (*snapshot.store.entries, mine)
-        return Change(result="done", store=KnowledgeStore(entries=entries), message="mine")
+        return "done", [save_store(repo.path, snapshot, KnowledgeStore(entries=entries), "mine")]
 
     assert change_store(repo.path, decide) == "done"
     assert seen == [0, 1]
@@ -261,17 +261,6 @@ def test_a_place_may_be_named_like_a_pattern_or_be_new_in_the_work_tree(repo: Re
             parse_emission({"entry_type": "convention", "scope": "new dir/", "rule": "q"}),
             commit=old,
         )
-
-
-@pytest.mark.slow
-def test_a_lock_that_stays_is_reported_soon(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store_module, "LOCK_PATIENCE", 0.2)
-    monkeypatch.setattr(store_module, "PATIENCE", 120.0)
-    lock = repo.path / ".git" / f"{KNOWLEDGE_REF}.lock"
-    lock.parent.mkdir(parents=True)
-    lock.touch()
-    with pytest.raises(BusyStoreError, match=r"chronicle-knowledge\.lock"):
-        add_to_store(repo.path, convention("a"))
 
 
 def test_a_store_that_never_rests_is_given_up_with_what_git_said(

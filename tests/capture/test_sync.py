@@ -12,7 +12,8 @@ from llm_kb.capture.emission import parse_emission
 from llm_kb.capture.errors import DamagedStoreError
 from llm_kb.capture.notes import ANNOTATIONS_REF
 from llm_kb.capture.store import add_to_store, load_store, remove_from_store
-from llm_kb.capture.sync import Outcome, has_store, join_annotations, pull, push
+from llm_kb.capture.sync import pull, push
+from llm_kb.errors import KbError
 from llm_kb.git.run import GitError
 from tests.capture.repositories import KNOWLEDGE_REF, Repo, make_clones
 from tests.preloaded import Process
@@ -41,13 +42,13 @@ def clones(tmp_path: Path) -> tuple[Repo, Repo]:
 def test_what_is_pushed_is_pulled(clones: tuple[Repo, Repo]) -> None:
     one, two = clones
     add(one, "a")
-    assert push(one.path, "origin") == ()
-    pulled = pull(two.path, "origin")
-    assert (pulled.outcome, [e.rule for e in pulled.merge.received]) == (Outcome.TAKEN_OVER, ["a"])
+    assert push(one.path, "origin") == ["Pushed 1 entry to origin."]
+    assert pull(two.path, "origin") == ["Received: conv-1 (*): a", "1 entry."]
     assert rules(two) == {"conv-1": "a"}
     assert two.git("rev-parse", KNOWLEDGE_REF) == one.git("rev-parse", KNOWLEDGE_REF)
-    assert pull(two.path, "origin").outcome is Outcome.UP_TO_DATE
-    assert push(two.path, "origin") == ()
+    assert pull(two.path, "origin") == ["origin: nothing new."]
+    assert push(two.path, "origin") == ["Pushed 1 entry to origin."]
+    assert one.git("for-each-ref", "refs/llm-kb") == two.git("for-each-ref", "refs/llm-kb") == ""
 
 
 @pytest.mark.parametrize("first", [0, 1], ids=["one pushes first", "two pushes first"])
@@ -61,10 +62,9 @@ def test_clones_that_both_added_entries_converge(clones: tuple[Repo, Repo], firs
     for rule in ("said  by both", "only two"):
         add(two, rule)
     early, late = clones[first], clones[1 - first]
-    assert push(early.path, "origin") == ()
-    (pulled,) = push(late.path, "origin")
-    assert pulled.outcome is Outcome.MERGED
-    assert len(pulled.merge.renumbered) == len(pulled.merge.duplicates) == 1
+    assert push(early.path, "origin") == ["Pushed 3 entries to origin."]
+    words = [line.split()[0] for line in push(late.path, "origin")]
+    assert sorted(words) == ["4", "Duplicate:", "Pushed", "Received:", "Renumbered:"]
     pull(early.path, "origin")
     assert rules(one) == rules(two)
     shared = {rule.lower().replace("  ", " ").strip(".") for rule in rules(one).values()}
@@ -91,31 +91,29 @@ def test_a_removed_entry_goes_everywhere_and_stays_gone(clones: tuple[Repo, Repo
     add(two, "c")
     remove_from_store(one.path, "conv-2")
     push(one.path, "origin")
-    (pulled,) = push(two.path, "origin")
-    assert [entry.rule for entry in pulled.merge.dropped] == ["b"]
+    assert "Removed there: conv-2 (*): b" in push(two.path, "origin")
     pull(one.path, "origin")
     assert rules(one) == rules(two) == {"conv-1": "a", "conv-3": "c"}
 
 
 def test_a_remote_without_a_store(clones: tuple[Repo, Repo]) -> None:
     one, _ = clones
-    assert pull(one.path, "origin").outcome is Outcome.NOTHING_THERE
-    assert not has_store(one.path)
+    assert pull(one.path, "origin") == ["origin: the remote has no knowledge store."]
 
 
 def test_a_remote_can_be_a_path(clones: tuple[Repo, Repo]) -> None:
     one, two = clones
     add(one, "a")
-    assert pull(two.path, str(one.path)).outcome is Outcome.TAKEN_OVER
+    pull(two.path, str(one.path))
     assert rules(two) == {"conv-1": "a"}
 
 
 def test_a_remote_that_does_not_exist_is_an_error(clones: tuple[Repo, Repo]) -> None:
     one, _ = clones
     add(one, "a")
-    with pytest.raises(GitError, match="nowhere"):
+    with pytest.raises(KbError, match="nowhere"):
         pull(one.path, "nowhere")
-    with pytest.raises(GitError, match="nowhere"):
+    with pytest.raises(KbError, match="nowhere"):
         push(one.path, "nowhere")
 
 
@@ -213,30 +211,21 @@ def lesson(repo: Repo, content: str) -> dict[str, str]:
     return wisdom
 
 
-def test_annotations_travel_and_what_two_clones_wrote_is_joined(
-    clones: tuple[Repo, Repo],
-) -> None:
+def test_annotations_travel_and_of_one_commit_ours_stays(clones: tuple[Repo, Repo]) -> None:
     one, two = clones
-    first = lesson(one, "from one")
+    lesson(one, "from one")
     push(one.path, "origin")
-    second = lesson(two, "from two")
+    lesson(two, "from two")
     elsewhere = two.commit("another")
     lesson(two, "of another commit")
     push(two.path, "origin")
     pulled = pull(one.path, "origin")
-    assert (pulled.outcome, pulled.annotations) == (Outcome.NOTHING_THERE, 2)
+    assert pulled[0] == "Annotations of 2 commits received."
     shared = two.git("rev-parse", "HEAD~1")
     for repo in clones:
-        joined = repo.note_json(ANNOTATIONS_REF, shared)
-        assert joined["wisdom"] == [
-            first,
-            second,
-            {"category": "insight", "content": "why two"},
-        ]
-        assert joined["summary"] == "why one"
+        assert repo.note_json(ANNOTATIONS_REF, shared)["summary"] == "why two"
         assert repo.note_json(ANNOTATIONS_REF, elsewhere)["summary"] == "why two"
-    assert pull(one.path, "origin").annotations == 0
-    assert pull(two.path, "origin").annotations == 0
+        assert len(pull(repo.path, "origin")) == 1
 
 
 def test_a_removed_annotation_stays_removed(clones: tuple[Repo, Repo]) -> None:
@@ -259,8 +248,3 @@ def test_a_damaged_store_is_not_pushed(clones: tuple[Repo, Repo]) -> None:
     with pytest.raises(DamagedStoreError, match="cannot be read, and was not touched"):
         push(one.path, "origin")
     assert one.git("ls-remote", "origin", "refs/notes/*") == ""
-
-
-def test_what_is_not_an_annotation_is_kept_in_a_row() -> None:
-    assert join_annotations(b"a\n", b"{}") == b"a\n\n{}"
-    assert json.loads(join_annotations(b'{"x": 1}', b'{"x": 2, "y": 3}')) == {"x": 1, "y": 3}

@@ -10,12 +10,12 @@ import pytest
 
 from llm_kb.capture.notes import ANNOTATIONS_REF
 from llm_kb.commands.knowledge.group import MOST_LISTED
-from llm_kb.host.capture_tools import SCHEMAS, make_emit_tool
+from llm_kb.host.capture_tools import LIVE_INPUT, make_emit_tool
 from tests.capture.repositories import KNOWLEDGE_REF, Repo, make_empty_repo, make_repo
 from tests.conftest import RunLlm
 
 KNOWLEDGE = ["kb", "knowledge"]
-CONVENTION = [*KNOWLEDGE, "add", "--type", "convention", "--scope", "src/", "--rule", "Use x"]
+CONVENTION = [*KNOWLEDGE, "add", "Use x", "src/"]
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repo:
 
 
 def test_a_place_that_does_not_exist_is_reported(repo: Repo, run_llm: RunLlm) -> None:
-    result = run_llm([*KNOWLEDGE, "add", "--scope", "nope/", "--rule", "r"])
+    result = run_llm([*KNOWLEDGE, "add", "r", "nope/"])
     assert (result.exit_code, result.stdout, result.stderr) == (
         0,
         "Added convention: conv-1\n",
@@ -43,7 +43,6 @@ def test_a_place_that_does_not_exist_is_reported(repo: Repo, run_llm: RunLlm) ->
     [
         (["Use x"], "*"),
         (["Use x", "src/"], "src/"),
-        (["Use x", "--scope", "src/"], "src/"),
         (["Use x", "src/", "--stability", "permanent"], "src/"),
     ],
 )
@@ -55,32 +54,14 @@ def test_a_convention_is_added_by_its_rule_alone(
     assert (entry["scope"], entry["rule"], entry["stability"]) == (scope, "Use x", "permanent")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["r", "--rule", "q"], "RULE and PATH stand for --rule and --scope; give either"),
-        (["r", "src/", "--scope", "m/"], "RULE and PATH stand for --rule and --scope; give either"),
-        (["r", "--module", "m/"], "RULE makes a convention; leave it out with --module"),
-        (["r", "--type", "boundary"], "RULE makes a convention; leave it out with --type boundary"),
-        (["", "src/"], "RULE is empty"),
-    ],
-)
-def test_a_rule_that_is_given_twice_or_with_another_type_is_refused(
-    repo: Repo, run_llm: RunLlm, arguments: list[str], message: str
-) -> None:
-    refused = run_llm([*KNOWLEDGE, "add", *arguments])
-    assert (refused.exit_code, message in refused.stderr) == (2, True)
-
-
-def test_each_type_is_added_with_its_options(repo: Repo, run_llm: RunLlm) -> None:
+def test_each_type_is_added(repo: Repo, run_llm: RunLlm) -> None:
     outputs = [
         run_llm([*KNOWLEDGE, "add", *args]).output
         for args in (
-            ["--type", "convention", "--scope", "src/", "--rule", "r", "--decided-in", "HEAD"],
-            ["--type", "convention", "--scope", "*", "--rule", "q", "--stability", "experimental"],
-            ["--type", "boundary", "--module", "m/", "--owns", "o", "--boundary", "b"],
-            ["--type", "anti-pattern", "--pattern", "p", "--instead", "i", "--learned-from", "X-1"],
-            ["--type", "anti-pattern", "--pattern", "q", "--instead", "i", "--id", "no-q"],
+            ["r", "src/"],
+            ["q", "*", "--stability", "experimental"],
+            ["--module", "m/", "--owns", "o", "--boundary", "b"],
+            ["--pattern", "p", "--instead", "i"],
         )
     ]
     assert outputs == [
@@ -88,7 +69,6 @@ def test_each_type_is_added_with_its_options(repo: Repo, run_llm: RunLlm) -> Non
         "Added convention: conv-2\n",
         "Added boundary: bound-1\n",
         "Added anti-pattern: ap-1\n",
-        "Added anti-pattern: no-q\n",
     ]
     assert repo.note_json() == {
         "schema": "chronicle/knowledge-v1",
@@ -118,8 +98,7 @@ def test_each_type_is_added_with_its_options(repo: Repo, run_llm: RunLlm) -> Non
             }
         ],
         "anti_patterns": [
-            {"id": "ap-1", "pattern": "p", "instead": "i", "learned_from": "X-1"},
-            {"id": "no-q", "pattern": "q", "instead": "i", "learned_from": repo.head},
+            {"id": "ap-1", "pattern": "p", "instead": "i", "learned_from": repo.head},
         ],
     }
 
@@ -127,46 +106,13 @@ def test_each_type_is_added_with_its_options(repo: Repo, run_llm: RunLlm) -> Non
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (["--type", "rule"], "'rule' is not one of 'convention', 'boundary', 'anti-pattern'"),
-        ([], "what kind of entry is it? convention with --scope, --rule; boundary with --module"),
-        (
-            ["--owns", "x", "--pattern", "y"],
-            "--owns belongs to a boundary and --pattern to an anti-pattern: give one kind\n",
-        ),
-        (["--instead", "x"], "an anti-pattern needs --pattern\n"),
-        (["--type", "boundary", "--owns", " "], "a boundary needs --module, --owns, --boundary"),
-        (
-            ["--type", "convention", "Be", "brief", "now"],
-            "unexpected extra argument (now)",
-        ),
-        (
-            ["--rule", "x"],
-            "a convention needs --scope\n",
-        ),
-        (
-            [
-                "--type",
-                "boundary",
-                "--module",
-                "m",
-                "--owns",
-                "o",
-                "--boundary",
-                "b",
-                "--rule",
-                "r",
-            ],
-            "--rule: belongs to convention, not to boundary",
-        ),
-        (
-            ["--type", "anti-pattern", "--pattern", "p", "--instead", "i", "--decided-in", "x"],
-            "--decided-in: an entry of this type takes --learned-from",
-        ),
-        (
-            ["--type", "convention", "--scope", "s", "--rule", "r", "--learned-from", "x"],
-            "--learned-from: an entry of this type takes --decided-in",
-        ),
-        (["--type", "convention", "--scope", "s", "--rule", "r", "--id", "a b"], "a single word"),
+        ([], "what is to be added? A RULE, or --module, --owns and --boundary, or --pattern"),
+        (["--owns", "x", "--pattern", "y"], "module: required for boundary; boundary: required"),
+        (["--instead", "x"], "pattern: required for anti_pattern\n"),
+        (["--module", "m", "--owns", " "], "owns: required for boundary; boundary: required for"),
+        (["Be", "brief", "now"], "unexpected extra argument (now)"),
+        (["r", "--module", "m/"], "module: belongs to boundary, not to convention, which takes"),
+        (["\u200b", "src/"], "rule: required for convention"),
     ],
 )
 def test_arguments_that_make_no_entry_are_usage_errors(
@@ -180,23 +126,16 @@ def test_arguments_that_make_no_entry_are_usage_errors(
 
 def test_what_already_exists_is_not_added(repo: Repo, run_llm: RunLlm) -> None:
     run_llm(CONVENTION)
-    result = run_llm([*CONVENTION[:-1], "use x."])
+    result = run_llm([*KNOWLEDGE, "add", "use x.", "src/"])
     assert (result.exit_code, result.stdout) == (0, "")
     assert result.stderr == "Already exists: conv-1 (src/): Use x\n"
 
 
 def test_near_entries_are_shown(repo: Repo, run_llm: RunLlm) -> None:
     run_llm(CONVENTION)
-    result = run_llm([*CONVENTION[:-1], "use x too"])
+    result = run_llm([*KNOWLEDGE, "add", "use x too", "src/"])
     assert result.stdout == "Added convention: conv-2\n"
     assert result.stderr == "Similar: conv-1 (src/): Use x\n"
-
-
-def test_a_taken_id_is_an_error(repo: Repo, run_llm: RunLlm) -> None:
-    run_llm(CONVENTION)
-    result = run_llm([*CONVENTION[:-1], "other", "--id", "conv-1"])
-    assert result.exit_code == 1
-    assert result.stderr.startswith("Error: the id 'conv-1' belongs to another entry")
 
 
 def test_removing(repo: Repo, run_llm: RunLlm) -> None:
@@ -212,14 +151,11 @@ def test_removing(repo: Repo, run_llm: RunLlm) -> None:
 @pytest.mark.parametrize("args", [[], ["list"]], ids=["by default", "by name"])
 def test_listing(repo: Repo, run_llm: RunLlm, args: list[str]) -> None:
     repo.commit("second", src__a_py="")
-    run_llm([*CONVENTION, "--decided-in", "HEAD"])
+    run_llm(CONVENTION)
     result = run_llm([*KNOWLEDGE, *args])
     assert (result.exit_code, result.stderr) == (0, "")
     assert result.stdout == (
-        "Conventions:\n"
-        "  conv-1  src/ (permanent)\n"
-        "    Use x\n"
-        f"    decided in {repo.head[:12]}, just now\n"
+        f"Conventions:\n  conv-1  src/ (permanent)\n    Use x\n    decided in {repo.head[:12]}\n"
     )
 
 
@@ -275,8 +211,8 @@ def test_a_place_is_typed_from_here_and_kept_from_the_root(
 ) -> None:
     os.chdir(repo_with_src.path / place)
     for args in (
-        ["--type", "convention", "--scope", typed, "--rule", "r"],
-        ["--type", "boundary", "--module", typed, "--owns", "o", "--boundary", "b"],
+        ["r", typed],
+        ["--module", typed, "--owns", "o", "--boundary", "b"],
     ):
         assert run_llm([*KNOWLEDGE, "add", *args]).exit_code == 0
     listed = json.loads(run_llm([*KNOWLEDGE, "list", "--scope", typed, "--json"]).stdout)
@@ -294,8 +230,8 @@ def test_a_place_is_typed_from_here_and_kept_from_the_root(
 def test_what_is_no_place_here_is_refused(
     repo: Repo, run_llm: RunLlm, typed: str, message: str
 ) -> None:
-    for args in (["add", *CONVENTION[3:5], "--rule", "r"], ["list"]):
-        result = run_llm([*KNOWLEDGE, *args, "--scope", typed])
+    for args in (["add", "r"], ["list", "--scope"]):
+        result = run_llm([*KNOWLEDGE, *args, typed])
         assert (result.exit_code, result.stdout) == (2, "")
         assert message in result.stderr
     assert repo.git("for-each-ref", "refs/notes") == ""
@@ -327,7 +263,7 @@ def test_json_of_a_store_edited_by_hand_is_what_is_kept(repo: Repo, run_llm: Run
 
 
 def test_json_moves_no_terminal(repo: Repo, run_llm: RunLlm) -> None:
-    run_llm([*CONVENTION[:-1], "Use x"])
+    run_llm(CONVENTION)
     hostile = "a\x9b2Jb\u202ec\U000e0041"
     repo.write_note(repo.note().replace("Use x", hostile))
     shown = run_llm([*KNOWLEDGE, "list", "--json"]).stdout
@@ -373,10 +309,11 @@ def test_a_damaged_store_is_reported(repo: Repo, run_llm: RunLlm) -> None:
     assert repo.note() == "oops"
 
 
-@pytest.mark.parametrize("name", list(SCHEMAS))
-def test_schemas(run_llm: RunLlm, name: str) -> None:
-    assert json.loads(run_llm([*KNOWLEDGE, "schema", name]).stdout) == SCHEMAS[name]
-    assert json.loads(run_llm([*KNOWLEDGE, "schema"]).stdout) == SCHEMAS["knowledge"]
+def test_the_schema_of_an_annotation(run_llm: RunLlm) -> None:
+    shown = json.loads(run_llm([*KNOWLEDGE, "schema"]).stdout)
+    assert shown.pop("title") == "LiveInput"
+    assert shown.pop("$schema").startswith("https://json-schema.org/")
+    assert shown == LIVE_INPUT
 
 
 LIVE = {
@@ -409,7 +346,7 @@ def test_annotating(repo: Repo, run_llm: RunLlm, from_file: bool) -> None:
     ("live", "problem"),
     [
         ("{", "not JSON: "),
-        ("\n", "Error: standard input is empty\n"),
+        ("\n", "not JSON: "),
         (json.dumps(LIVE | {"summary": 3}), "summary: found the number 3; allowed: a string"),
         (
             json.dumps(LIVE | {"knowledge": [*LIVE["knowledge"], {"type": "boundary"}]}),

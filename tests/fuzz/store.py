@@ -6,7 +6,7 @@ from functools import partial
 
 from llm_kb.capture.entries import dump_store, parse_store
 from llm_kb.capture.errors import DamagedStoreError
-from llm_kb.capture.rendering import View, render_store
+from llm_kb.capture.rendering import render_store
 
 refuse = partial(DamagedStoreError, "ref", "path")
 
@@ -20,4 +20,4 @@ def fuzz(data: bytes) -> None:
     # Not compared itself: JSON may hold NaN, which differs from itself.
     again = parse_store(dump_store(store), refuse)
     assert [entry.anchor for entry in again.entries] == [entry.anchor for entry in store.entries]
-    render_store(store, View(statuses={}, now=0))
+    render_store(store, {})

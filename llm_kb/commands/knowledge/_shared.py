@@ -9,15 +9,14 @@ from typing import ParamSpec, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
-from llm_kb.capture.emission import clean
-from llm_kb.capture.entries import ANTI_PATTERN, STABILITIES, Kind, KnowledgeStore
+from llm_kb.capture.entries import STABILITIES, KnowledgeStore
 from llm_kb.capture.likeness import (
     EVERYWHERE,
     filter_by_file,
     find_place_problem,
     without_stars,
 )
-from llm_kb.capture.store import load_store, read_snapshot, require_repository
+from llm_kb.capture.store import load_store, require_repository
 from llm_kb.commands._config import require_cwd
 from llm_kb.commands._options import complete_quietly
 
@@ -25,11 +24,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-_FIELD_OPTIONS = (
-    click.option(
-        "--scope", metavar="PATH", help="Convention: the directory or file it applies to, or *"
-    ),
-    click.option("--rule", metavar="TEXT", help="Convention: the rule"),
+FIELD_OPTIONS = (
     click.option("--stability", type=click.Choice(STABILITIES), help="Convention: how firm it is"),
     click.option("--module", metavar="PATH", help="Boundary: the module's directory"),
     click.option("--owns", metavar="TEXT", help="Boundary: what the module is responsible for"),
@@ -37,13 +32,25 @@ _FIELD_OPTIONS = (
     click.option("--pattern", metavar="TEXT", help="Anti-pattern: what to avoid"),
     click.option("--instead", metavar="TEXT", help="Anti-pattern: what to do instead"),
 )
+RULE_OPTIONS = (
+    click.option("--rule", metavar="TEXT", help="Convention: the rule"),
+    click.option(
+        "--scope", metavar="PATH", help="Convention: the directory or file it applies to, or *"
+    ),
+)
 
 
-def field_options(command: Callable[P, R]) -> Callable[P, R]:
-    """Add an option for each field of an entry."""
-    for option in reversed(_FIELD_OPTIONS):
-        command = option(command)
-    return command
+def with_options(
+    *options: Callable[[Callable[P, R]], Callable[P, R]],
+) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Return a decorator that adds options to a command, in this order."""
+
+    def decorate(command: Callable[P, R]) -> Callable[P, R]:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
 
 
 scope_option = click.option(
@@ -76,28 +83,6 @@ def find_place(typed: str) -> str:
         raise click.UsageError(f"{typed!r} {problem}")
     # `dir/` covers only what is beneath, so the slash is part of the place.
     return place + "/" if path.endswith("/") else place
-
-
-def parse_id(_ctx: click.Context, _param: click.Parameter, value: str | None) -> str | None:
-    """Return an id if it can be typed, listed and removed again."""
-    if value is not None and (not value or not value.isprintable() or len(value.split()) != 1):
-        raise click.BadParameter("an id is a single word")
-    return value
-
-
-def parse_provenance(kind: Kind, *, decided_in: str | None, learned_from: str | None) -> str | None:
-    """Return the provenance of an entry; a name of the current commit becomes its id."""
-    right, wrong, name, other = (
-        (learned_from, decided_in, "--learned-from", "--decided-in")
-        if kind is ANTI_PATTERN
-        else (decided_in, learned_from, "--decided-in", "--learned-from")
-    )
-    if wrong is not None:
-        raise click.UsageError(f"{other}: an entry of this type takes {name}")
-    if right is not None and right.startswith(("HEAD", "@")):
-        # It would name another commit tomorrow.
-        return read_snapshot(require_cwd(), right).commit
-    return None if right is None else clean(right)
 
 
 @complete_quietly

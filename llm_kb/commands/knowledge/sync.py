@@ -3,23 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
-from llm_kb.capture.export import has_block, place_block, render_block
-from llm_kb.capture.remotes import (
-    describe_remote,
-    hide_secrets,
-    require_remote,
-)
-from llm_kb.capture.rendering import render_difference, render_short
-from llm_kb.capture.store import (
-    load_store,
-    require_repository,
-)
-from llm_kb.capture.sync import Outcome, Pull, has_store
+from llm_kb.capture.rendering import has_block, place_block, render_block
+from llm_kb.capture.store import load_store, require_repository
 from llm_kb.capture.sync import pull as pull_store
 from llm_kb.capture.sync import push as push_store
 from llm_kb.commands._config import require_cwd
@@ -27,7 +16,7 @@ from llm_kb.commands._output import say, show, show_content
 from llm_kb.commands.knowledge._shared import narrow, scope_option
 from llm_kb.files.atomic import WriteError, replace_file
 from llm_kb.files.containment import read_regular, resolve_links
-from llm_kb.rendering.plain_text import count, one_line, visible_line
+from llm_kb.rendering.plain_text import count, visible_text
 
 
 def check_remote(_ctx: click.Context, _param: click.Parameter, value: str) -> str:
@@ -47,17 +36,15 @@ def pull(remote: str) -> None:
     Fetch the entries of REMOTE and merge them with those here
 
     REMOTE is a name or a URL, by default origin. Entries that either side added stay;
-    entries that one side removed and the other did not change are removed. If both sides
-    changed an entry, it keeps both versions, and they are shown.
+    entries that one side removed and the other did not change are removed. Of an entry that
+    both sides changed, that of REMOTE is kept, and both are shown.
 
     \b
         llm kb knowledge pull
         llm kb knowledge pull upstream
     """
-    here = require_cwd()
-    require_repository(here)
-    require_remote(here, remote)
-    echo_pull(pull_store(here, remote), remote)
+    for line in pull_store(require_cwd(), remote):
+        show(visible_text(line))
 
 
 @click.command()
@@ -72,56 +59,8 @@ def push(remote: str) -> None:
     \b
         llm kb knowledge push
     """
-    if not has_store(require_cwd()):
-        raise click.ClickException("there is nothing to push: no entry was ever captured here")
-    require_remote(require_cwd(), remote)
-    for pulled in push_store(require_cwd(), remote):
-        echo_pull(pulled, remote)
-    entries = count(len(load_store(require_cwd()).entries), "entry", "entries")
-    show(visible_line(f"Pushed {entries} to {describe_remote(require_cwd(), remote)}."))
-
-
-MOST_SHOWN = 100
-"""Most entries shown of those received, and of each other kind: a remote may have thousands."""
-
-
-def _show_some(notices: Sequence[str]) -> None:
-    for notice in notices[:MOST_SHOWN]:
-        show(notice)
-    if len(notices) > MOST_SHOWN:
-        say(f"{len(notices) - MOST_SHOWN:,} more.")
-
-
-def echo_pull(pulled: Pull, remote: str) -> None:
-    """Print what a pull brought, and every entry that could not simply be merged."""
-    if pulled.annotations:
-        commits = count(pulled.annotations, "commit")
-        say(f"Annotations of {commits} received.")
-    if pulled.outcome in {Outcome.NOTHING_THERE, Outcome.UP_TO_DATE}:
-        say(visible_line(f"{hide_secrets(remote)}: {pulled.outcome.value}."))
-        return
-    merge = pulled.merge
-    _show_some([f"Received: {render_short(entry)}" for entry in merge.received])
-    _show_some([f"Removed there: {render_short(entry)}" for entry in merge.dropped])
-    _show_some(
-        [
-            f"Duplicate: {render_short(ours)} is {render_short(theirs)} there"
-            for ours, theirs in merge.duplicates
-        ]
-    )
-    _show_some(
-        [
-            f"Conflict: {render_short(theirs)}\n"
-            f"  ours:   {render_difference(ours, theirs)}\n"
-            f"  theirs: {render_difference(theirs, ours)}\n"
-            f"  Both are kept; `llm kb knowledge edit {one_line(theirs.id)}` settles it."
-            for ours, theirs in merge.conflicts
-        ]
-    )
-    _show_some(
-        [f"Renumbered: {render_short(old)} is now {new.id}" for old, new in merge.renumbered]
-    )
-    say(f"{count(len(merge.store.entries), 'entry', 'entries')}.")
+    for line in push_store(require_cwd(), remote):
+        show(visible_text(line))
 
 
 @click.command()
