@@ -221,10 +221,7 @@ def test_one_call_loads_subjects_of_several_topics(topics: KnowledgeBase) -> Non
 def test_subjects_of_several_topics_share_the_limit(tmp_path: Path, topics: KnowledgeBase) -> None:
     kb = KnowledgeBase.discover(tmp_path, fragments=["kb.max_result_chars=50"])
     answer = call(kb, topic="project", subjects=["code-quality", "skills/ast-grep"])
-    assert answer.endswith(
-        "## Left out (over the limit of 50 characters):\n\n- skills/ast-grep\n\n"
-        "Load them with another call of the `learn` tool."
-    )
+    assert answer.count("(note: cut here; ") == 2
     assert "skills/ast-grep\n</subject>" not in answer
 
 

@@ -2,54 +2,44 @@
 
 from __future__ import annotations
 
+import os
 import re
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
-from llm_kb.errors import NoMatchError, UnreadableError
-from llm_kb.files.documents import find_size, find_unsearched
-from llm_kb.knowledge_base.reading import (
-    MOST_READ,
-    NamedFiles,
-    describe_skill,
-    find_missing_parts,
-    read_asked,
-    summarize_each,
-)
+from llm_kb.errors import NoMatchError, NoPartError, UnreadableError
+from llm_kb.files.directory import DirectoryCatalog
+from llm_kb.files.documents import find_unsearched
+from llm_kb.files.layouts import SKILL_FILE, find_bundled, list_bundled
 from llm_kb.knowledge_base.topics import OpenTopic, name_asked
 from llm_kb.rendering.learn_text import (
     BYTES_A_CHARACTER,
     MOST_LISTED,
     Answer,
-    join_groups,
+    render_files,
     render_listing,
+    render_missing,
 )
 from llm_kb.rendering.menu import Menu, MenuSubject, MenuTopic, fit_menu
-from llm_kb.rendering.parts import (
-    LONGEST_OUTLINE,
-    OPENING,
-    AnchorError,
-    decode_exactly,
-    describe_size,
-)
+from llm_kb.rendering.parts import LONGEST_OUTLINE, OPENING, WHOLE, AnchorError, present_asked
 from llm_kb.rendering.plain_text import one_line
-from llm_kb.rendering.presentation import read_as_markdown
-from llm_kb.search.chunking.outline import find_outline
+from llm_kb.rendering.presentation import Presented, present_unreadable, read_as_markdown
+from llm_kb.rendering.summaries import describe, summarize
+from llm_kb.rendering.tokens import estimate_tokens
 from llm_kb.subjects.names import is_readable, is_unread_document
 from llm_kb.subjects.patterns import parse_pattern
-from llm_kb.subjects.selection import find_near_each, is_listed, select
-from llm_kb.subjects.topics import REFERENCE_PREFIX, Catalog, Config, Layout, Subject, is_binary
+from llm_kb.subjects.selection import Selection, find_near_each, is_listed, select
+from llm_kb.subjects.topics import REFERENCE_PREFIX, Config, Content, Layout, Subject
 
 OUTLINE_BYTES = BYTES_A_CHARACTER * (OPENING + LONGEST_OUTLINE)
-"""Least room, in characters, for which an outline is made."""
+"""Least room, in bytes, for which an outline is made."""
 
-MOST_SEARCHED = 50_000_000
-"""Maximum number of bytes of a topic that are searched for labels of cross references."""
+SUMMARY_BYTES = 4096
+"""Number of bytes of a subject that are read for its summary."""
 
-LONGEST_LABEL = 100
-
-_LABEL = re.compile(rb"^\.\. _`?(\w.{1,99}?)`?:[ \t]*\r?$", re.MULTILINE)
-"""A label in reStructuredText on its own line."""
-_WORD = re.compile(r"[^\W_]+")
+MOST_READ = 20_000_000
+"""Maximum number of bytes of a subject that are searched for parts."""
 
 
 def load(opened: OpenTopic, patterns: Sequence[str], config: Config, *, wrap: bool = False) -> str:
@@ -57,21 +47,14 @@ def load(opened: OpenTopic, patterns: Sequence[str], config: Config, *, wrap: bo
 
     `wrap` puts even a single one between tags. Raises NoMatchError if nothing is found.
     """
-    has_names = opened.topic.layout is Layout.SKILLS
-    has_names |= opened.topic.id.startswith(REFERENCE_PREFIX)
-    bundle = NamedFiles(opened) if has_names else None
-    if bundle:
-        patterns = bundle.complete(patterns)
+    patterns = complete(opened, patterns)
     selection = select(opened.catalog, patterns)
-    if labelled := _find_labels(opened.catalog, selection.missing):
-        patterns = [labelled.get(pattern, pattern) for pattern in patterns]
-        selection = select(opened.catalog, patterns)
     near = find_near_each(selection.missing, opened.catalog)
     missing: list[NoMatchError] = [
         NoMatchError(opened.topic.id, pattern, names)
         for pattern, names in zip(selection.missing, near, strict=True)
     ]
-    preloaded = opened.preloaded
+    preloaded, files = opened.preloaded, list_files(opened)
     answer = Answer(wrap=wrap or not selection.is_single, max_chars=config.max_result_chars)
     already: list[str] = []
     unknown: list[tuple[Subject, AnchorError]] = []
@@ -82,88 +65,135 @@ def load(opened: OpenTopic, patterns: Sequence[str], config: Config, *, wrap: bo
         limit = answer.read_limit
         has_room = limit is None or limit >= OUTLINE_BYTES
         pieces, errors = read_asked(
-            opened.catalog,
+            opened,
             subject,
             selection.asked_of(subject),
-            topic=opened.topic.id,
             limit=limit,
             outline_over=config.outline_over if has_room else 0,
         )
         for piece in pieces:
-            answer.add(bundle.append_to(piece, subject) if bundle else piece)
+            answer.add(append_files(piece, subject, files))
         unknown += [(subject, error) for error in errors]
-    missing += find_missing_parts(opened.topic.id, selection, unknown)
+    missing += find_missing_parts(opened, selection, unknown)
     if answer.is_empty and not already:
-        raise missing[0] if len(missing) == 1 else NoMatchesError(missing)
+        raise join_errors(missing)
     return answer.render(already=already, missing=missing)
 
 
-def _find_labels(catalog: Catalog, names: Sequence[str]) -> dict[str, str]:
-    """Return the addresses of the parts that labels of reStructuredText name, keyed by name.
-
-    All labels are searched for in one pass over the topic.
-    """
-    likely = [name for name in names if len(name) <= LONGEST_LABEL and parse_pattern(name).literal]
-    wanted = {_fold_label(name): name for name in likely}
-    wanted.pop("", None)
-    found: dict[str, str] = {}
-    room = MOST_SEARCHED
-    for subject in catalog.list().listed if wanted else ():
-        if not subject.path.lower().endswith((".rst", ".rest", ".txt")):
-            continue
-        try:
-            data = catalog.read(subject, room).data
-        except UnreadableError:
-            continue
-        for match in _LABEL.finditer(data):
-            name = wanted.get(_fold_label(match[1].decode(errors="replace")))
-            if name:
-                found.setdefault(name, f"{subject.name}#{name.removeprefix('#')}")
-        room -= len(data)
-        if room <= 0 or len(found) == len(wanted):
-            break
-    return found
-
-
-def _fold_label(label: str) -> str:
-    """Return the words of a label, for comparison."""
-    return " ".join(_WORD.findall(label)).lower()
-
-
 def load_groups(groups: Sequence[tuple[OpenTopic, Sequence[str]]], config: Config) -> str:
-    """Return subjects of several topics, within the limit of one answer."""
+    """Return subjects of several topics, each within its share of the limit of one answer."""
     most = config.max_result_chars
+    share = replace(config, max_result_chars=max(1, most // len(groups)) if most else 0)
     parts: list[str] = []
     missing: list[NoMatchError] = []
-    left_out: list[str] = []
     for opened, patterns in groups:
-        if most and sum(map(len, parts)) >= most:
-            left_out += [f"{opened.topic.id}/{pattern}" for pattern in patterns]
-            continue
         try:
-            text = load(opened, patterns, config, wrap=True)
+            text = load(opened, patterns, share, wrap=True)
         except NoMatchError as error:
             missing.append(error)
         else:
             parts.append(f"# Topic: {one_line(opened.topic.label)}\n\n{text}")
     if not parts:
-        raise NoMatchesError(missing)
-    return join_groups(parts, missing, left_out, most)
+        raise join_errors(missing)
+    return "\n\n".join([*parts, *([render_missing(missing)] if missing else [])])
 
 
-class NoMatchesError(NoMatchError):
-    """Several patterns that match nothing."""
+def join_errors(errors: Sequence[NoMatchError]) -> NoMatchError:
+    """Return the first error, with the messages of all."""
+    errors[0].args = ("; ".join(map(str, errors)),)
+    return errors[0]
 
-    def __init__(self, missing: Sequence[NoMatchError]) -> None:
-        super().__init__(missing[0].topic, missing[0].pattern, missing[0].near)
-        self.missing = tuple(missing)
-        self.args = ("; ".join(str(error) for error in missing),)
+
+# Reading: whole subjects, their parts, and the files that belong to them
+
+
+def read_asked(
+    opened: OpenTopic,
+    subject: Subject,
+    asked: Sequence[str | None],
+    *,
+    limit: int | None = None,
+    outline_over: int = 0,
+) -> tuple[list[Presented], list[AnchorError]]:
+    """Read a subject and return the requested pieces, and the unknown anchors.
+
+    `limit` is the number of bytes of a whole subject that can be shown; None for all.
+    """
+    try:
+        content = _read_content(opened, subject, asked, limit, outline_over)
+    except UnreadableError as error:
+        return [present_unreadable(subject, error)], []
+    topic = opened.topic.id
+    return present_asked(subject, content, asked, topic=topic, outline_over=outline_over)
+
+
+def _read_content(
+    opened: OpenTopic,
+    subject: Subject,
+    asked: Sequence[str | None],
+    limit: int | None,
+    outline_over: int,
+) -> Content:
+    """Read as much of a subject as the request needs."""
+    read = opened.catalog.read
+    if subject.extension == "ipynb":  # no part of a notebook can be read by itself
+        return read_as_markdown(subject, read(subject, MOST_READ))
+    is_whole = WHOLE in asked or (tuple(asked) == (None,) and not outline_over)
+    if is_whole or limit is None:
+        return read(subject, limit if is_whole else MOST_READ)
+    if tuple(asked) == (None,):
+        content = read(subject, max(limit, outline_over * BYTES_A_CHARACTER))
+        if content.size <= len(content.data):
+            return content
+    return read(subject, MOST_READ)
+
+
+def find_missing_parts(
+    opened: OpenTopic, selection: Selection, unknown: Sequence[tuple[Subject, AnchorError]]
+) -> list[NoPartError]:
+    """Return an error for each anchor that no subject of its slug has."""
+    slugs = Counter(subject.slug for subject in selection.subjects)
+    lacking = Counter((subject.slug, error.anchor) for subject, error in unknown)
+    errors = {
+        (subject.slug, error.anchor): NoPartError(
+            opened.topic.id, subject.name, error.anchor, error.near, is_ambiguous=error.is_ambiguous
+        )
+        for subject, error in unknown
+    }
+    return [error for key, error in errors.items() if lacking[key] == slugs[key[0]]]
+
+
+def complete(opened: OpenTopic, patterns: Sequence[str]) -> Sequence[str]:
+    """Return patterns, of which names of files as skills and linked pages write them are paths."""
+    topic, catalog = opened.topic, opened.catalog
+    if topic.layout is not Layout.SKILLS and not topic.id.startswith(REFERENCE_PREFIX):
+        return patterns
+    found = {each: catalog.list(each.partition("#")[0]).subjects for each in patterns}
+    named = [each for each in patterns if not found[each] and "*" not in each]
+    skills = [subject for subjects in found.values() for subject in subjects]
+    subjects = catalog.list().subjects if named else ()
+    completed = {}
+    for pattern in named:
+        name, sign, anchor = pattern.partition("#")
+        file = find_bundled(subjects, re.sub(r"^(?:\.{1,2}/)+", "", name), skills)
+        completed[pattern] = f"{file.path}{sign}{anchor}" if file else pattern
+    return [completed.get(pattern, pattern) for pattern in patterns]
+
+
+def list_files(opened: OpenTopic) -> Sequence[Subject]:
+    """Return the files of a topic of skills; none of another topic."""
+    return opened.catalog.list().subjects if opened.topic.layout is Layout.SKILLS else ()
+
+
+def append_files(piece: Presented, subject: Subject, files: Sequence[Subject]) -> Presented:
+    """Return a SKILL.md with a list of its files, and any other piece as it is."""
+    if not files or not subject.path.endswith(SKILL_FILE) or piece.name != subject.name:
+        return piece
+    bundled = render_files([each.name for each in list_bundled(files, subject)])
+    return piece._replace(below="\n\n".join(filter(None, (piece.below, bundled))))
 
 
 # Listings and the menu
-
-MOST_OUTLINED = 4_000_000
-"""Maximum number of bytes that one listing reads to count the parts of large subjects."""
 
 
 def ask_to_list(opened: OpenTopic, patterns: Sequence[str]) -> bool:
@@ -188,74 +218,81 @@ def list_subjects(opened: OpenTopic, config: Config, patterns: Sequence[str] = (
         subjects = selection.subjects
     listed = list(filter(is_listed, subjects))
     left = [s for s in listed if s.identity not in opened.preloaded and is_readable(s.path)]
+    is_short = len(left) <= MOST_LISTED
     entries = (
-        describe_each(opened, left, config.outline_over)
-        if len(left) <= MOST_LISTED
-        else [MenuSubject(name=subject.name) for subject in left]
+        describe_each(opened, left, config) if is_short else [MenuSubject(s.name) for s in left]
     )
     # A search names what it leaves out; only for a short list are all sizes asked for here too.
-    is_short = len(listed) <= MOST_LISTED
     unread = listed if is_short else [s for s in listed if is_unread_document(s.path)]
     unsearched = find_unsearched(opened.topic.root, unread)
     return render_listing(opened.topic, entries, opened.preloaded_names, list(map(str, unsearched)))
 
 
 def describe_each(
-    opened: OpenTopic, subjects: Sequence[Subject], outline_over: int
+    opened: OpenTopic, subjects: Sequence[Subject], config: Config
 ) -> list[MenuSubject]:
-    """Return subjects for a listing: large ones with sizes, skills with descriptions."""
+    """Return subjects for a listing: large ones with their tokens, skills with descriptions."""
     is_skills = opened.topic.layout is Layout.SKILLS
-    room = MOST_OUTLINED
     entries = []
     for subject in subjects:
-        size = find_size(opened.topic.root / subject.path)
-        note = _describe_large(opened.catalog, subject, size, room, outline_over) if size else ""
-        room -= size if note else 0
-        summary = describe_skill(opened.catalog, subject) if is_skills else ""
-        entries.append(MenuSubject(name=subject.name, summary=summary, size=note))
+        size = find_size(opened, subject) or 0
+        is_large = 0 < config.outline_over < size
+        note = f"(~{estimate_tokens(size):,} tokens)" if is_large else ""
+        summary = describe_skill(opened, subject) if is_skills else ""
+        entries.append(MenuSubject(subject.name, summary, note))
     return entries
 
 
-def _describe_large(
-    catalog: Catalog, subject: Subject, size: int, room: int, outline_over: int
-) -> str:
-    """Return the size of a subject over the limit, with the number of its parts.
-
-    Only such subjects are read, and only while there is `room` left for reading.
-    """
-    if not 0 < outline_over < size:
-        return ""
-    if size > room:
-        return describe_size(size, 0)
+def find_size(opened: OpenTopic, subject: Subject) -> int | None:
+    """Return the bytes of a subject as a model reads it; None if it is gone or unreadable."""
     try:
-        content = read_as_markdown(subject, catalog.read(subject, MOST_READ))
+        if subject.extension == "ipynb":  # without its pictures
+            return read_as_markdown(subject, opened.catalog.read(subject, MOST_READ)).size
+        if isinstance(opened.catalog, DirectoryCatalog):
+            return os.stat(f"{opened.topic.root}/{subject.path}").st_size  # noqa: PTH116 - a `Path` for each is slow
+        return opened.catalog.read(subject, 0).size
+    except (OSError, UnreadableError):
+        return None
+
+
+def summarize_each(opened: OpenTopic, subjects: Sequence[Subject]) -> list[str]:
+    """Return the summaries of subjects, in their order."""
+    return [
+        summarize(_read_start(opened, subject), subject.extension, subject.slug)
+        for subject in subjects
+    ]
+
+
+def describe_skill(opened: OpenTopic, subject: Subject) -> str:
+    """Return the whole description of a skill, by which models choose it."""
+    return describe(_read_start(opened, subject), subject.extension, subject.slug)
+
+
+def _read_start(opened: OpenTopic, subject: Subject) -> bytes:
+    """Return the start of a subject, or all of a notebook; empty if it cannot be read."""
+    limit = MOST_READ if subject.extension == "ipynb" else SUMMARY_BYTES
+    try:
+        return read_as_markdown(subject, opened.catalog.read(subject, limit)).data
     except UnreadableError:
-        return ""
-    text = decode_exactly(content.data)
-    if is_binary(content.data) or len(text) <= outline_over:
-        return ""
-    return describe_size(content.size, len(find_outline(subject.path, text).sections))
+        return b""  # the menu still names it; loading it gives the reason
 
 
 def make_menu(left: Sequence[OpenTopic], config: Config) -> Menu:
     """Return the menu of the topics with anything left to learn, within its budget."""
     opened = {each.topic.id: each for each in left}
 
-    def describe(entry: MenuTopic) -> MenuTopic:
+    def describe_listed(entry: MenuTopic) -> MenuTopic:
         topic = opened[entry.topic.id]
-        subjects = describe_each(topic, topic.left, config.outline_over)
-        if topic.topic.layout is Layout.SKILLS:
-            return entry._replace(subjects=subjects)
-        summaries = summarize_each(topic, topic.left)
-        summed_up = [s._replace(summary=t) for s, t in zip(subjects, summaries, strict=True)]
-        return entry._replace(subjects=summed_up)
+        subjects = describe_each(topic, topic.left, config)
+        if topic.topic.layout is not Layout.SKILLS:
+            summaries = summarize_each(topic, topic.left)
+            subjects = [s._replace(summary=t) for s, t in zip(subjects, summaries, strict=True)]
+        return entry._replace(subjects=subjects)
 
+    lists = config.menu == "subjects"
     topics = [
-        MenuTopic(
-            each.topic,
-            [MenuSubject(s.name) for s in each.left] if config.menu == "subjects" else (),
-        )
+        MenuTopic(each.topic, [MenuSubject(s.name) for s in each.left] if lists else ())
         for each in left
     ]
     has_hidden = any(len(each.listing.listed) < len(each.listing.subjects) for each in left)
-    return fit_menu(topics, config.menu_budget, describe, has_hidden=has_hidden)
+    return fit_menu(topics, config.menu_budget, describe_listed, has_hidden=has_hidden)

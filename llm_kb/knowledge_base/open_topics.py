@@ -9,8 +9,16 @@ from typing import TYPE_CHECKING
 
 from llm_kb.errors import NoMatchError, NoPartError, UnknownTopicError
 from llm_kb.files.documents import find_size
-from llm_kb.knowledge_base.learning import ask_to_list, list_subjects, load, load_groups, make_menu
-from llm_kb.knowledge_base.reading import MOST_READ, find_missing_parts, read_asked
+from llm_kb.knowledge_base.learning import (
+    MOST_READ,
+    ask_to_list,
+    find_missing_parts,
+    list_subjects,
+    load,
+    load_groups,
+    make_menu,
+    read_asked,
+)
 from llm_kb.knowledge_base.tool_text import LEARN
 from llm_kb.knowledge_base.topics import (
     SHIPPED,
@@ -336,13 +344,9 @@ class OpenTopics:
         return tuple(
             piece
             for subject in selection.subjects
-            for piece in read_asked(
-                opened.catalog,
-                subject,
-                selection.asked_of(subject),
-                topic=opened.topic.id,
-                limit=MOST_READ,
-            )[0]
+            for piece in read_asked(opened, subject, selection.asked_of(subject), limit=MOST_READ)[
+                0
+            ]
         )
 
     def require(self, topic: str, pattern: str) -> Selection:
@@ -366,9 +370,9 @@ class OpenTopics:
         for subject in selection.subjects:
             if subject.identity in selection.anchors:
                 asked = selection.asked_of(subject)
-                errors = read_asked(self.topics[topic].catalog, subject, asked, topic=topic)[1]
+                errors = read_asked(self.topics[topic], subject, asked)[1]
                 unknown += [(subject, error) for error in errors]
-        return find_missing_parts(topic, selection, unknown)
+        return find_missing_parts(self.topics[topic], selection, unknown)
 
     def read_raw(self, opened: OpenTopic, selection: Selection) -> Iterator[bytes]:
         """Yield the bytes of subjects and of their parts, as they are on disk."""

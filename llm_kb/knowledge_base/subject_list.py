@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from llm_kb.errors import NoMatchError, UnreadableError
+from llm_kb.errors import NoMatchError
 from llm_kb.files.directory import DirectoryCatalog
+from llm_kb.knowledge_base.learning import find_size
 from llm_kb.knowledge_base.open_topics import OpenTopics
 from llm_kb.knowledge_base.topics import OpenTopic
 from llm_kb.rendering.plain_text import count, name_some, shorten, visible_line
-from llm_kb.rendering.presentation import read_as_markdown
 from llm_kb.rendering.tokens import estimate_tokens
 from llm_kb.search.index.documents import File, LeftOut, find_left_out
 from llm_kb.subjects.names import is_readable, is_unread_document
@@ -35,8 +34,6 @@ BESIDE = 33
 
 NARROWEST, WIDEST = 20, 100
 """The least and the greatest width of the column of slugs."""
-
-_MOST_NOTEBOOK = 20_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,7 +177,7 @@ def _list_each(opened: OpenTopic, subjects: Iterable[Subject]) -> list[ListedSub
             name=subject.name,
             path=subject.path,
             state=_find_state(subject, preloaded),
-            size=_find_size(opened, subject),
+            size=find_size(opened, subject),
         )
         for subject in subjects
     ]
@@ -190,18 +187,6 @@ def _find_state(subject: Subject, preloaded: frozenset[str]) -> State:
     if subject.identity in preloaded:
         return "pre-loaded"
     return "available" if is_listed(subject) else "hidden"
-
-
-def _find_size(opened: OpenTopic, subject: Subject) -> int | None:
-    """Return the size of a subject as a model reads it; None if it is gone or unreadable."""
-    with suppress(OSError, UnreadableError):
-        if subject.extension == "ipynb":  # without its pictures
-            content = opened.catalog.read(subject, _MOST_NOTEBOOK)
-            return read_as_markdown(subject, content).size
-        if isinstance(opened.catalog, DirectoryCatalog):
-            return os.stat(f"{opened.topic.root}/{subject.path}").st_size  # noqa: PTH116 - a `Path` for each is slow
-        return opened.catalog.read(subject, 0).size
-    return None
 
 
 def find_disabled(topic: Topic, listing: Listing) -> list[Subject]:

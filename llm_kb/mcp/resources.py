@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import repeat
 from typing import Any
 from urllib.parse import quote, unquote
 
 from llm_kb.api import KnowledgeBase
 from llm_kb.errors import KbError, NoMatchError
-from llm_kb.knowledge_base.reading import NamedFiles, summarize_each
+from llm_kb.knowledge_base.learning import append_files, list_files, summarize_each
 from llm_kb.knowledge_base.topics import OpenTopic
 from llm_kb.mcp.tools import answer_within
 from llm_kb.rendering.plain_text import one_line, shorten
@@ -68,11 +69,11 @@ def read_resource(kb: KnowledgeBase, uri: str) -> dict[str, Any]:
 
 def _present(kb: KnowledgeBase, opened: OpenTopic, found: Sequence[Subject]) -> str:
     """Return the text of subjects, cut at `max_result_chars`, with the file names of a skill."""
-    files, most = NamedFiles(opened), kb.config.max_result_chars // len(found)
+    files, most = list_files(opened), kb.config.max_result_chars // len(found)
     pieces = kb.present(opened, Selection(subjects=tuple(found)))
     return "\n".join(
         (truncate(piece, most) if most else piece).text
-        for piece in map(files.append_to, pieces, found)
+        for piece in map(append_files, pieces, found, repeat(files))
     )
 
 

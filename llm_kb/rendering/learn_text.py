@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from posixpath import commonpath, dirname
 
 from llm_kb.errors import NoMatchError
 from llm_kb.rendering.menu import LONGEST_DESCRIPTION, MenuSubject
@@ -21,10 +21,6 @@ MOST_LISTED = 500
 
 MOST_FILES = 100
 """Maximum number of a skill's files that are listed below it."""
-
-FEW = 100
-MOST_GROUPS = 200
-"""Groups of at most `FEW` subjects, unless that makes more than `MOST_GROUPS` of them."""
 
 _CUT_NOTICE = 100
 """Room for the notice of a cut, which is shorter."""
@@ -73,12 +69,11 @@ def _render_entry(subject: MenuSubject) -> str:
     return f"{subject.name}{size}{f' — {about}' if about else ''}"
 
 
-def list_files(names: Sequence[str]) -> str:
+def render_files(names: Sequence[str]) -> str:
     """Return the list of a skill's bundled files; empty if there are none."""
     if not names:
         return ""
-    more = [f"and {len(names) - MOST_FILES:,} more"] if len(names) > MOST_FILES else []
-    shown = _bullets([*names[:MOST_FILES], *more])
+    shown = _bullets(_bound(names, MOST_FILES))
     return f"## Files of this skill, to be learned by these names:\n\n{shown}"
 
 
@@ -132,7 +127,7 @@ class Answer:
         if already:
             parts.append(_render_already(already))
         if missing:
-            parts.append("## Not found:\n\n" + _bullets([str(error) for error in missing]))
+            parts.append(render_missing(missing))
         return "\n\n".join(parts)
 
     def _render(self, item: Presented) -> str:
@@ -144,20 +139,9 @@ class Answer:
         return self._render(truncate(item, max(0, self._max_chars - frame)))
 
 
-def join_groups(
-    parts: Sequence[str],
-    missing: Sequence[NoMatchError],
-    left_out: Sequence[str],
-    max_chars: int,
-) -> str:
-    """Return one answer for several topics, which names missing and omitted subjects."""
-    parts = list(parts)
-    if left_out:
-        heading = f"## Left out (over the limit of {max_chars:,} characters):"
-        parts.append(f"{heading}\n\n{_bullets(left_out)}\n\n{_HOW_TO_CONTINUE.capitalize()}")
-    if missing:
-        parts.append("## Not found:\n\n" + _bullets([str(error) for error in missing]))
-    return "\n\n".join(parts)
+def render_missing(missing: Sequence[NoMatchError]) -> str:
+    """Return the list of patterns that match nothing."""
+    return "## Not found:\n\n" + _bullets([str(error) for error in missing])
 
 
 def _render_left_out(left_out: Sequence[tuple[str, int]], max_chars: int) -> str:
@@ -166,29 +150,40 @@ def _render_left_out(left_out: Sequence[tuple[str, int]], max_chars: int) -> str
     for name, size in left_out:
         sizes[name] = sizes.get(name, 0) + size
     total = f"{len(left_out):,} left out, {sum(sizes.values()):,} bytes"
-    lines = (
-        [f"{name} ({size:,} bytes)" for name, size in sizes.items()]
-        if len(sizes) <= MOST_LISTED
-        else [
-            f"`{group.pattern}`: {count(len(group.names), 'subject')}"
-            f" ({sum(sizes[name] for name in group.names):,} bytes)"
-            for group in narrow(sizes, few=FEW, most=MOST_GROUPS)
+    lines = [f"{name} ({size:,} bytes)" for name, size in sizes.items()]
+    if len(sizes) > MOST_LISTED:
+        lines = [
+            f"`{pattern}`: {count(len(names), 'subject')}"
+            f" ({sum(sizes[name] for name in names):,} bytes)"
+            for pattern, names in narrow(sizes).items()
         ]
-    )
     heading = f"## Left out (over the limit of {max_chars:,} characters):"
-    return f"{heading}\n\n{_bullets(lines)}\n\n{total}; {_HOW_TO_CONTINUE}"
+    return f"{heading}\n\n{_bullets(_bound(lines))}\n\n{total}; {_HOW_TO_CONTINUE}"
 
 
 def _render_narrowed(names: Sequence[str]) -> str:
-    """Return the patterns that narrow down a list too long to read."""
-    groups = narrow(names, few=FEW, most=MOST_GROUPS)
-    lines = [f"`{group.pattern}`: {count(len(group.names), 'subject')}" for group in groups]
-    example = min((group.pattern for group in groups if "*" in group.pattern), default="**")
+    """Return the patterns that narrow down a list too long to read.
+
+    Of subjects side by side, which share a pattern, the first names.
+    """
+    groups = narrow(names)
+    example = min(groups)
+    lines = [f"`{pattern}`: {count(len(inside), 'subject')}" for pattern, inside in groups.items()]
+    if len(groups) == 1:
+        lines, first = list(names), names[0].rpartition("/")[2][:1]
+        example = f"{example[:-1]}{first}*"
     return (
-        f"{len(names):,} subjects, too many to list; narrow by pattern:\n\n{_bullets(lines)}\n\n"
+        f"{len(names):,} subjects, too many to list; narrow by pattern:\n\n"
+        f"{_bullets(_bound(lines))}\n\n"
         f"Append `#` to a pattern to list its subjects, as `{example}#`; without it, it loads"
         " them."
     )
+
+
+def _bound(lines: Sequence[str], most: int = MOST_LISTED) -> list[str]:
+    """Return the first lines, and the number of the others."""
+    more = [f"and {len(lines) - most:,} more"] if len(lines) > most else []
+    return [*lines[:most], *more]
 
 
 def _render_already(learned: Sequence[str]) -> str:
@@ -204,87 +199,14 @@ def _bullets(lines: Iterable[str]) -> str:
 _WILDCARDS = re.compile(r"([*?\[])")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Group:
-    """The names that one pattern matches, and no others.
-
-    All begin with `stem`, and `rest` matches the remainder: `**` below a
-    directory, `*` side by side, `*/**` in directories side by side, or nothing.
-    """
-
-    stem: str
-    rest: str
-    names: tuple[str, ...]
-
-    @property
-    def pattern(self) -> str:
-        """The pattern that matches exactly these names."""
-        return _WILDCARDS.sub(r"[\1]", self.stem) + self.rest
-
-
-def narrow(names: Iterable[str], *, few: int, most: int) -> tuple[Group, ...]:
-    """Partition names into at most `most` groups, of at most `few` names each if possible.
-
-    The largest group is split first. Groups are sorted by their patterns.
-    """
-    whole = Group(stem="", rest="**", names=tuple(sorted(names)))
-    pending = [whole]
-    done: list[Group] = []
-    while pending:
-        pending.sort(key=lambda group: (-len(group.names), group.stem, group.rest))
-        group, *pending = pending
-        room = most - len(pending) - len(done)
-        parts = _split(group, room) if len(group.names) > few else ()
-        if parts:
-            pending += parts
-        else:
-            done.append(group)
-    return tuple(sorted(done, key=lambda group: group.pattern))
-
-
-def _split(group: Group, room: int) -> tuple[Group, ...]:
-    """Return at most `room` groups of the same names; none if that is impossible.
-
-    A directory is split into its files and its directories. If those are too
-    many, and among files side by side, the next character decides.
-    """
-    if group.rest == "**":
-        parts = _divide(group, _by_component, len(group.stem))
-        if len(parts) <= room:
-            return parts
-    start = _count_alike(group.names) if group.rest == "*" else len(group.stem)
-    parts = _divide(group, _by_character, start)
-    # Names that are all alike cannot be told apart any more.
-    return parts if len(parts) <= room and parts != (group,) else ()
-
-
-def _count_alike(names: Sequence[str]) -> int:
-    """Return the length of the common start of sorted names."""
-    first, last = names[0], names[-1]
-    pairs = enumerate(zip(first, last, strict=False))
-    return next((index for index, (a, b) in pairs if a != b), min(len(first), len(last)))
-
-
-def _divide(
-    group: Group, key: Callable[[str, int], tuple[str, str]], start: int
-) -> tuple[Group, ...]:
-    found: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
-    for name in group.names:
-        found[key(name, start)].append(name)
-    return tuple(
-        Group(stem=stem, rest=rest, names=tuple(names)) for (stem, rest), names in found.items()
-    )
-
-
-def _by_component(name: str, start: int) -> tuple[str, str]:
-    """Separate the names below each directory from the other names."""
-    end = name.find("/", start) + 1
-    return (name[:end], "**") if end else (name[:start], "*")
-
-
-def _by_character(name: str, start: int) -> tuple[str, str]:
-    """Lengthen the stem by a character."""
-    stem = name[: start + 1]
-    if "/" in name[start:]:
-        return stem, "**" if stem.endswith("/") else "*/**"
-    return stem, "*" if len(name) > start else ""
+def narrow(names: Iterable[str]) -> dict[str, list[str]]:
+    """Return names by patterns: `**` below each directory of those that all share, `*` in it."""
+    names = sorted(names)
+    start = commonpath([dirname(names[0]), dirname(names[-1])])
+    start = f"{start}/" if start else ""
+    groups: defaultdict[str, list[str]] = defaultdict(list)
+    for name in names:
+        end = name.find("/", len(start)) + 1
+        pattern = _WILDCARDS.sub(r"[\1]", name[:end] or start)
+        groups[f"{pattern}**" if end else f"{pattern}*"].append(name)
+    return groups

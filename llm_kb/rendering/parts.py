@@ -34,15 +34,10 @@ LONGEST_OUTLINE = 6_000
 LONGEST_ANCHOR = 200
 """Maximum number of characters of a requested anchor that are read."""
 
-MOST_LABELS = 1_000
-"""Number of characters above a title that are searched for its labels."""
-
 NEAR_PARTS = 5
 
 _LINES = re.compile(r"L(\d{1,9})(?:-L?(\d{1,9}))?", re.IGNORECASE)
 _SEPARATORS = re.compile(r"[\W_]+")
-_LABELS = re.compile(r"(?:\.\. [^\n]*\n|[ \t]*\r?\n)+")
-_LABEL = re.compile(r"^\.\. _([^\n]+):[ \t]*\r?$", re.MULTILINE)
 
 
 class AnchorError(ValueError):
@@ -109,14 +104,6 @@ class _Index:
         self._exact = {part.anchor.casefold(): part for part in self._parts}
 
     @cached_property
-    def _by_label(self) -> dict[str, Section]:
-        return {
-            label: part
-            for part in reversed(self._parts)
-            for label in _find_labels(self._text, part)
-        }
-
-    @cached_property
     def _by_name(self) -> dict[str, list[tuple[Section, tuple[str, ...]]]]:
         """The parts with the names of those above them, by their own names."""
         names = [
@@ -135,7 +122,7 @@ class _Index:
         lines = None if part else _LINES.fullmatch(anchor)
         if lines:
             return _find_lines(self._text, anchor, int(lines[1]), int(lines[2] or lines[1]))
-        return part or self._by_label.get(_loosen(anchor)) or self._find_loosely(anchor)
+        return part or self._find_loosely(anchor)
 
     def _find_loosely(self, anchor: str) -> Section:
         """Find a part by an anchor that leaves out headings above it or has other separators."""
@@ -148,14 +135,6 @@ class _Index:
             raise AnchorError(anchor, near, is_ambiguous=True)
         similar = find_similar(anchor, (part.anchor for part in self._parts), most=NEAR_PARTS)
         raise AnchorError(anchor, similar)
-
-
-def _find_labels(text: str, part: Section) -> list[str]:
-    """Return the labels of reStructuredText that a part begins with; cross references use them."""
-    if not text.startswith(".. ", part.start):
-        return []
-    above = _LABELS.match(text, part.start, min(part.end, part.start + MOST_LABELS))
-    return [_loosen(label) for label in _LABEL.findall(above[0])] if above else []
 
 
 def _loosen(anchor: str) -> str:
@@ -271,12 +250,6 @@ def decode_exactly(data: bytes) -> str:
 def encode_exactly(text: str) -> bytes:
     """Return the bytes of a piece of a text that `decode_exactly` made."""
     return text.encode("utf-8", "surrogateescape")
-
-
-def describe_size(size: int, parts: int) -> str:
-    """Return the size of a large subject for listings: `(~29,900 tokens, 182 parts)`."""
-    inside = f", {count(parts, 'part')}" if parts else ""
-    return f"(~{estimate_tokens(size):,} tokens{inside})"
 
 
 def _present_span(

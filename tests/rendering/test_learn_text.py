@@ -72,13 +72,17 @@ def test_a_listing_too_long_to_read_is_told_by_patterns(golden: Golden) -> None:
 
 
 def test_a_pattern_of_one_subject_says_so() -> None:
-    names = [f"a{n:03}" for n in range(500)] + ["b"]
-    assert "\n- `b*`: 1 subject\n" in render_listing(BARE, named(*names))
+    names = [f"a{n:03}" for n in range(500)] + ["b/c"]
+    assert "\n- `b/**`: 1 subject\n" in render_listing(BARE, named(*names))
 
 
 def test_five_hundred_subjects_are_listed() -> None:
     assert render_listing(BARE, named("x") * 500).count("\n- x") == 500
-    assert render_listing(BARE, named("x") * 501).count("\n- ") == 1
+    narrowed = render_listing(BARE, named(*(f"ref/x{n}" for n in range(502))))
+    assert narrowed.count("\n- ref/x") == 500
+    assert (
+        "\n- and 2 more\n\nAppend `#` to a pattern to list its subjects, as `ref/x*#`;" in narrowed
+    )
 
 
 def test_one_exact_reference_is_shown_bare() -> None:

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from llm_kb.rendering.parts import LONGEST_OUTLINE, describe_size, present_asked, take_pieces
+from llm_kb.rendering.parts import LONGEST_OUTLINE, present_asked, take_pieces
 from llm_kb.rendering.presentation import truncate, wrap_subject
 from llm_kb.subjects.topics import Content
 from tests.cost import at_most
@@ -113,11 +113,6 @@ def test_pieces_keep_their_bytes() -> None:
     assert take_pieces(subject, data, ["a"]) == [b"# A\r\n\xff\xfe\r\n"]
     assert take_pieces(subject, data, ["b", "a"]) == [b"# B\r\nb", b"# A\r\n\xff\xfe\r\n"]
     assert take_pieces(subject, data, [None, "a"]) == [data]
-
-
-def test_sizes() -> None:
-    assert describe_size(119_600, 182) == "(~29,900 tokens, 182 parts)"
-    assert describe_size(119_600, 0) == "(~29,900 tokens)"
 
 
 def test_a_hostile_file_costs_little() -> None:

@@ -10,7 +10,6 @@ from llm_kb.rendering.parts import (
     AnchorError,
     find_holding,
     find_line,
-    find_line_numbers,
     find_spans,
 )
 from llm_kb.search.chunking.outline import find_outline
@@ -195,21 +194,6 @@ def test_passages_are_named_by_the_smallest_part_around_them(
 def test_text_outside_of_every_part_is_in_none() -> None:
     assert find_holding(find_outline("a.md", "text\n\n# A\n").sections, 0, 2) is None
     assert find_holding((), 7, 7) is None
-
-
-def test_the_labels_of_cross_references_name_the_part_below_them() -> None:
-    text = (
-        "AA\n==\n\n.. _one:\n.. index:: x\n.. _`Two Words`:\n\nBB\n--\n\n"
-        "text\n\n.. _in:\n\nmore\n\n"
-        "CC\n--\n\n.. _two-words:\n\nDD\n~~\n"
-    )
-
-    found = find_spans(find_outline("a.rst", text), ["one", "two-words", "TWO_WORDS", "in"])
-
-    assert [span.anchor for span in found] == ["bb", "in"]
-    span = found[0]
-    assert isinstance(span, Section)
-    assert find_line_numbers(text, span.start, span.end) == (4, 16)
 
 
 headings = st.lists(
