@@ -10,7 +10,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from llm_kb.config.fragments import split_knowledge
 from llm_kb.config.load import load_config
 from llm_kb.config.workspace import find_cwd
 from llm_kb.errors import KbError
@@ -25,6 +24,7 @@ from llm_kb.knowledge_base.tool_text import (
     read_filters,
 )
 from llm_kb.knowledge_base.topics import SHIPPED, open_catalogs
+from llm_kb.subjects.patterns import split_knowledge
 from llm_kb.subjects.topics import Config
 from llm_kb.user_dir import find_embedder, find_user_dir
 
@@ -32,12 +32,15 @@ if TYPE_CHECKING:
     import llm
 
     from llm_kb.rendering.passages import Passages
-    from llm_kb.search.index.update import Progress
+    from llm_kb.search.index.index import Progress
     from llm_kb.search.roles import Scope
 
 
 MOST_PASSAGES = 20
 """Maximum number of passages that a model may request; their length is limited as well."""
+
+RECHECK_SECONDS = 2.0
+"""Seconds for which a process does not compare files with their index again."""
 
 
 class KnowledgeBase(open_topics.OpenTopics):
@@ -104,6 +107,7 @@ class KnowledgeBase(open_topics.OpenTopics):
         limit: int = DEFAULT_LIMIT,
         *,
         progress: Progress | None = None,
+        max_age: float = 0.0,
         whole: bool = False,
         scope: Scope | None = None,
         tags: Sequence[str] = (),
@@ -121,6 +125,7 @@ class KnowledgeBase(open_topics.OpenTopics):
             workspace=self.config.workspace,
             find_embedder=partial(find_embedder, self.config.references.embedding_model),
             progress=progress,
+            max_age=max_age,
             whole=whole,
             scope=scope,
             tags=tags,
@@ -188,6 +193,7 @@ class KnowledgeBase(open_topics.OpenTopics):
             min(given.get("limit", DEFAULT_LIMIT), MOST_PASSAGES),
             **read_filters(tool, given),
             progress=progress,
+            max_age=RECHECK_SECONDS,
         )
         return render_passages(found, given.get("limit", QUOTED))
 

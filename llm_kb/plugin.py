@@ -260,7 +260,7 @@ def make_options() -> list[click.Option]:
             multiple=True,
             metavar="TOPIC/PATTERN",
             help="Knowledge to pre-load into the system prompt",
-            shell_complete=make_completion("complete_topic_slash_pattern"),
+            shell_complete=make_completion("complete_topic_slash_slug"),
         ),
         click.Option(
             ["kb_cfg", "--kb-cfg"],

@@ -16,9 +16,6 @@ from tests.preloaded import Process
         pytest.param("llm kb references ref", "plain,refresh", id="of-a-group"),
         pytest.param("llm prompt --kb-cfg rev", "plain,review", id="config-fragment"),
         pytest.param("llm chat -k project/a", "plain,project/architecture", id="slug"),
-        pytest.param(
-            "llm chat -k project/architecture#r", "plain,project/architecture#rooms", id="part"
-        ),
     ],
 )
 def test_shell_completes(

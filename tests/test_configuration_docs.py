@@ -3,21 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
-from llm_kb.config.keys import (
-    CAPTURE_KEYS,
-    CHECK_KEYS,
-    KB_KEYS,
-    REFERENCE_KEYS,
-    TOPIC_KEYS,
-    Key,
-    LayerSource,
-)
-from llm_kb.config.layers import default_layer, parse_layer
+from llm_kb.config.layers import TABLES, TOPIC, LayerSource, default_layer, parse_layer
 from llm_kb.files.toml import decode_toml
 from llm_kb.subjects.topics import Layer, Origin
 
@@ -31,28 +21,19 @@ def rows(heading: str) -> dict[str, list[str]]:
     return {name: [cell.strip() for cell in rest.split("|")] for name, rest in lines}
 
 
-TABLES = [
-    pytest.param("[kb]", "kb", KB_KEYS, id="kb"),
-    pytest.param("[kb.topic.<id>]", "kb.topic.x", TOPIC_KEYS, id="topic"),
-    pytest.param("[kb.capture]", "kb.capture", CAPTURE_KEYS, id="capture"),
-    pytest.param("[kb.check]", "kb.check", CHECK_KEYS, id="check"),
-    pytest.param("[kb.references]", "kb.references", REFERENCE_KEYS, id="references"),
-]
+def heading(table: str) -> str:
+    return f"[{table}.<id>]" if table == TOPIC else f"[{table}]"
 
 
-@pytest.mark.parametrize(("heading", "table", "keys"), TABLES)
-def test_every_key_is_documented_and_no_other(
-    heading: str, table: str, keys: Mapping[str, Key]
-) -> None:
-    assert rows(heading).keys() == keys.keys()
+@pytest.mark.parametrize("table", TABLES)
+def test_every_key_is_documented_and_no_other(table: str) -> None:
+    assert rows(heading(table)).keys() == TABLES[table].keys()
 
 
-@pytest.mark.parametrize(("heading", "table", "keys"), TABLES)
-def test_documented_defaults_are_the_real_ones(
-    heading: str, table: str, keys: Mapping[str, Key]
-) -> None:
+@pytest.mark.parametrize("table", TABLES)
+def test_documented_defaults_are_the_real_ones(table: str) -> None:
     defaults = default_layer().settings
-    for name, (_type, default, _meaning) in rows(heading).items():
+    for name, (_type, default, _meaning) in rows(heading(table)).items():
         if (setting := defaults.get(f"{table}.{name}")) is None:
             continue
         value = list(setting.value) if isinstance(setting.value, tuple) else setting.value
@@ -60,15 +41,16 @@ def test_documented_defaults_are_the_real_ones(
 
 
 def test_what_only_the_user_may_set_is_marked() -> None:
-    assert {name for name, key in KB_KEYS.items() if key.user_only} == {
+    assert {name for name, key in TABLES["kb"].items() if key.user_only} == {
         name for name, cells in rows("[kb]").items() if "*User layer only.*" in cells[2]
     }
-    assert [name for name, key in REFERENCE_KEYS.items() if not key.user_only] == ["menu"]
-    assert not any(key.user_only for key in TOPIC_KEYS.values())
+    references = TABLES["kb.references"].items()
+    assert [name for name, key in references if not key.user_only] == ["menu"]
+    assert not any(key.user_only for key in TABLES[TOPIC].values())
 
 
 def test_every_example_is_a_valid_layer() -> None:
     examples = re.findall(r"```toml\n(.*?)```", TEXT, re.DOTALL)
-    source = LayerSource(origin=Origin(layer=Layer.USER), base=Path("/u"), home=Path("/home"))
+    source = LayerSource(origin=Origin(layer=Layer.USER), base=Path("/u"))
     keys = [parse_layer(decode_toml(example), source).settings.keys() for example in examples]
     assert [len(key) for key in keys] == [8, 9, 1, 1]

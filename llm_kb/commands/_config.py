@@ -4,26 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
-from typing import Any
 
 import click
 
 from llm_kb.commands._output import say
-from llm_kb.config.changes import Change, edit_config, prepare_edit
-from llm_kb.config.keys import LayerSource
-from llm_kb.config.layers import LayerConfig
-from llm_kb.config.load import (
-    Layers,
-    find_source,
-    load_config,
-    read_layer,
-    read_layers,
-    user_source,
-)
-from llm_kb.config.report import render_notices
-from llm_kb.config.workspace import find_cwd, find_workspace, user_config_path
+from llm_kb.config.changes import edit_config
+from llm_kb.config.layers import LayerSource
+from llm_kb.config.load import find_source, load_config, read_layer, user_source
+from llm_kb.config.trust import render_notices
+from llm_kb.config.workspace import find_cwd, find_workspace
 from llm_kb.errors import ConfigError, UnknownTopicError
 from llm_kb.subjects.topics import BUILT_IN_TOPICS, REFERENCE_PREFIX, Config
 from llm_kb.user_dir import find_user_dir
@@ -37,13 +27,6 @@ def require_cwd() -> Path:
     return cwd
 
 
-def current_layers(*, any_owner: bool = False) -> Layers:
-    """Read the files in effect here, as `read_layers`. Raises ConfigError."""
-    return read_layers(
-        find_cwd(), user_dir=find_user_dir(), environ=os.environ, any_owner=any_owner
-    )
-
-
 def current_config(kb_cfg: tuple[str, ...] = ()) -> Config:
     """Load the configuration in effect here. Raises KbError."""
     return load_config(find_cwd(), user_dir=find_user_dir(), environ=os.environ, fragments=kb_cfg)
@@ -55,11 +38,6 @@ def say_notices(config: Config) -> None:
         say(f"llm-kb: {notice}")
 
 
-def user_file() -> LayerSource:
-    """Return the user layer's file, even if it does not exist."""
-    return user_source(user_config_path(find_user_dir()), os.environ)
-
-
 def workspace_file() -> LayerSource | None:
     """Return the workspace layer's file, if there is one."""
     file = find_workspace(find_cwd(), os.environ, user_dir=find_user_dir())
@@ -68,7 +46,7 @@ def workspace_file() -> LayerSource | None:
 
 def nearest_file(*, user: bool) -> LayerSource:
     """Return the file to which a new topic is added."""
-    file = user_file() if user else workspace_file()
+    file = user_source(find_user_dir()) if user else workspace_file()
     if file is None:
         require_cwd()
         raise click.ClickException(
@@ -83,8 +61,8 @@ def file_of_topic(topic: str) -> LayerSource:
 
     Raises UnknownTopicError.
     """
-    workspace, user = workspace_file(), user_file()
-    files = [file for file in (workspace, user) if file is not None]
+    user = user_source(find_user_dir())
+    files = [file for file in (workspace_file(), user) if file is not None]
     layers = [read_layer(file) for file in files]
     for file, layer in zip(files, layers, strict=True):
         if topic in layer.topics:
@@ -96,39 +74,15 @@ def file_of_topic(topic: str) -> LayerSource:
     raise UnknownTopicError(topic, sorted({id_ for layer in layers for id_ in layer.topics}))
 
 
-def edit_file(file: LayerSource, decide: Callable[[dict[str, Any]], Change]) -> None:
-    """Make one change to a file, unless it makes the layers inconsistent.
+def edit_file(file: LayerSource, change: Callable[[str], str]) -> bool:
+    """Change the text of a file, and tell whether the configuration as a whole is valid then.
 
-    If they are inconsistent already, the change is made and a message says so: an edit
-    may be one of several that fix them. Raises KbError.
+    If not, the reason is printed. Raises KbError for a text that cannot be changed.
     """
-    before = _find_fitting()
-    edit_config(file, decide, partial(_require_fit, before, file))
-    if before is None and _find_fitting() is None:
-        say("llm-kb: the configuration as a whole is still not valid; see 'llm kb config'")
-
-
-def require_change(file: LayerSource, decide: Callable[[dict[str, Any]], Change]) -> None:
-    """Raise the KbError of a change that could not be made, and change nothing."""
-    prepare_edit(file, decide, partial(_require_fit, _find_fitting(), file))
-
-
-def _find_fitting() -> Layers | None:
-    """Return the layers in effect, or None if they are inconsistent."""
+    edit_config(file, change)
     try:
-        layers = current_layers()
-        layers.require_fit()
-    except ConfigError:
-        return None
-    return layers
-
-
-def _require_fit(before: Layers | None, source: LayerSource, layer: LayerConfig) -> None:
-    """Raise ConfigError if an edited layer makes consistent layers inconsistent."""
-    if before is None:
-        return
-    try:
-        before.with_edited(layer, source).require_fit()
+        current_config()
     except ConfigError as error:
-        problem = f"the configuration as a whole would not be valid: {error}"
-        raise ConfigError(error.where, [problem]) from error
+        say(f"llm-kb: the configuration as a whole is not valid now: {error}")
+        return False
+    return True

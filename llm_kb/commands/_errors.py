@@ -32,8 +32,6 @@ def explain(
         _drop_unwritable()
         # The reader, such as `head`, may have closed the pipe.
         return click.exceptions.Exit(0) if error.errno == errno.EPIPE else _describe(error)
-    if isinstance(error, click.NoSuchOption):
-        return _explain_option(error)
     if isinstance(error, click.ClickException):
         return _explain_usage(error, ctx, typed, commands)
     return error
@@ -51,18 +49,6 @@ def _describe(error: OSError) -> click.ClickException:
     what = error.strerror or str(error)
     where = "" if error.filename is None else f": {str(error.filename)!r}"
     return click.ClickException(f"{what}{where}")
-
-
-def _explain_option(error: click.NoSuchOption) -> click.UsageError:
-    """Return the error, which for a search also says how to search for an option's name."""
-    ctx = error.ctx
-    if ctx is None or all(param.name != "query" for param in ctx.command.params):
-        return error
-    # Not every version of click ends the sentence.
-    message = error.format_message()
-    end = "" if message.endswith((".", "?", ")")) else "."
-    advice = f"To search for it: {ctx.command_path} -- {error.option_name}"
-    return click.UsageError(f"{message}{end} {advice}", ctx)
 
 
 def _explain_usage(

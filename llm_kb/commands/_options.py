@@ -57,7 +57,7 @@ def _open_topics(ctx: click.Context) -> Topics:
 
 def _find_fragments(_ctx: click.Context, incomplete: str) -> list[CompletionItem]:
     from llm_kb.commands._config import current_config  # noqa: PLC0415
-    from llm_kb.config.fragments import list_fragments  # noqa: PLC0415
+    from llm_kb.config.load import list_fragments  # noqa: PLC0415
 
     names = list_fragments(current_config().config_load_paths)
     return [CompletionItem(name) for name in names if name.startswith(incomplete)]
@@ -72,16 +72,9 @@ def _find_slugs_of_topic(ctx: click.Context, incomplete: str) -> list[Completion
 
 complete_topic = complete_quietly(lambda ctx, typed: _offer_topics(_open_topics(ctx), typed, "{}"))
 complete_slug = complete_quietly(_find_slugs_of_topic)
-# Once only one topic fits, its slugs are offered; a pattern may also be all of them.
-complete_topic_slash_pattern = complete_quietly(
-    lambda ctx, typed: _offer_slugs(_open_topics(ctx), typed, everything=["**"])
-)
+# Once only one topic fits, its slugs are offered.
 complete_topic_slash_slug = complete_quietly(
     lambda ctx, typed: _offer_slugs(_open_topics(ctx), typed)
-)
-# A slug that does not exist yet cannot be offered.
-complete_topic_slash = complete_quietly(
-    lambda ctx, typed: _offer_topics(_open_topics(ctx), typed, "{}/")
 )
 complete_fragment = complete_quietly(_find_fragments)
 
@@ -91,10 +84,8 @@ def _offer_topics(topics: Topics, incomplete: str, form: str) -> list[Completion
     return [item for item in offered if item.value.startswith(incomplete)]
 
 
-def _offer_slugs(
-    topics: Topics, incomplete: str, everything: Sequence[str] = ()
-) -> list[CompletionItem]:
-    """Offer topics, then slugs, with the patterns of `everything` before a slug begins."""
+def _offer_slugs(topics: Topics, incomplete: str) -> list[CompletionItem]:
+    """Offer topics, then slugs."""
     wanted, slash, start = incomplete.partition("/")
     found = [
         (topic, catalog)
@@ -104,31 +95,13 @@ def _offer_slugs(
     if len(found) != 1:
         return _offer_topics(found, "", "{}/")
     topic, catalog = found[0]
-    slugs = [*(() if start else everything), *_find_slugs(catalog, start)]
-    return [CompletionItem(f"{topic.id}/{slug}") for slug in slugs]
+    return [CompletionItem(f"{topic.id}/{slug}") for slug in _find_slugs(catalog, start)]
 
 
 def _find_slugs(catalog: Catalog, start: str) -> list[str]:
-    if "#" in start:
-        return _find_parts(catalog, start)
     looked_at = islice(catalog.list().listed, MOST_LOOKED_AT)
     matching = (subject.name for subject in looked_at if subject.name.startswith(start))
     return sorted(islice(matching, MOST_OFFERED))
-
-
-def _find_parts(catalog: Catalog, start: str) -> list[str]:
-    """Return the parts of the listed subject named before the `#`."""
-    from llm_kb.rendering.parts import decode_exactly  # noqa: PLC0415
-    from llm_kb.search.chunking.outline import find_outline  # noqa: PLC0415
-    from llm_kb.subjects.selection import is_listed  # noqa: PLC0415
-
-    slug = start.partition("#")[0]
-    names = [
-        f"{slug}#{part.anchor}"
-        for subject in filter(is_listed, catalog.list(slug).subjects)
-        for part in find_outline(subject.path, decode_exactly(catalog.read(subject).data)).sections
-    ]
-    return [name for name in names if name.startswith(start)][:MOST_OFFERED]
 
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -203,5 +176,5 @@ def knowledge_options(function: F) -> F:
         multiple=True,
         metavar="TOPIC/PATTERN",
         help="Knowledge to pre-load into the system prompt",
-        shell_complete=complete_topic_slash_pattern,
+        shell_complete=complete_topic_slash_slug,
     )(kb_cfg_option(function))

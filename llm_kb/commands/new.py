@@ -13,7 +13,7 @@ import click
 
 from llm_kb.capture.catalog import TOPIC_ID
 from llm_kb.commands._config import current_config
-from llm_kb.commands._options import complete_topic_slash, complete_topic_slash_slug
+from llm_kb.commands._options import complete_topic_slash_slug
 from llm_kb.commands._output import say, show_content
 from llm_kb.errors import KbError, NoMatchError, UnknownTopicError, show_place
 from llm_kb.files.directory import DirectoryCatalog
@@ -34,7 +34,7 @@ from_option = click.option(
 
 
 @click.command()
-@click.argument("name", metavar="TOPIC/SLUG", shell_complete=complete_topic_slash)
+@click.argument("name", metavar="TOPIC/SLUG", shell_complete=complete_topic_slash_slug)
 @from_option
 @click.option("--no-edit", is_flag=True, help="Only write the file")
 def new(name: str, source: BinaryIO | None, no_edit: bool) -> None:

@@ -2,12 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-import time
-from collections.abc import Iterable, Iterator
-from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -23,15 +17,11 @@ from llm_kb.commands._options import (
 from llm_kb.commands._output import say, show, show_json
 from llm_kb.config.workspace import find_cwd
 from llm_kb.errors import join_names
-from llm_kb.files.atomic import WriteError, replace_file
 from llm_kb.host.terminal import draw_progress, style
 from llm_kb.knowledge_base.subject_list import name_file
 from llm_kb.knowledge_base.tool_text import DEFAULT_LIMIT
 from llm_kb.rendering.passages import Passage, Passages, find_notes
 from llm_kb.rendering.plain_text import MAX_NAMED, visible_line, visible_text
-from llm_kb.user_dir import find_user_dir
-
-_DAY = 24 * 3600.0
 
 
 @click.command()
@@ -71,7 +61,7 @@ def search(
 
     Every topic in the menu is searched, by words and, if llm has a default embedding
     model, by meaning. In a workspace, fetched topics are not in the menu unless
-    `[kb] references` puts them there; -t searches them. Hidden and disabled subjects are
+    `menu` of [kb.references] puts them there; -t searches them. Hidden and disabled subjects are
     never found. Each passage is headed by its file and line, its address for `learn`,
     and the share of the question's telling words that it has, which is not all that
     orders them. The exit status is 1 if nothing is found.
@@ -98,33 +88,10 @@ def search(
         show("\n".join(_render(kb, passage) for passage in found.passages), nl=False)
     if not found.passages:
         say(f"llm-kb: {_explain_nothing(kb, topics, found)}")
-    notices = tuple(_choose_unsaid(found.notices, str(kb.config.workspace or "")))
-    for note in find_notes(replace(found, notices=notices)):
+    for note in find_notes(found):
         say(f"llm-kb: {note}")
     if not found.passages:
         raise SystemExit(1)
-
-
-def _choose_unsaid(notices: Iterable[str], workspace: str) -> Iterator[str]:
-    """Yield the notices that no search of this workspace has printed today, and record them."""
-    if not notices:
-        return
-    path = find_user_dir() / "kb" / "notices.json"
-    now = time.time()
-    said: dict[str, float] = {}
-    with suppress(OSError, ValueError, AttributeError, TypeError):
-        recorded = json.loads(path.read_bytes()).items()
-        said = {key: when for key, when in recorded if 0 <= now - when < _DAY}
-    for notice in notices:
-        key = hashlib.sha256(
-            f"{workspace}\0{notice}".encode("utf-8", "surrogateescape")
-        ).hexdigest()
-        if key not in said:
-            said[key] = now
-            yield notice
-    with suppress(WriteError, OSError):  # it is printed again
-        path.parent.mkdir(parents=True, exist_ok=True)
-        replace_file(path, json.dumps(said).encode())
 
 
 def _explain_nothing(kb: KnowledgeBase, topics: tuple[str, ...], found: Passages) -> str:

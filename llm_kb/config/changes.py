@@ -1,26 +1,20 @@
-"""Changes the text of a configuration file as a person would.
+"""Changes the text of a configuration file as a person would: comments and order stay.
 
-Each change proposes texts; `edit_config` writes the first one that has exactly the expected
-content.
+Each change takes a text and returns the new one, after checking that nothing else changed in it.
 """
 
 from __future__ import annotations
 
-import copy
 import json
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import reduce
-from operator import getitem
-from pathlib import Path
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import tomlkit
 from tomlkit.exceptions import TOMLKitError
 
-from llm_kb.config.keys import LayerSource
-from llm_kb.config.layers import LayerConfig, parse_layer
+from llm_kb.config.layers import LayerSource, parse_layer, topic_key
 from llm_kb.config.workspace import decode_bytes, read_bytes
 from llm_kb.errors import ConfigError, KbError, UnknownTopicError
 from llm_kb.files.atomic import locked, replace_file
@@ -31,222 +25,157 @@ _HEADER = re.compile(r"\s*\[")
 _BLANK_OR_COMMENT = re.compile(r"\s*(#.*)?")
 
 
-class Change(NamedTuple):
-    """A new value for a dotted key of a topic, or for the topic; None removes it."""
+def edit_config(source: LayerSource, change: Callable[[str], str]) -> None:
+    """Change the text of a configuration file, which is created if necessary.
 
-    key: tuple[str, ...]
-    value: dict[str, Any] | list[str] | str | None
+    `change` is called while the file is locked. Raises ConfigError if the file or the new text is
+    not a valid layer, and what `change` raises.
+    """
+    path = source.path
+    file = resolve_links(path)
+    with locked(file.with_name(f".{file.name}.lock")):
+        data = read_bytes(path, owned_below=source.owned_below) if os.path.lexists(path) else b""
+        parse_layer(decode_bytes(data, path), source)
+        text = data.decode("utf-8-sig")
+        newline = "\r\n" if "\r\n" in text else "\n"
+        changed = change(text.replace("\r\n", "\n"))
+        try:
+            parse_layer(decode_toml(changed), source)
+        except ConfigError as error:
+            raise ConfigError(f"{path}, left as it is", error.problems) from error
+        replace_file(path, changed.replace("\n", newline).encode())
 
-    def apply(self, document: Any) -> None:
-        """Make the change in a document."""
-        *tables, name = self.key
-        for table in tables:
-            document = document.setdefault(table, {})
-        if self.value is None:
-            del document[name]
-        else:
-            document[name] = self.value
 
-
-def define_topic(document: Mapping[str, Any], id_: str, fields: Mapping[str, Any]) -> Change:
-    """Return the change that defines a new topic. Raises KbError for one that exists."""
-    if id_ in _topics(document):
+def define_topic(text: str, id_: str, fields: Mapping[str, Any]) -> str:
+    """Return the text with a new topic's table at its end. Raises KbError for one that exists."""
+    topics, rest = _read(text)
+    if id_ in topics:
         raise KbError(
             f"topic {id_!r} exists already; 'llm kb new {id_}/SLUG' writes a subject of it"
         )
-    return Change(("kb", "topic", id_), dict(fields))
+    start = text.rstrip("\n") + "\n\n" if text.strip() else ""
+    header = id_ if re.fullmatch(r"[A-Za-z0-9_-]+", id_) else _quote(id_)
+    lines = "".join(f"{name} = {_quote(value)}\n" for name, value in fields.items())
+    expected = {**topics, id_: dict(fields)}
+    return _checked(f"{start}[kb.topic.{header}]\n{lines}", expected, rest)
 
 
-def drop_topic(document: Mapping[str, Any], id_: str) -> Change:
-    """Return the change that removes a topic; comments outside its table stay.
+def drop_topic(text: str, id_: str) -> str:
+    """Return the text without a topic's table, with the comments around it.
 
     Raises UnknownTopicError.
     """
-    _require_topic(document, id_)
-    return Change(("kb", "topic", id_), None)
+    topics, rest = _read(text)
+    if id_ not in topics:
+        raise UnknownTopicError(id_, sorted(topics))
+    lines = text.splitlines(keepends=True)
+    start, end = _find_table(lines, id_)
+    before, after = "".join(lines[:start]), "".join(lines[end:])
+    if not before.strip() or before.endswith("\n\n"):
+        after = after.lstrip("\n")
+    changed = before + after if after.strip() else f"{before.rstrip()}\n".lstrip("\n")
+    del topics[id_]
+    return _checked(changed, topics, rest)
 
 
-def extend_patterns(
-    document: Mapping[str, Any], id_: str, name: str, patterns: Sequence[str]
-) -> Change:
-    """Return the change that adds patterns to a topic's list, each only once."""
-    there = _topics(document).get(id_, {}).get(name, [])
-    return Change(("kb", "topic", id_, name), list(dict.fromkeys((*there, *patterns))))
+def extend_patterns(text: str, id_: str, name: str, patterns: Sequence[str]) -> str:
+    """Return the text with patterns added to a topic's list, each only once."""
+    there = _list_patterns(text, id_, name)
+    return _set_patterns(text, id_, name, list(dict.fromkeys((*there, *patterns))))
 
 
-def reduce_patterns(
-    document: Mapping[str, Any], id_: str, name: str, patterns: Sequence[str]
-) -> Change:
-    """Return the change that removes patterns from a topic's list.
+def reduce_patterns(text: str, id_: str, name: str, patterns: Sequence[str]) -> str:
+    """Return the text with patterns removed from a topic's list.
 
     Raises KbError for one that is not in it.
     """
-    there = _topics(document).get(id_, {}).get(name, [])
+    there = _list_patterns(text, id_, name)
     for pattern in patterns:
         if pattern not in there:
             holds = ", ".join(there) or "nothing"
-            raise KbError(f"{pattern!r} is not in kb.topic.{id_}.{name}; it holds: {holds}")
-    return Change(("kb", "topic", id_, name), [each for each in there if each not in patterns])
+            raise KbError(f"{pattern!r} is not in {topic_key(id_, name)}; it holds: {holds}")
+    return _set_patterns(text, id_, name, [each for each in there if each not in patterns])
 
 
-def _topics(document: Mapping[str, Any]) -> Mapping[str, Any]:
-    topics: Mapping[str, Any] = document.get("kb", {}).get("topic", {})
-    return topics
+def _list_patterns(text: str, id_: str, name: str) -> list[str]:
+    topics, _ = _read(text)
+    patterns: list[str] = topics.get(id_, {}).get(name, [])
+    return patterns
 
 
-def _require_topic(document: Mapping[str, Any], id_: str) -> None:
-    if id_ not in _topics(document):
-        raise UnknownTopicError(id_, sorted(_topics(document)))
+def _set_patterns(text: str, id_: str, name: str, patterns: list[str]) -> str:
+    topics, rest = _read(text)
+    if id_ not in topics:
+        return define_topic(text, id_, {name: patterns})
+    expected = {**topics, id_: {**topics[id_], name: patterns}}
+    if name in topics[id_]:
+        return _checked(_edit_array(text, id_, name, patterns), expected, rest)
+    lines = text.splitlines(keepends=True)
+    _, end = _find_table(lines, id_)
+    before = "".join(lines[:end])
+    newline = "" if before.endswith("\n") else "\n"
+    line = f"{name} = {_quote(patterns)}\n"
+    return _checked("".join([before, newline, line, *lines[end:]]), expected, rest)
 
 
-def _propose(text: str, change: Change) -> Iterator[str]:
-    """Yield texts that may show a change, the best first."""
-    (_, _, id_, *name), value = change
-    if isinstance(value, dict):
-        lines = "".join(f"{key} = {_quote(text)}\n" for key, text in value.items())
-        start = text.rstrip("\n") + "\n\n" if text.strip() else ""
-        header = id_ if re.fullmatch(r"[A-Za-z0-9_-]+", id_) else _quote(id_)
-        yield f"{start}[kb.topic.{header}]\n{lines}"
-    elif value is None:
-        yield from _without_table(text, id_)
-    else:
-        if isinstance(value, list):
-            yield _with_tomlkit(text, lambda document: _edit_array(document, change.key, value))
-        yield from _with_line(text, id_, f"{name[0]} = {_quote(value)}")
-    yield _with_tomlkit(text, change.apply)
-
-
-def _with_tomlkit(text: str, change: Callable[[Any], object]) -> str:
-    """Return the text after a change of the document, or unchanged if that fails."""
+def _edit_array(text: str, id_: str, name: str, patterns: Sequence[str]) -> str:
+    """Return the text with another content of an array, with the comments of what stays."""
     try:
-        document = tomlkit.parse(text)
-        change(document)
+        document: Any = tomlkit.parse(text)
+        array = document["kb"]["topic"][id_][name]
+        for place in reversed(range(len(array))):
+            if array[place] not in patterns:
+                del array[place]
+        for pattern in patterns[len(array) :]:
+            array.append(pattern)
         return tomlkit.dumps(document)
-    except (TOMLKitError, LookupError, TypeError, ValueError, AttributeError):
-        return text
+    except (TOMLKitError, LookupError, TypeError, ValueError):
+        return text  # which is then refused
 
 
-def _edit_array(document: Any, key: Sequence[str], patterns: Sequence[str]) -> None:
-    """Change an array to these patterns, keeping the comments of the others."""
-    array = reduce(getitem, key, document)
-    for place in reversed(range(len(array))):
-        if array[place] not in patterns:
-            del array[place]
-    for pattern in patterns[len(array) :]:
-        array.append(pattern)
+def _find_table(lines: Sequence[str], id_: str) -> tuple[int, int]:
+    """Return the line of a topic's header, and that after the last key of its table.
 
-
-def _without_table(text: str, id_: str) -> Iterator[str]:
-    """Yield the text without the topic's table, for each possible end of the table."""
-    lines = text.splitlines(keepends=True)
-    for start in _find_headers(lines, id_):
-        for end in range(start + 1, len(lines) + 1):
-            if end < len(lines) and not _HEADER.match(lines[end]):
-                continue
-            # Comments right above the next header belong to that one.
-            kept = end
-            while kept > start + 1 and _BLANK_OR_COMMENT.fullmatch(lines[kept - 1].rstrip("\n")):
-                kept -= 1
-            before, rest = "".join(lines[:start]), "".join(lines[kept:])
-            if not before.strip() or before.endswith("\n\n"):
-                rest = rest.lstrip("\n")
-            yield before + rest if rest.strip() else f"{before.rstrip()}\n".lstrip("\n")
-
-
-def _with_line(text: str, id_: str, line: str) -> Iterator[str]:
-    """Yield the text with a line added below the last one of the topic's table."""
-    lines = text.splitlines(keepends=True)
-    for start in _find_headers(lines, id_):
-        for place in range(len(lines), start, -1):
-            previous = lines[place - 1]
-            if _BLANK_OR_COMMENT.fullmatch(previous.rstrip("\n")):
-                continue
-            end = "" if previous.endswith("\n") else "\n"
-            yield "".join([*lines[:place], end, f"{line}\n", *lines[place:]])
-
-
-def _find_headers(lines: Sequence[str], id_: str) -> list[int]:
+    Comments right above the next header belong to that one. Raises KbError for a topic that is
+    written in another way.
+    """
     name = re.escape(id_)
-    header = re.compile(
-        rf"""\s*\[\s*kb\s*\.\s*topic\s*\.\s*("{name}"|'{name}'|{name})\s*\]\s*(\#.*)?\n?"""
+    header = re.compile(rf"""\s*\[\s*kb\s*\.\s*topic\s*\.\s*("{name}"|'{name}'|{name})\s*\]""")
+    start = next((number for number, line in enumerate(lines) if header.match(line)), None)
+    if start is None:
+        raise _refuse(topic_key(id_, "*"))
+    end = start + 1
+    while end < len(lines) and not _HEADER.match(lines[end]):
+        end += 1
+    while _BLANK_OR_COMMENT.fullmatch(lines[end - 1].rstrip("\n")):
+        end -= 1
+    return start, end
+
+
+def _read(text: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the topics of a text, and its other settings."""
+    rest: dict[str, Any] = dict(decode_toml(text).get("kb", {}))  # type: ignore[call-overload]
+    topics: dict[str, Any] = rest.pop("topic", {})
+    return topics, rest
+
+
+def _checked(text: str, topics: Mapping[str, Any], rest: Mapping[str, Any]) -> str:
+    """Return a text that has these topics and other settings. Raises KbError for another."""
+    try:
+        is_expected = _read(text) == (topics, rest)
+    except TomlError:
+        is_expected = False
+    if not is_expected:
+        raise _refuse("kb.topic")
+    return text
+
+
+def _refuse(key: str) -> KbError:
+    return KbError(
+        f"cannot change {key} without touching other parts; edit the file ('llm kb path') by hand"
     )
-    return [number for number, line in enumerate(lines) if header.fullmatch(line)]
 
 
-def _quote(value: str | list[str]) -> str:
+def _quote(value: object) -> str:
     # JSON strings are TOML strings, except that TOML also escapes DEL.
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-
-
-_MARK = b"\xef\xbb\xbf"
-
-
-def edit_config(
-    source: LayerSource,
-    decide: Callable[[dict[str, Any]], Change],
-    check: Callable[[LayerConfig], None] = lambda _: None,
-) -> None:
-    """Make one change to a configuration file, which is created if necessary.
-
-    `decide` and `check` are called while the file is locked. Raises KbError, as `prepare_edit`.
-    """
-    file = resolve_links(source.path)
-    with locked(file.with_name(f".{file.name}.lock")):
-        replace_file(source.path, prepare_edit(source, decide, check))
-
-
-def prepare_edit(
-    source: LayerSource,
-    decide: Callable[[dict[str, Any]], Change],
-    check: Callable[[LayerConfig], None] = lambda _: None,
-) -> bytes:
-    """Return the content of a configuration file after a change, which `decide` returns.
-
-    `decide` gets the document, and may raise. Raises ConfigError if the new text is not a valid
-    layer or `check` raises it, KbError if other parts would change.
-    """
-    path = source.path
-    data = read_bytes(path, owned_below=source.owned_below) if os.path.lexists(path) else b""
-    document = decode_bytes(data, path)
-    parse_layer(document, source)
-    change = decide(copy.deepcopy(document))
-    text = apply_change(change, data.decode("utf-8-sig"), path)
-    try:
-        check(parse_layer(decode_toml(text), source))
-    except ConfigError as error:
-        raise ConfigError(f"{path}, left as it is", error.problems) from error
-    return (_MARK if data.startswith(_MARK) else b"") + text.encode()
-
-
-def apply_change(change: Change, text: str, path: Path) -> str:
-    """Return the text after a change. Raises KbError if other parts would change."""
-    newline = "\r\n" if "\r\n" in text else "\n"
-    text = text.replace("\r\n", "\n")
-    expected = decode_toml(text)
-    change.apply(expected)
-    _prune(expected)
-    for candidate in _propose(text, change):
-        if _reads_as(candidate, expected):
-            return candidate.replace("\n", newline)
-    key = ".".join(change.key)
-    raise KbError(
-        f"cannot change {key} in {str(path)!r} without touching other parts; edit it by hand"
-    )
-
-
-def _reads_as(text: str, expected: dict[str, Any]) -> bool:
-    try:
-        document = decode_toml(text)
-    except TomlError:
-        return False
-    _prune(document)
-    return document == expected
-
-
-def _prune(document: dict[str, Any]) -> None:
-    """Remove empty tables, which make no difference."""
-    kb = document.get("kb")
-    if kb and kb.get("topic") == {}:
-        del kb["topic"]
-    if kb == {}:
-        del document["kb"]

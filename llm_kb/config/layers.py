@@ -1,35 +1,228 @@
-"""Parses a layer of the configuration from a table, and merges layers.
+"""The keys of a configuration, the layers that set them, and the merging of layers.
 
-`keys` lists the keys; `resolve` makes the effective configuration of merged layers.
+`TABLES` lists the keys; no other module does. Their defaults are those of `Config`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import os
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import reduce
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeAlias, TypeVar
 
-from llm_kb.config.keys import (
-    TABLES,
-    TOPIC_ID,
-    TOPIC_ID_RULE,
-    TOPIC_KEYS,
-    Key,
-    LayerSource,
-    ListKey,
-    Value,
+from llm_kb.config.workspace import find_foreign_owner
+from llm_kb.errors import ConfigError, PatternError, UnresolvableError, quote
+from llm_kb.files.containment import resolve_links
+from llm_kb.files.fields import (
+    CONTROL,
+    BadValueError,
+    Fields,
+    describe,
+    read_choice,
+    read_count,
+    read_flag,
+    read_line,
+    read_text,
 )
-from llm_kb.errors import ConfigError, quote
-from llm_kb.files.fields import BadValueError, Fields
-from llm_kb.subjects.topics import Config, Layer, Origin
+from llm_kb.subjects.ignore import is_private
+from llm_kb.subjects.patterns import parse_pattern
+from llm_kb.subjects.topics import Config, Layer, Layout, Origin
+
+T = TypeVar("T")
+
+Value: TypeAlias = "bool | int | str | tuple[str, ...]"
+"""The value of a setting; paths are absolute strings."""
+
+TOPIC_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+TOPIC_ID_RULE = "letters, digits, '.', '_' and '-', starting with a letter or a digit"
 
 MAX_TOPICS = 1_000
 """The most topics of one configuration."""
 
-
 MOST_ITEMS = 5_000
 """The most values of all lists of a file: each pattern may need a look at every subject."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LayerSource:
+    """The origin of a layer, which decides the directories that it may name."""
+
+    origin: Origin
+    base: Path = Path("/")
+    """The directory that relative paths start from."""
+    bounds: Path | None = None
+    """The workspace, if the layer is one of its files; None for the user's own files."""
+    owned_below: Path | None = None
+    """The workspace, if its files must belong to the user; None if it is trusted."""
+
+    @property
+    def path(self) -> Path:
+        """The file of the layer."""
+        return Path(self.origin.place or "")
+
+
+Reader: TypeAlias = Callable[[object, LayerSource], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A key of the configuration, with the reader of its value."""
+
+    read: Reader
+    is_list: bool = False
+    """Whether its value is a list, of which `read` reads each item."""
+    user_only: bool = False
+    """Whether only the user layer may set it."""
+
+
+def read_pattern(value: object, _source: LayerSource) -> str:
+    """Read a pattern over slugs."""
+    text = read_line(value)
+    try:
+        return parse_pattern(text).text
+    except PatternError as error:
+        raise BadValueError(describe(value), f"a pattern over slugs ({error.reason})") from error
+
+
+def read_directory(value: object, source: LayerSource) -> str:
+    """Read a directory and return its absolute path with links resolved.
+
+    A file of the workspace may only name directories inside the workspace.
+    """
+    place = _read_place(value, source)
+    try:
+        path = resolve_links(place)
+        bounds = source.bounds and resolve_links(source.bounds)
+    except UnresolvableError as error:
+        raise BadValueError(describe(value), f"a directory ({error.reason})") from error
+    if bounds and not path.is_relative_to(bounds):
+        raise BadValueError(
+            f"{describe(value)}, which leads to {str(path)!r}",
+            f"a directory inside the workspace {str(source.bounds)!r}",
+        )
+    if bounds and any(map(is_private, path.relative_to(bounds).parts)):
+        raise BadValueError(
+            f"{describe(value)}, which leads to {str(path)!r}",
+            "a directory whose files can be subjects (those of version control, and those with"
+            " passwords, are never subjects)",
+        )
+    owner = find_foreign_owner(path) if source.owned_below else None
+    if owner is not None:
+        raise BadValueError(
+            f"{describe(value)}, which belongs to another user (uid {owner})",
+            "a directory of your own; make it yours with chown, or configure it with --user",
+        )
+    return str(path)
+
+
+def read_load_path(value: object, source: LayerSource) -> str:
+    """Read a directory of config fragments; a relative one belongs to the workspace."""
+    _read_place(value, source)
+    return expand_home(str(value))
+
+
+def _read_place(value: object, source: LayerSource) -> Path:
+    if not isinstance(value, str) or not value or CONTROL.search(value) or "\n" in value:
+        raise BadValueError(describe(value), "a directory, as a string of one line")
+    if source.bounds is not None:
+        _require_relative(value)
+    return source.base / expand_home(value)
+
+
+def expand_home(path: str) -> str:
+    """Return a path with the home directory for `~`; that of another user is not looked up."""
+    is_home = path == "~" or path.startswith("~/")
+    return os.path.expanduser(path) if is_home else path  # noqa: PTH111 - it never raises
+
+
+def _require_relative(value: str) -> None:
+    parts = re.split(r"[/\\]", value)
+    if value.startswith("~") or parts[0] == "" or ".." in parts or re.match(r"[A-Za-z]:", value):
+        raise BadValueError(
+            describe(value),
+            "a relative path inside the workspace, without '~' or '..' "
+            "(other directories belong in the user layer's kb.toml)",
+        )
+
+
+def _plain(read: Callable[[object], T]) -> Callable[[object, LayerSource], T]:
+    """Return a reader of values that do not depend on the source of a layer."""
+    return lambda value, _source: read(value)
+
+
+def _read_search(value: object) -> bool | str:
+    if isinstance(value, bool) or value == "auto":
+        return value
+    raise BadValueError(describe(value), '"auto", true or false')
+
+
+def _read_references(value: object) -> bool | tuple[str, ...]:
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, list) and all(isinstance(id_, str) for id_ in value):
+        for id_ in value:
+            if not TOPIC_ID.fullmatch(id_):
+                raise BadValueError(f"the topic id {describe(id_)}", TOPIC_ID_RULE)
+        return tuple(value)
+    raise BadValueError(describe(value), "true, false, or a list of topic ids")
+
+
+def _choice(choices: Collection[str]) -> Reader:
+    return _plain(lambda value: read_choice(value, choices))
+
+
+_FLAG, _COUNT = _plain(read_flag), _plain(read_count)
+_TEXT, _LINE = _plain(read_text), _plain(read_line)
+_LIMIT = _plain(lambda value: read_count(value, least=1))
+
+TOPIC = "kb.topic"
+
+TABLES: Mapping[str, Mapping[str, Key]] = {
+    "kb": {
+        "auto": Key(_FLAG),
+        "menu": Key(_choice({"topics", "subjects"})),
+        "menu_budget": Key(_COUNT),
+        "max_result_chars": Key(_COUNT),
+        "outline_over": Key(_COUNT),
+        "search": Key(_plain(_read_search)),
+        "config_load_paths": Key(read_load_path, is_list=True),
+        "allow_links_to": Key(read_directory, is_list=True, user_only=True),
+    },
+    "kb.references": {
+        "menu": Key(_plain(_read_references)),
+        "ask_first": Key(_FLAG, user_only=True),
+        "allow_hosts": Key(_LINE, is_list=True, user_only=True),
+        "allow_protocols": Key(_choice({"file", "git", "ssh"}), is_list=True, user_only=True),
+        "dir": Key(read_directory, user_only=True),
+        "embedding_model": Key(_LINE, user_only=True),
+        "max_bytes": Key(_LIMIT, user_only=True),
+        "max_files": Key(_LIMIT, user_only=True),
+        "timeout": Key(_LIMIT, user_only=True),
+    },
+    "kb.capture": {"offer": Key(_FLAG), "branch_only": Key(_FLAG)},
+    "kb.check": {"ignore": Key(_LINE, is_list=True)},
+    TOPIC: {
+        "enable": Key(_FLAG),
+        "title": Key(_LINE),
+        "introduction": Key(_TEXT),
+        "description": Key(_TEXT),
+        "subjects": Key(read_directory),
+        "learned": Key(read_pattern, is_list=True),
+        "disabled": Key(read_pattern, is_list=True),
+        "ignore": Key(_LINE, is_list=True),
+        "layout": Key(_choice({layout.value for layout in Layout})),
+        "generated": Key(_FLAG),
+    },
+}
+"""The keys of each table; those of `kb.topic` are of each topic's table."""
+
+
+def topic_key(topic: str, field_name: str) -> str:
+    """Return the dotted key of a topic's field."""
+    return f"{TOPIC}.{topic}.{field_name}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,8 +234,6 @@ class Setting:
 
     value: Value
     origins: tuple[Origin, ...]
-    replaces: bool = False
-    """Whether a list replaces the list of lower layers rather than extending it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,114 +252,78 @@ class LayerConfig:
         return LayerConfig(settings=kept, topics=self.topics)
 
 
-def topic_key(topic: str, field_name: str) -> str:
-    """Return the dotted key of a topic's field."""
-    return f"kb.topic.{topic}.{field_name}"
-
-
-def parse_layer(
-    table: Mapping[str, object],
-    source: LayerSource,
-    *,
-    replaces: bool = False,
-    find_more: Callable[[LayerConfig], Sequence[str]] = lambda _: (),
-) -> LayerConfig:
+def parse_layer(table: Mapping[str, object], source: LayerSource) -> LayerConfig:
     """Return the layer that a decoded TOML document makes.
 
-    `replaces` tells whether its lists replace those of lower layers. Raises one ConfigError
-    with all problems of the document, and those that `find_more` finds in its valid settings
-    and its topics without `subjects`.
+    Raises one ConfigError with all problems of the document.
     """
     document = Fields(table)
-    reader = _LayerReader(source, replaces=replaces)
-    reader.read_kb(document.fields("kb"))
-    for key in sorted({"topic", "references", "check", *TABLES["kb"]} & table.keys()):
-        document.has(key)
-        document.report(key, f"unknown key; allowed: kb; did you mean 'kb.{key}'?")
+    kb = document.fields("kb")
+    others = {name: kb.fields(name) for name in ("references", "capture", "check")}
+    ids = _list_topics(kb.fields("topic"))
+    tables = [(kb, TABLES["kb"])]
+    tables += [(fields, TABLES[fields.path]) for fields in others.values()]
+    tables += [(fields, TABLES[TOPIC]) for fields in ids.values()]
+    settings: dict[str, Setting] = {}
+    if _count_items(tables) > MOST_ITEMS:
+        kb.report(
+            "",
+            f"the lists of a file may have {MOST_ITEMS:,} values together;"
+            " a pattern such as 'drafts/**' stands for many",
+        )
+        tables = []
+    for fields, keys in tables:
+        settings |= _read_keys(fields, keys, source)
     document.reject_unknown()
+    origin = source.origin
     if document.problems:
-        where = source.origin.place or source.origin.layer.value
-        more = find_more(LayerConfig(settings=reader.settings, topics=reader.bare))
-        raise ConfigError(where, [*document.problems, *more])
-    return LayerConfig(settings=reader.settings, topics=reader.topics)
+        raise ConfigError(origin.place or origin.layer.value, document.problems)
+    return LayerConfig(settings=settings, topics=dict.fromkeys(ids, (origin,)))
 
 
-class _LayerReader:
-    """Collects the settings of a document."""
+def _list_topics(topics: Fields) -> dict[str, Fields]:
+    """Return the tables of topics by id, and report ids that are not valid."""
+    if len(topics.table) > MAX_TOPICS:
+        found = f"{len(topics.table):,} topics"
+        topics.refuse(topics.path, BadValueError(found, f"at most {MAX_TOPICS:,}"))
+        return {}
+    for id_ in topics:
+        if TOPIC_ID.fullmatch(id_) is None:
+            found = f"the topic id {quote(id_)}"
+            topics.refuse(topics.path, BadValueError(found, TOPIC_ID_RULE))
+    return {id_: topics.fields(id_) for id_ in topics if TOPIC_ID.fullmatch(id_)}
 
-    def __init__(self, source: LayerSource, *, replaces: bool) -> None:
-        self.settings: dict[str, Setting] = {}
-        self.topics: dict[str, tuple[Origin, ...]] = {}
-        self.bare: dict[str, tuple[Origin, ...]] = {}
-        """The topics without `subjects`."""
-        self._source = source
-        self._replaces = replaces
-        self._items = 0
 
-    def read_kb(self, kb: Fields) -> None:
-        topics, references = kb.fields("topic"), _read_references(kb)
-        for table in (kb, references, kb.fields("capture"), kb.fields("check")):
-            self._read_keys(table, TABLES[table.path])
-        if len(topics.table) > MAX_TOPICS:
-            found = f"{len(topics.table):,} topics"
-            topics.refuse(topics.path, BadValueError(found, f"at most {MAX_TOPICS:,}"))
-            return
-        for id_ in topics:
-            if TOPIC_ID.fullmatch(id_) is None:
-                found = f"the topic id {quote(id_)}"
-                topics.refuse(topics.path, BadValueError(found, TOPIC_ID_RULE))
-            else:
-                self.topics[id_] = (self._source.origin,)
-                topic = topics.fields(id_)
-                if not topic.has("subjects"):
-                    self.bare[id_] = self.topics[id_]
-                self._read_keys(topic, TOPIC_KEYS)
+def _count_items(tables: Iterable[tuple[Fields, Mapping[str, Key]]]) -> int:
+    values = (value for fields, _ in tables for value in fields.table.values())
+    return sum(len(value) for value in values if isinstance(value, list))
 
-    def _read_keys(self, fields: Fields, keys: Mapping[str, Key]) -> None:
-        for name in fields:
-            if name in keys:
-                self._read_key(fields, name, keys[name])
-        fields.reject_unknown(*keys)
 
-    def _read_key(self, fields: Fields, name: str, key: Key) -> None:
-        layer = self._source.origin.layer
-        if key.user_only and layer is not Layer.USER:
-            fields.report(
-                name,
-                f"not allowed in the {layer.value} layer; "
-                "it belongs in the user layer's kb.toml (see `llm kb path --user`)",
-            )
-            return
-        value: Value | None
-        if isinstance(key, ListKey):
-            found = fields.table.get(name)
-            self._items += len(found) if isinstance(found, list) else 0
-            if self._items > MOST_ITEMS:
-                fields.report(
-                    name,
-                    f"the lists of a file may have {MOST_ITEMS:,} values together;"
-                    " a pattern such as 'drafts/**' stands for many",
-                )
-                return
-            read_item = key.read
-            value = fields.texts(name, lambda item: read_item(item, self._source))
-        else:
-            value = fields.get(name, lambda found: key.read(found, self._source))
+def _read_keys(fields: Fields, keys: Mapping[str, Key], source: LayerSource) -> dict[str, Setting]:
+    """Return the settings of a table by dotted key, and report what is wrong with it."""
+    settings = {}
+    for name in fields:
+        value = _read_key(fields, name, keys[name], source) if name in keys else None
         if value is not None:
-            self.settings[fields.place(name)] = Setting(
-                value=value,
-                origins=(self._source.origin,),
-                replaces=self._replaces and isinstance(key, ListKey),
-            )
+            settings[fields.place(name)] = Setting(value=value, origins=(source.origin,))
+    fields.reject_unknown(*keys)
+    return settings
 
 
-def _read_references(kb: Fields) -> Fields:
-    """Return the fields of `[kb.references]`; `references = true` is short for its `menu`."""
-    value = kb.table.get("references")
-    if not isinstance(value, bool | list):
-        return kb.fields("references")
-    kb.has("references")
-    return Fields({"menu": value}, kb.place("references"), kb.problems)
+def _read_key(fields: Fields, name: str, key: Key, source: LayerSource) -> Value | None:
+    layer = source.origin.layer
+    if key.user_only and layer is not Layer.USER:
+        fields.report(
+            name,
+            f"not allowed in the {layer.value} layer; "
+            "it belongs in the user layer's kb.toml (see `llm kb path --user`)",
+        )
+        return None
+
+    def read(value: object) -> Any:
+        return key.read(value, source)
+
+    return fields.texts(name, read) if key.is_list else fields.get(name, read)
 
 
 def merge(layers: Iterable[LayerConfig]) -> LayerConfig:
@@ -187,13 +342,10 @@ def _merge_two(low: LayerConfig, high: LayerConfig) -> LayerConfig:
 
 
 def _merge_settings(low: Setting, high: Setting) -> Setting:
-    if high.replaces:
-        return high
-    origins = (*low.origins, *high.origins)
-    if isinstance(low.value, tuple) and isinstance(high.value, tuple):
-        items = tuple(dict.fromkeys((*low.value, *high.value)))
-        return Setting(value=items, origins=origins, replaces=low.replaces)
-    return Setting(value=high.value, origins=origins)
+    value = high.value
+    if isinstance(low.value, tuple) and isinstance(value, tuple):
+        value = tuple(dict.fromkeys((*low.value, *value)))
+    return Setting(value=value, origins=(*low.origins, *high.origins))
 
 
 def iter_values(config: Config) -> Iterator[tuple[str, str, Any]]:

@@ -1,18 +1,35 @@
-"""Finds the configuration files of a directory, loads their layers, and resolves them."""
+"""Loads the layers of a directory's configuration, with config fragments, and resolves them."""
 
 from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from llm_kb.config.fragments import read_fragment
-from llm_kb.config.keys import TABLES, TOPIC_KEYS, LayerSource
-from llm_kb.config.layers import LayerConfig, Setting, default_layer, merge, parse_layer, topic_key
-from llm_kb.config.trust import digest_workspace, is_accepted, is_trusted, was_trusted
+from llm_kb.config.layers import (
+    TABLES,
+    TOPIC,
+    LayerConfig,
+    LayerSource,
+    Setting,
+    default_layer,
+    expand_home,
+    merge,
+    parse_layer,
+    topic_key,
+)
+from llm_kb.config.trust import (
+    ACTING_KEYS,
+    EXCLUDING,
+    digest_workspace,
+    find_withheld,
+    is_accepted,
+    is_trusted,
+)
 from llm_kb.config.workspace import (
     WorkspaceFile,
     describe_foreign,
@@ -21,9 +38,18 @@ from llm_kb.config.workspace import (
     read_toml,
     user_config_path,
 )
-from llm_kb.errors import ConfigError
+from llm_kb.errors import (
+    MAX_PATH_SHOWN,
+    ConfigError,
+    KbError,
+    UnknownTopicError,
+    cut,
+    quote,
+    show_place,
+)
 from llm_kb.files.containment import resolve_links
 from llm_kb.files.fields import suggest
+from llm_kb.files.walk import iter_files
 from llm_kb.subjects.topics import (
     BUILT_IN_TOPICS,
     REFERENCE_PREFIX,
@@ -35,6 +61,8 @@ from llm_kb.subjects.topics import (
     References,
     Topic,
 )
+
+SUFFIX = ".toml"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,16 +88,6 @@ class Layers:
         """The digest of the settings that trust in the workspace covers."""
         return digest_workspace(self.workspace, self.below)
 
-    def with_edited(self, layer: LayerConfig, source: LayerSource) -> Layers:
-        """Return these layers with that of a source replaced."""
-        if source.origin.layer is Layer.USER:
-            return replace(self, below=merge([default_layer(), layer]))
-        return replace(self, workspace=layer)
-
-    def require_fit(self) -> None:
-        """Raise ConfigError unless the layers together make a configuration."""
-        resolve(merge([self.below, self.workspace]), root=self.file.root if self.file else Path())
-
 
 def read_layers(
     cwd: Path | None, *, user_dir: Path, environ: Mapping[str, str], any_owner: bool = False
@@ -79,15 +97,15 @@ def read_layers(
     A workspace's file of another user is read if it is trusted, with the settings it has now, or
     with `any_owner`. Raises ConfigError.
     """
-    default, user = default_layer(), user_config_path(user_dir)
-    below = merge([default, read_layer(user_source(user, environ), default)])
+    user = read_layer(user_source(user_dir))
+    below = merge([default_layer(), user])
     file = find_workspace(cwd, environ, user_dir=user_dir)
     if file is None:
         return Layers(below=below, workspace=LayerConfig(), file=None)
     source, foreign = find_source(file, user_dir), describe_foreign(file.path, file.root)
     if any_owner:
-        source = replace(source, any_owner=True)
-    layers = Layers(below=below, workspace=read_layer(source, below), file=file, foreign=foreign)
+        source = replace(source, owned_below=None)
+    layers = Layers(below=below, workspace=read_layer(source), file=file, foreign=foreign)
     if foreign and not any_owner and not is_trusted(file.path, layers.digest, user_dir):
         raise ConfigError(
             str(file.path),
@@ -99,42 +117,27 @@ def read_layers(
     return layers
 
 
-def read_layer(source: LayerSource, below: LayerConfig | None = None) -> LayerConfig:
-    """Read a configuration file; a missing one has no settings. Raises ConfigError.
-
-    If the lower layers are given as `below`, an error also reports topics without `subjects`.
-    """
-    path = source.path
-    if not exists(path):
+def read_layer(source: LayerSource) -> LayerConfig:
+    """Read a configuration file; a missing one has no settings. Raises ConfigError."""
+    if not exists(source.path):
         return LayerConfig()
-
-    def find_more(layer: LayerConfig) -> Sequence[str]:
-        return find_missing(merge([below, layer])).get(str(path), ()) if below else ()
-
-    return parse_layer(read_toml(path, owned_below=source.owned_below), source, find_more=find_more)
+    return parse_layer(read_toml(source.path, owned_below=source.owned_below), source)
 
 
-def user_source(path: Path, environ: Mapping[str, str]) -> LayerSource:
+def user_source(user_dir: Path) -> LayerSource:
     """Return the source of the user layer's file."""
-    origin = Origin(layer=Layer.USER, place=str(path))
-    return LayerSource(origin=origin, base=path.parent, home=find_home(environ))
-
-
-def workspace_source(file: WorkspaceFile) -> LayerSource:
-    """Return the source of a workspace layer's file."""
-    origin = Origin(layer=Layer.WORKSPACE, place=str(file.path))
-    return LayerSource(origin=origin, base=file.root, bounds=file.root)
+    origin = Origin(layer=Layer.USER, place=str(user_config_path(user_dir)))
+    return LayerSource(origin=origin, base=user_dir)
 
 
 def find_source(file: WorkspaceFile, user_dir: Path) -> LayerSource:
     """Return the source of a workspace layer's file, whose owner no longer matters if trusted."""
-    return replace(workspace_source(file), any_owner=is_accepted(file, user_dir))
-
-
-def find_home(environ: Mapping[str, str]) -> Path | None:
-    """Return the home directory; None if unknown."""
-    home = Path(environ.get("HOME") or os.path.expanduser("~"))  # noqa: PTH111 - it never raises
-    return home if home.is_absolute() else None
+    return LayerSource(
+        origin=Origin(layer=Layer.WORKSPACE, place=str(file.path)),
+        base=file.root,
+        bounds=file.root,
+        owned_below=None if is_accepted(file, user_dir) else file.root,
+    )
 
 
 def load_config(
@@ -156,99 +159,144 @@ def load_config(
     if file and withheld and is_trusted(file.path, layers.digest, user_dir):
         withheld = ()
     merged = merge([layers.below, layers.workspace.without(withheld)])
-    root = file.root if file else (cwd or user_dir)
     workspace = file.root if file else None
-    own = LayerSource(
-        origin=Origin(layer=Layer.COMMAND_LINE),
-        base=root,
-        home=find_home(environ),
-        any_owner=bool(layers.foreign),
-    )
+    base = workspace or cwd or user_dir
+    own = LayerSource(origin=Origin(layer=Layer.COMMAND_LINE), base=base)
     for text in excluded:
-        layer, _ = read_fragment(text, own, cwd=cwd, workspace=workspace, load_paths=())
+        layer = parse_assignment(text, own)
         if all(id_ in merged.topics or is_given(id_) for id_ in layer.topics):
             merged = merge([merged, layer])
     for text in fragments:
-        load_paths = [root / place for place in load_path_values(merged)]
-        layer, source = read_fragment(
-            text, own, cwd=cwd, workspace=workspace, load_paths=load_paths
-        )
-        merged = _add_fragment(merged, layer, source)
-    config = resolve(
+        if _ASSIGNMENT.fullmatch(text):
+            merged = assign(merged, text, own)
+        else:
+            path = find_fragment(text, cwd or base, [base / each for each in _load_paths(merged)])
+            merged = _add_fragment(merged, path, own, layers)
+    return resolve(
         merged,
-        root=root,
+        root=own.base,
         workspace=workspace,
         workspace_file=file.path if file else None,
         withheld=withheld,
     )
-    has_lost_trust = bool(file and withheld and was_trusted(file.path, user_dir))
-    return replace(config, has_lost_trust=has_lost_trust)
 
 
-def _add_fragment(merged: LayerConfig, layer: LayerConfig, source: LayerSource) -> LayerConfig:
-    """Merge a config fragment. Raises ConfigError for settings that only the user may make."""
-    if source.bounds:
-        # `auto` counts here: the user named the fragment.
-        withheld = find_withheld(layer, merged, resolve_links(source.bounds))
-        problems = [
-            f"{key}: the reference topics are your own, and not this file's to show; "
-            "use -k or an assignment"
-            if key == SHOWING_KEY
-            else f"{key}: the topic is your own, outside the workspace, and not this file's to "
-            "change; use -k or an assignment"
-            for key in withheld
-            if key not in ACTING_KEYS
-        ]
-        if problems:
-            raise ConfigError(str(source.path), problems)
+# A key has no slash, so that `conf/a=b.toml` stays a path.
+_ASSIGNMENT = re.compile(r"(?P<key>[\w.\"'\s-]+)(?P<operator>\+?=)(?P<value>.*)", re.DOTALL)
+
+
+def assign(merged: LayerConfig, text: str, own: LayerSource) -> LayerConfig:
+    """Merge an assignment: KEY=VALUE replaces a list, KEY+=VALUE extends it."""
+    layer = parse_assignment(text, own)
+    if not text.partition("=")[0].endswith("+"):
+        merged = merged.without(
+            key for key, setting in layer.settings.items() if isinstance(setting.value, tuple)
+        )
     return merge([merged, layer])
+
+
+def parse_assignment(text: str, own: LayerSource) -> LayerConfig:
+    """Return the layer of an assignment.
+
+    The value is TOML. A string needs no quotes, which shells remove, and may stand for a
+    list of one. Raises ConfigError.
+    """
+    place = f"--kb-cfg {cut(text, MAX_PATH_SHOWN)}"
+    source = replace(own, origin=Origin(layer=Layer.COMMAND_LINE, place=place))
+    key, _, value = text.partition("=")
+    *parents, name = _split_key(key.removesuffix("+"))
+    table = TOPIC if parents[:2] == ["kb", "topic"] else ".".join(parents)
+    found = TABLES.get(table, {}).get(name)
+    is_list = found is not None and found.is_list
+    if key.endswith("+") and found is not None and not is_list:
+        problem = f"{'.'.join([*parents, name])}: only a list can be extended with '+='; use '='"
+        raise ConfigError(place, [problem])
+    layer = {name: _parse_value(value.strip(), is_list=is_list)}
+    for part in reversed(parents):
+        layer = {part: layer}
+    return parse_layer(layer, source)
+
+
+def _split_key(text: str) -> list[str]:
+    """Split a dotted key; a topic's id may hold dots, and may be quoted."""
+    start, _, name = text.strip().rpartition(".")
+    if start.startswith(f"{TOPIC}."):
+        id_ = start.removeprefix(f"{TOPIC}.")
+        return ["kb", "topic", id_.strip(" \"'"), name.strip()]
+    return [part.strip() for part in text.split(".")]
+
+
+def _parse_value(text: str, *, is_list: bool) -> object:
+    """Return a value as TOML, or else as a string."""
+    # Imported here: `-k` does not need the TOML reader.
+    from llm_kb.files.toml import TomlError, decode_toml  # noqa: PLC0415
+
+    try:
+        table = decode_toml(f"value = {text}")
+    except TomlError:  # a string without quotes
+        table = {}
+    value: object = table["value"] if table.keys() == {"value"} else text
+    return [value] if is_list and not isinstance(value, list) else value
+
+
+def _add_fragment(merged: LayerConfig, path: Path, own: LayerSource, layers: Layers) -> LayerConfig:
+    """Merge a config fragment.
+
+    A file inside the workspace may set what the workspace's own file may, a file elsewhere what
+    the user may. Raises ConfigError.
+    """
+    source = replace(own, origin=Origin(layer=Layer.FRAGMENT, place=str(path)))
+    root = layers.file.root if layers.file else None
+    # A link belongs to the workspace if either of its ends does.
+    if root is None or not (path.is_relative_to(root) or _leads_inside(path, root)):
+        return merge([merged, parse_layer(read_toml(path), source)])
+    source = replace(source, bounds=root, owned_below=None if layers.foreign else root)
+    layer = parse_layer(read_toml(path, owned_below=source.owned_below), source)
+    # `auto` counts here: the user named the fragment.
+    withheld = set(find_withheld(layer, merged, resolve_links(root))) - set(ACTING_KEYS)
+    if withheld:
+        reason = "your own topics and references are not this file's to show"
+        problems = [f"{key}: {reason}; use -k or an assignment" for key in sorted(withheld)]
+        raise ConfigError(str(path), problems)
+    return merge([merged, layer])
+
+
+def _leads_inside(path: Path, root: Path) -> bool:
+    return resolve_links(path).is_relative_to(resolve_links(root))
+
+
+def find_fragment(text: str, cwd: Path, load_paths: Sequence[Path]) -> Path:
+    """Return the absolute path of the file that a name or a path stands for.
+
+    A path ends in `.toml`, or begins with `/`, `./`, `../` or `~/`. Raises KbError for a name
+    that no directory has.
+    """
+    if not text.strip() or "\0" in text:
+        raise ConfigError(
+            "--kb-cfg", [f"found {quote(text)}; allowed: a name, a path or KEY=VALUE"]
+        )
+    if text.endswith(SUFFIX) or text.startswith(("/", "./", "../", "~/")):
+        return Path(os.path.normpath(cwd / expand_home(text)))
+    for directory in load_paths:
+        path = Path(os.path.normpath(directory / f"{text}{SUFFIX}"))
+        if os.path.lexists(path):
+            return path
+    known = list_fragments(load_paths)
+    searched = ", ".join(map(show_place, load_paths)) or "no directory"
+    raise KbError(
+        f"unknown config fragment {quote(text, MAX_PATH_SHOWN)}; available:"
+        f" {', '.join(known) or 'none'} (in {searched}){suggest(text, known)}"
+    )
+
+
+def list_fragments(load_paths: Sequence[Path]) -> list[str]:
+    """Return the names that `--kb-cfg` can find, sorted."""
+    paths = {path for directory in load_paths for path, _ in iter_files(directory)}
+    return sorted(path.removesuffix(SUFFIX) for path in paths if path.endswith(SUFFIX))
 
 
 _PASSING = frozenset({Layer.FRAGMENT, Layer.COMMAND_LINE})
 """The layers of one run, which rarely define a topic."""
-
-EXCLUDING = ("disabled", "enable")
-"""The keys of a topic by which a model sees less of it."""
-
-ACTING_KEYS = ("kb.auto", "kb.capture.offer")
-"""Keys by which a workspace affects requests that do not ask for it."""
-
-SHOWING_KEY = "kb.references.menu"
-"""The key by which a workspace shows the user's reference topics to models."""
-
-
-def find_withheld(layer: LayerConfig, below: LayerConfig, root: Path) -> tuple[str, ...]:
-    """Return the dotted keys of a workspace's layer that count only once it is trusted.
-
-    These are settings that act unasked, such as `auto = true`, and those by which a model
-    could see more of what is not the workspace's: the reference topics, and a topic that a
-    lower layer defined outside the workspace, or adjusted. Turning such a topic off, or
-    disabling subjects of it, needs no trust. `root` is the workspace with links resolved.
-    """
-    keys = [
-        key
-        for key in (*ACTING_KEYS, SHOWING_KEY)
-        if key in layer.settings and layer.settings[key].value not in {False, ()}
-    ]
-    for id_ in layer.topics:
-        is_own = not _is_outside(below, id_, root) and not _is_adjustment(below, id_)
-        if is_own or topic_key(id_, "subjects") in layer.settings:
-            continue
-        for name in TOPIC_KEYS:
-            key = topic_key(id_, name)
-            is_less = name in EXCLUDING and not _is_true(layer, key)
-            if key in layer.settings and not is_less:
-                keys.append(key)
-    return tuple(keys)
-
-
-def _is_outside(layer: LayerConfig, id_: str, root: Path) -> bool:
-    subjects = layer.settings.get(topic_key(id_, "subjects"))
-    return subjects is not None and not Path(str(subjects.value)).is_relative_to(root)
-
-
-def _is_true(layer: LayerConfig, key: str) -> bool:
-    return key in layer.settings and layer.settings[key].value is True
 
 
 def list_exclusions(config: Config) -> Iterator[str]:
@@ -264,8 +312,7 @@ def list_exclusions(config: Config) -> Iterator[str]:
                 yield f"{key}={json.dumps(value)}"
 
 
-def load_path_values(merged: LayerConfig) -> tuple[str, ...]:
-    """Return `config_load_paths` as written; relative ones belong to the workspace."""
+def _load_paths(merged: LayerConfig) -> tuple[str, ...]:
     found: tuple[str, ...] = _given(merged.settings, "kb").get("config_load_paths", ())
     return found
 
@@ -284,20 +331,23 @@ def resolve(
     for a topic without `subjects`.
     """
     settings = merged.settings
+    for where, problems in _find_unresolved(merged).items():
+        raise ConfigError(where, problems)
     general = _given(settings, "kb")
     links = tuple(map(Path, general.pop("allow_links_to", ())))
-    general.pop("config_load_paths", None)
-    for where, problems in find_missing(merged).items():
-        raise ConfigError(where, problems)
-    resolved = {id_: _resolve_topic(settings, id_, links) for id_ in merged.topics}
-    adjusted = {id_ for id_ in resolved if _is_adjustment(merged, id_)}
+    load_paths = general.pop("config_load_paths", ())
+    references = _given(settings, "kb.references")
+    if "dir" in references:
+        references["dir"] = Path(references["dir"])
+    topics = [_resolve_topic(settings, id_, links) for id_ in merged.topics]
+    defined = {id_ for id_ in merged.topics if topic_key(id_, "subjects") in settings}
     return Config(
         **general,
-        config_load_paths=tuple(root / place for place in load_path_values(merged)),
+        config_load_paths=tuple(root / place for place in load_paths),
         allow_links_to=links,
-        topics=tuple(topic for id_, topic in resolved.items() if id_ not in adjusted),
-        adjustments=tuple(topic for id_, topic in resolved.items() if id_ in adjusted),
-        references=_resolve_references(settings),
+        topics=tuple(topic for topic in topics if topic.id in defined),
+        adjustments=tuple(topic for topic in topics if topic.id not in defined),
+        references=References(**references),
         capture=Capture(**_given(settings, "kb.capture")),
         check_ignore=_given(settings, "kb.check").get("ignore", ()),
         workspace=workspace,
@@ -309,8 +359,16 @@ def resolve(
 
 def _given(settings: Mapping[str, Setting], table: str) -> dict[str, Any]:
     """Return the settings of a table by name, without empty texts."""
-    found = {name: settings.get(f"{table}.{name}") for name in TABLES.get(table, TOPIC_KEYS)}
+    found = {name: settings.get(f"{table}.{name}") for name in TABLES.get(table, TABLES[TOPIC])}
     return {name: each.value for name, each in found.items() if each and each.value != ""}
+
+
+def _resolve_topic(
+    settings: Mapping[str, Setting], id_: str, allow_links_to: tuple[Path, ...]
+) -> Topic:
+    given = _given(settings, f"{TOPIC}.{id_}")
+    root, layout = Path(given.pop("subjects", "")), Layout(given.pop("layout", Layout.FILES))
+    return Topic(id=id_, root=root, layout=layout, allow_links_to=allow_links_to, **given)
 
 
 def is_given(id_: str) -> bool:
@@ -318,63 +376,35 @@ def is_given(id_: str) -> bool:
     return id_ in BUILT_IN_TOPICS or id_.startswith(REFERENCE_PREFIX)
 
 
-def _is_adjustment(merged: LayerConfig, id_: str) -> bool:
-    """Tell whether a topic's table changes a topic that is not defined by configuration.
-
-    These are the built-in topics and, for the user's own layers, reference topics.
-    """
-    if id_ not in merged.topics or topic_key(id_, "subjects") in merged.settings:
-        return False
-    if _find_misplaced(merged, id_):
-        return False
-    by_user = all(origin.layer is not Layer.WORKSPACE for origin in merged.topics[id_])
-    return is_given(id_) and (by_user or id_ in BUILT_IN_TOPICS)
-
-
-def _find_misplaced(merged: LayerConfig, id_: str) -> tuple[str, ...]:
-    """Return the keys set for a topic that only a topic with a directory can have."""
-    keys = (topic_key(id_, name) for name in ("disabled", "ignore", "layout", "generated"))
-    # An empty list counts as unset: it remains after the last pattern is removed.
-    return tuple(key for key in keys if key in merged.settings and merged.settings[key].value)
-
-
-def find_missing(merged: LayerConfig) -> dict[str, list[str]]:
+def _find_unresolved(merged: LayerConfig) -> dict[str, list[str]]:
     """Return the problems of topics without `subjects`, keyed by the file to change."""
-    missing: dict[str, list[str]] = {}
+    found: dict[str, list[str]] = {}
     for id_, origins in merged.topics.items():
-        if topic_key(id_, "subjects") not in merged.settings and not _is_adjustment(merged, id_):
-            where = origins[0].place or origins[0].layer.value
-            missing.setdefault(where, []).append(_describe_missing(merged, id_))
-    return missing
+        problem = _find_problem(merged, id_)
+        if problem and topic_key(id_, "subjects") not in merged.settings:
+            found.setdefault(origins[0].place or origins[0].layer.value, []).append(problem)
+    return found
 
 
-def _describe_missing(merged: LayerConfig, id_: str) -> str:
-    """Return the problem of a topic without `subjects`, with its most likely solution."""
-    misplaced = _find_misplaced(merged, id_)
-    if misplaced and is_given(id_):
-        return (
-            f"{misplaced[0]}: not for topic {id_!r}, whose subjects are not in a directory of "
-            "yours; 'enable = false' leaves all of it out"
-        )
-    if all(origin.layer in _PASSING for origin in merged.topics[id_]):
+def _find_problem(merged: LayerConfig, id_: str) -> str | None:
+    """Return why a topic cannot be without `subjects`.
+
+    The built-in topics can and, in the user's own layers, reference topics.
+    """
+    layers = {origin.layer for origin in merged.topics[id_]}
+    if is_given(id_):
+        for name in ("disabled", "ignore", "layout", "generated"):
+            key = topic_key(id_, name)
+            # An empty list counts as unset: it remains after the last pattern is removed.
+            if key in merged.settings and merged.settings[key].value:
+                return (
+                    f"{key}: not for topic {id_!r}, whose subjects are not in a directory of "
+                    "yours; 'enable = false' leaves all of it out"
+                )
+        if id_ in BUILT_IN_TOPICS or Layer.WORKSPACE not in layers:
+            return None
+    if layers <= _PASSING:
         known = sorted(topic for topic in merged.topics if topic != id_)
-        return (
-            f"kb.topic.{id_}: unknown topic {id_!r}; valid topics: {', '.join(known) or 'none'}"
-            f"{suggest(id_, known)}"
-        )
+        return f"{TOPIC}.{id_}: {UnknownTopicError(id_, known)}"
     key = topic_key(id_, "subjects")
     return f"{key}: missing; topic {id_!r} needs the directory of its subjects"
-
-
-def _resolve_topic(
-    settings: Mapping[str, Setting], id_: str, allow_links_to: tuple[Path, ...]
-) -> Topic:
-    given = _given(settings, f"kb.topic.{id_}")
-    root, layout = Path(given.pop("subjects", "")), Layout(given.pop("layout", Layout.FILES))
-    return Topic(id=id_, root=root, layout=layout, allow_links_to=allow_links_to, **given)
-
-
-def _resolve_references(settings: Mapping[str, Setting]) -> References:
-    given = _given(settings, "kb.references")
-    directory = given.pop("dir", None)
-    return References(dir=Path(directory) if directory else None, **given)

@@ -1,4 +1,4 @@
-"""Records the workspace configurations that the user trusts.
+"""What a workspace's configuration may not decide, and the record of those that the user trusts.
 
 Trust covers a digest of the resolved settings; if they change, it must be given again.
 """
@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 
-from llm_kb.config.layers import LayerConfig
+from llm_kb.config.layers import TABLES, TOPIC, LayerConfig, topic_key
 from llm_kb.config.workspace import (
     WorkspaceFile,
     describe_foreign,
@@ -20,21 +20,60 @@ from llm_kb.config.workspace import (
     read_bytes,
     user_config_path,
 )
-from llm_kb.errors import ConfigError
+from llm_kb.errors import ConfigError, join_names, show_place
 from llm_kb.files.atomic import locked, replace_file
+from llm_kb.subjects.topics import Config, Layer
 
 TRUST_FILE = "kb-trust.json"
+
+EXCLUDING = ("disabled", "enable")
+"""The keys of a topic by which a model sees less of it."""
+
+ACTING_KEYS = ("kb.auto", "kb.capture.offer")
+"""Keys by which a workspace affects requests that do not ask for it."""
+
+SHOWING_KEY = "kb.references.menu"
+"""The key by which a workspace shows the user's reference topics to models."""
+
+_MEANINGS = {
+    "kb.auto": "send its section, and offer learn, on every prompt and chat here",
+    "kb.capture.offer": "offer emit_knowledge beside learn, which writes to the notes of git here",
+    SHOWING_KEY: "name your reference topics to models that are offered learn, and search them",
+}
 
 _SETS_AUTO = re.compile(rb"^[ \t]*(?:kb[ \t]*\.[ \t]*)?auto[ \t]*=[ \t]*true\b", re.MULTILINE)
 
 
-def trust_path(user_dir: Path) -> Path:
-    """Return the path of the records."""
-    return user_dir / TRUST_FILE
+def find_withheld(layer: LayerConfig, below: LayerConfig, root: Path) -> tuple[str, ...]:
+    """Return the dotted keys of a workspace's layer that count only once it is trusted.
+
+    These are settings that act unasked, such as `auto = true`, and those by which a model
+    could see more of what is not the workspace's: the reference topics, and a topic that a
+    lower layer defined outside the workspace, or adjusted. Turning such a topic off, or
+    disabling subjects of it, needs no trust. `root` is the workspace with links resolved.
+    """
+    keys = [
+        key
+        for key in (*ACTING_KEYS, SHOWING_KEY)
+        if key in layer.settings and layer.settings[key].value not in {False, ()}
+    ]
+    for id_ in layer.topics:
+        if topic_key(id_, "subjects") in layer.settings or not _is_users(below, id_, root):
+            continue
+        for name in TABLES[TOPIC]:
+            setting = layer.settings.get(topic_key(id_, name))
+            is_less = name in EXCLUDING and setting is not None and setting.value is not True
+            if setting is not None and not is_less:
+                keys.append(topic_key(id_, name))
+    return tuple(keys)
 
 
-def _lock_path(user_dir: Path) -> Path:
-    return user_dir / ".kb-trust.lock"
+def _is_users(below: LayerConfig, id_: str, root: Path) -> bool:
+    """Tell whether the layers below define a topic outside the workspace, or adjust one."""
+    subjects = below.settings.get(topic_key(id_, "subjects"))
+    if subjects is None:
+        return id_ in below.topics
+    return not Path(str(subjects.value)).is_relative_to(root)
 
 
 def digest_workspace(workspace: LayerConfig, below: LayerConfig) -> str:
@@ -46,41 +85,31 @@ def digest_workspace(workspace: LayerConfig, below: LayerConfig) -> str:
     borrowed = {
         key: setting.value
         for key, setting in below.settings.items()
-        if any(key.startswith(f"kb.topic.{id_}.") for id_ in workspace.topics)
+        if any(key.startswith(topic_key(id_, "")) for id_ in workspace.topics)
     }
     own = {key: setting.value for key, setting in workspace.settings.items()}
     canonical = json.dumps([own, borrowed], sort_keys=True, ensure_ascii=True)
     return sha256(canonical.encode()).hexdigest()
 
 
-def read_trust(user_dir: Path) -> dict[str, str] | None:
-    """Return the trusted digests by the paths of workspace files; None for an invalid record."""
+def read_trust(user_dir: Path) -> dict[str, str]:
+    """Return the trusted digests by the paths of workspace files; an invalid record has none."""
     try:
-        document = json.loads(trust_path(user_dir).read_bytes())
-        trusted = document["trusted"]
-        if all(isinstance(item, str) for pair in trusted.items() for item in pair):
-            return dict(trusted)
-    except FileNotFoundError:
-        return {}
-    # An invalid file grants nothing; `trust` replaces it and reports that.
+        trusted = json.loads((user_dir / TRUST_FILE).read_bytes())["trusted"]
+        return {path: digest for path, digest in trusted.items() if isinstance(digest, str)}
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
-        pass
-    return None
+        return {}
 
 
 def is_trusted(file: Path, digest: str, user_dir: Path) -> bool:
     """Tell whether a workspace file is trusted with the settings it has now."""
-    return (read_trust(user_dir) or {}).get(str(file)) == digest
-
-
-def was_trusted(file: Path, user_dir: Path) -> bool:
-    """Tell whether a workspace file was ever trusted, with any settings."""
-    return str(file) in (read_trust(user_dir) or {})
+    return read_trust(user_dir).get(str(file)) == digest
 
 
 def is_accepted(file: WorkspaceFile, user_dir: Path) -> bool:
     """Tell whether a workspace of another user was ever trusted."""
-    return was_trusted(file.path, user_dir) and describe_foreign(file.path, file.root) is not None
+    is_known = str(file.path) in read_trust(user_dir)
+    return is_known and describe_foreign(file.path, file.root) is not None
 
 
 def find_untrusted_auto(
@@ -96,32 +125,85 @@ def find_untrusted_auto(
             return None
     except ConfigError:
         return None
-    if may_set_auto(user_config_path(user_dir)) or was_trusted(file.path, user_dir):
+    if may_set_auto(user_config_path(user_dir)) or str(file.path) in read_trust(user_dir):
         return None
     return file.path
 
 
-def trust(file: Path, digest: str, user_dir: Path) -> dict[str, str] | None:
-    """Record trust in a workspace file with this digest; return the earlier digests.
+def set_trust(file: Path, digest: str | None, user_dir: Path) -> bool:
+    """Record trust in a workspace file with this digest, or withdraw it without one.
 
-    A corrupt record is replaced. Raises WriteError.
+    Tells whether the file was trusted before. Raises WriteError.
     """
-    with locked(_lock_path(user_dir)):
-        before = read_trust(user_dir)
-        _write(user_dir, {**(before or {}), str(file): digest})
-    return before
+    with locked(user_dir / ".kb-trust.lock"):
+        digests = read_trust(user_dir)
+        before = digests.pop(str(file), None)
+        if digest is not None:
+            digests[str(file)] = digest
+        if digest != before:
+            text = json.dumps({"trusted": digests}, indent=2, sort_keys=True)
+            replace_file(user_dir / TRUST_FILE, f"{text}\n".encode(), new_mode=0o600)
+    return before is not None
 
 
-def untrust(file: Path, user_dir: Path) -> bool:
-    """Withdraw trust; tell whether there was any. Raises WriteError."""
-    with locked(_lock_path(user_dir)):
-        kept = read_trust(user_dir) or {}
-        if kept.pop(str(file), None) is None:
-            return False
-        _write(user_dir, kept)
-    return True
+def render_request(
+    place: Path,
+    workspace: LayerConfig,
+    below: LayerConfig,
+    withheld: Sequence[str],
+    foreign: str | None,
+) -> str:
+    """Render what needs trust in a workspace layer, with the effects."""
+    lines = []
+    if foreign:
+        lines += [f"{show_place(place)}: {foreign}, who decides what models are given from it", ""]
+    if withheld:
+        lines += [f"{show_place(place)} asks for:", ""]
+    for key in withheld:
+        lines.append(f"  {key} = {render_value(workspace.settings[key].value)}")
+        lines.append(f"      {_MEANINGS.get(key) or _explain_topic(key, below)}")
+    if foreign or "kb.auto" in withheld:
+        lines += ["", f"Its topics: {join_names(list(workspace.topics)) or 'none'}"]
+    return "\n".join(lines)
 
 
-def _write(user_dir: Path, digests: Mapping[str, str]) -> None:
-    text = json.dumps({"trusted": dict(digests)}, indent=2, sort_keys=True)
-    replace_file(trust_path(user_dir), f"{text}\n".encode(), new_mode=0o600)
+def _explain_topic(key: str, below: LayerConfig) -> str:
+    topic = key.rpartition(".")[0]
+    directory = below.settings.get(f"{topic}.subjects")
+    if directory is None:
+        return f"change what a model sees of {topic.removeprefix('kb.topic.')}, which you adjusted"
+    return f"change what a model sees of your own topic in {render_value(directory.value)}"
+
+
+def render_value(value: object) -> str:
+    """Render a value as TOML on one line that is safe for a terminal."""
+    shown = json.dumps(value, ensure_ascii=False)
+    # Characters that move a cursor or reorder a line are escaped.
+    return shown if shown.isprintable() else json.dumps(value)
+
+
+def render_skipped(place: Path | None, keys: Sequence[str]) -> str:
+    """Return the line about settings that need trust, with the command that gives it."""
+    return (
+        f"skipped from {show_place(place)}: {', '.join(keys)}. This workspace is not trusted:"
+        " look at it with 'llm kb config', then run 'llm kb trust'."
+    )
+
+
+def render_notices(config: Config) -> Iterator[str]:
+    """Yield the lines about a workspace for a request that asks for knowledge.
+
+    They name its skipped settings, except for `auto`, which then makes no difference, and the
+    user's topics whose directory it replaces.
+    """
+    if set(config.withheld) - {"kb.auto"}:
+        yield render_skipped(config.workspace_file, config.withheld)
+    replaced = [
+        topic.id
+        for topic in config.topics
+        if {Layer.USER, Layer.WORKSPACE}
+        <= {origin.layer for origin in config.origins[topic_key(topic.id, "subjects")]}
+    ]
+    if replaced:
+        place = show_place(config.workspace_file)
+        yield f"{', '.join(replaced)}: here with the subjects of {place}, not your own"

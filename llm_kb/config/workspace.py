@@ -63,14 +63,10 @@ def find_workspace(
 
 
 def _named_workspace(named: str, cwd: Path | None) -> WorkspaceFile:
-    if "\0" in named:
-        raise ConfigError(VARIABLE, ["found a NUL byte; allowed: the path of a file"])
-    found = f"found {quote(named, MAX_PATH_SHOWN)}"
     path = Path(os.path.expanduser(named))  # noqa: PTH111 - it never raises
-    if not path.is_absolute() and cwd is None:
-        raise ConfigError(VARIABLE, [f"{found}, but the current directory is gone"])
     path = Path(os.path.normpath((cwd or Path("/")) / path))
     if not exists(path):
+        found = f"found {quote(named, MAX_PATH_SHOWN)}"
         raise ConfigError(VARIABLE, [f"{found}, but there is no such file"])
     owner = path.parent
     return WorkspaceFile(path=path, root=owner.parent if owner.name == ".llm" else owner)
@@ -160,8 +156,6 @@ def decode_bytes(data: bytes, path: Path) -> dict[str, object]:
     # Imported here: most requests only search a file for `auto`.
     from llm_kb.files.toml import TomlError, decode_toml  # noqa: PLC0415
 
-    if b"\0" in data:
-        raise ConfigError(str(path), ["contains a NUL byte; it is not a TOML document"])
     try:
         # TOML 1.1 allows a byte order mark, and editors on Windows write it.
         return decode_toml(data.removeprefix(b"\xef\xbb\xbf").decode())

@@ -8,7 +8,6 @@ from contextlib import suppress
 import llm
 
 from llm_kb.api import KnowledgeBase
-from llm_kb.config.fragments import split_knowledge
 from llm_kb.errors import KbError, UnknownTopicError
 from llm_kb.host.capture_tools import make_emit_knowledge
 from llm_kb.host.request import PREFIX, SEARCH, SECTION, Request, current_request
@@ -16,6 +15,7 @@ from llm_kb.host.terminal import draw_progress, say
 from llm_kb.rendering.passages import explain_nothing, render_passages
 from llm_kb.rendering.plain_text import shorten, visible_line
 from llm_kb.rendering.tokens import describe_large
+from llm_kb.subjects.patterns import split_knowledge
 
 LONGEST_SHOWN = 100
 """Number of characters of a long question that an error repeats."""

@@ -12,8 +12,7 @@ import llm
 
 from llm_kb.api import KnowledgeBase
 from llm_kb.config.load import list_exclusions
-from llm_kb.config.report import render_notices, render_skipped, render_withheld
-from llm_kb.config.trust import find_untrusted_auto
+from llm_kb.config.trust import find_untrusted_auto, render_notices, render_skipped
 from llm_kb.config.workspace import find_cwd, find_workspace
 from llm_kb.errors import KbError
 from llm_kb.host.arguments import Arguments, require_no_files
@@ -101,7 +100,7 @@ class _Preparation:
             say(f"{' and '.join(sorted(self._restored)) or 'auto'} left out: {_first_line(error)}")
             return None
         if "kb.auto" in kb.config.withheld and not self._restored:
-            say(render_withheld(kb.config))
+            say(render_skipped(kb.config.workspace_file, kb.config.withheld))
         return kb
 
     def _discover(self) -> KnowledgeBase:

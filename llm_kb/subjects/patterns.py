@@ -150,3 +150,16 @@ def compile_any(patterns: Sequence[Pattern]) -> Matcher:
     literals = frozenset(pattern.literal for pattern in unique if pattern.literal is not None)
     globs = [pattern.matches for pattern in unique if pattern.literal is None]
     return lambda slug: slug in literals or any(matches(slug) for matches in globs)
+
+
+def split_knowledge(text: str) -> tuple[str, str]:
+    """Return the topic id and pattern of a value of `-k`; a topic alone means all of it.
+
+    Raises PatternError.
+    """
+    topic, slash, pattern = text.partition("/")
+    if not topic:
+        raise PatternError(text, "it names no topic; write TOPIC/PATTERN")
+    if slash and not pattern:
+        raise PatternError(text, f"nothing follows the slash; {topic!r} alone means all of it")
+    return topic, parse_pattern(pattern).text if slash else "**"

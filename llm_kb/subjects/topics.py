@@ -237,7 +237,5 @@ class Config:
     workspace_file: Path | None = None
     withheld: tuple[str, ...] = ()
     """Dotted keys of the workspace layer that count only once it is trusted."""
-    has_lost_trust: bool = False
-    """Whether the workspace was trusted with other settings than it has now."""
     origins: Mapping[str, tuple[Origin, ...]] = field(default_factory=dict)
     """Dotted key (`kb.topic.project.learned`) to origins, lowest layer first."""

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from llm_kb.config.changes import apply_change, define_topic
+from llm_kb.config.changes import define_topic
 from llm_kb.files.directory import NO_SKILL, DirectoryCatalog
 from llm_kb.files.layouts import SKILL_FILE
 from llm_kb.knowledge_base.subject_list import list_topic
@@ -425,8 +425,7 @@ def render_workspace(proposals: Sequence[Proposal]) -> str:
     """Return a workspace's first configuration, with comments on other settings."""
     text = WORKSPACE
     for proposal in proposals:
-        change = define_topic({}, proposal.id, proposal.fields)
-        text = apply_change(change, text, Path("llm-kb.toml"))
+        text = define_topic(text, proposal.id, proposal.fields)
     return text
 
 

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from llm_kb.config.fragments import split_knowledge
 from llm_kb.errors import ConfigError
 from llm_kb.files.fields import BadValueError, Fields, describe, read_line
 from llm_kb.knowledge_base.open_topics import OpenTopics
@@ -17,6 +16,7 @@ from llm_kb.rendering.plain_text import count, visible_line
 from llm_kb.rendering.presentation import read_as_markdown
 from llm_kb.search.chunking.outline import find_outline
 from llm_kb.search.chunking.sections import Section
+from llm_kb.subjects.patterns import split_knowledge
 
 FILE = "questions.toml"
 """The name of the file, which is beside the workspace's configuration."""

@@ -13,7 +13,7 @@ import pytest
 
 from llm_kb.api import KnowledgeBase
 from llm_kb.config.load import load_config, read_layers
-from llm_kb.config.trust import find_untrusted_auto, trust
+from llm_kb.config.trust import find_untrusted_auto, set_trust
 from llm_kb.config.workspace import MAX_BYTES
 from llm_kb.errors import MAX_MESSAGE, MAX_PROBLEMS, ConfigError, KbError
 from tests.cost import at_most
@@ -157,21 +157,17 @@ def test_a_megabyte_with_a_thousand_topics_is_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "setting",
     [
-        "references = true",
-        'references = ["topic-private"]',
         "[kb.references]\nmenu = true",
         'kb.references.menu = ["topic-private"]',
-        "kb.references = true",
     ],
 )
 def test_a_workspace_does_not_show_the_references_of_the_user(
     tmp_path: Path, user_dir: Path, setting: str
 ) -> None:
-    start = "" if setting.startswith("kb.") else "[kb]\n"
     workspace = tmp_path / "cloned"
     workspace.mkdir()
     file = workspace / "llm-kb.toml"
-    file.write_text(f"{start}{setting}\n")
+    file.write_text(f"{setting}\n")
     library = user_dir / "kb/references/topic-private"
     library.mkdir(parents=True)
     (library / "topic.md").write_text(
@@ -183,13 +179,13 @@ def test_a_workspace_does_not_show_the_references_of_the_user(
     assert "topic-private" not in (kb.section() or "")
     assert kb.menu_ids == []
     layers = read_layers(workspace, user_dir=user_dir, environ=os.environ)
-    trust(file, layers.digest, user_dir)
+    set_trust(file, layers.digest, user_dir)
     assert KnowledgeBase.discover(workspace).config.references.menu
 
 
 def test_a_fragment_of_a_workspace_does_not_either(tmp_path: Path, user_dir: Path) -> None:
     (tmp_path / "llm-kb.toml").write_text("")
-    (tmp_path / "show.toml").write_text("[kb]\nreferences = true\n")
+    (tmp_path / "show.toml").write_text("[kb.references]\nmenu = true\n")
     with pytest.raises(ConfigError, match="not this file's to show"):
         KnowledgeBase.discover(tmp_path, fragments=[str(tmp_path / "show.toml")])
     kb = KnowledgeBase.discover(tmp_path, fragments=["kb.references.menu=true"])

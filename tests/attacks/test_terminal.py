@@ -50,7 +50,6 @@ COMMANDS = [
     ["search", "needle"],
     ["check"],
     ["config"],
-    ["trust", "--list"],
     ["path"],
     ["knowledge", "list"],
     ["references", "list"],
@@ -68,7 +67,6 @@ JSON_COMMANDS = {
     "prompt": ["prompt", "-k", "t/a"],
     "search": ["search", "needle"],
     "test": ["test"],
-    "trust": ["trust", "--list"],
     "used": None,  # needs a log: below
     "knowledge list": ["knowledge", "list"],
     "references approve": None,  # its answer is that of create

@@ -37,7 +37,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     long = "".join(f"# Heading {number}\n\nText.\n\n" for number in range(20_000))
     (workspace / "kb" / "long.md").write_text(long)
     (workspace / "llm-kb.toml").write_text(
-        '[kb]\nreferences = true\n\n[kb.topic.p]\nsubjects = "kb"\n'
+        '[kb.references]\nmenu = true\n\n[kb.topic.p]\nsubjects = "kb"\n'
     )
     environment = isolated_environment(home, os.environ) | {"PYTHONPATH": str(PROJECT)}
 

@@ -27,8 +27,8 @@ def file(tmp_path: Path) -> Path:
 
 
 def test_a_topic_is_added(file: Path, run_llm: RunLlm) -> None:
-    args = ["kb", "add", "skills", ".claude/skills", "--title", 'A "B"', "--layout", "skills"]
-    result = run_llm([*args, "--introduction", "One.", "--description", "Two\nlines."])
+    args = ["kb", "add", "skills", ".claude/skills", "--title", 'A "B"']
+    result = run_llm([*args, "--introduction", "Two\nlines."])
     assert (result.exit_code, result.stdout, result.stderr) == (
         0,
         "",
@@ -42,10 +42,8 @@ def test_a_topic_is_added(file: Path, run_llm: RunLlm) -> None:
         f"{WRITTEN}\n"
         "[kb.topic.skills]\n"
         'title = "A \\"B\\""\n'
-        'introduction = "One."\n'
-        'description = "Two\\nlines."\n'
+        'introduction = "Two\\nlines."\n'
         'subjects = ".claude/skills"\n'
-        'layout = "skills"\n'
     )
 
 
@@ -55,7 +53,7 @@ def test_a_directory_is_named_from_the_workspace(
     monkeypatch.chdir(file.parent / "kb")
     (file.parent / "kb" / "style").mkdir()
     (file.parent / "kb" / "style" / "a.md").write_text("12345678")
-    said = f"{file.parent}/kb/style: 1 subject, ~2 tokens\nAdded topic style to {file}\n"
+    said = f"Added topic style to {file}\nIt has 1 subject, ~2 tokens\n"
     assert run_llm(["kb", "add", "style", "style"]).stderr == said
     assert file.read_text() == f'{WRITTEN}\n[kb.topic.style]\nsubjects = "kb/style"\n'
 
@@ -66,23 +64,9 @@ def test_a_directory_of_skills_is_recognised(file: Path, run_llm: RunLlm) -> Non
     skill.write_text("# PDF\n")
     (skill.parent / "forms.md").write_text("# Forms\n")
     assert run_llm(["kb", "add", "skills", "skills"]).stderr == (
-        f"{file.parent}/skills holds skills, so each is one subject; --layout files changes that\n"
-        f"{file.parent}/skills: 1 subject, ~2 tokens\n"
-        f"Added topic skills to {file}\n"
+        f"Added topic skills to {file}\nIt has 1 subject, ~2 tokens\n"
     )
     assert 'layout = "skills"\n' in file.read_text()
-    assert "2 subjects" in run_llm(["kb", "add", "all", "skills", "--layout", "files"]).stderr
-
-
-def test_a_large_directory_is_a_topic_after_a_question(file: Path, run_llm: RunLlm) -> None:
-    (file.parent / "big").mkdir()
-    (file.parent / "big/all.md").write_bytes(b"four" * 500_001)
-    shown, code = run_on_terminal(["kb", "add", "big", "big"], "n\n")
-    assert (shown.count("big: 1 subject, ~500,001 tokens"), code) == (1, 1)
-    assert file.read_text() == WRITTEN
-    shown, code = run_on_terminal(["kb", "add", "big", "big"], "y\n")
-    assert (shown.count("Added topic big"), code) == (1, 0)
-    assert run_llm(["kb", "add", "again", "big"]).exit_code == 0  # nobody to ask
 
 
 def test_files_with_passwords_are_no_subjects(file: Path, run_llm: RunLlm) -> None:
@@ -99,7 +83,7 @@ def test_a_topic_of_the_user_may_be_anywhere(
 ) -> None:
     (tmp_path / "notes").mkdir()
     assert run_llm(["kb", "add", "notes", "notes", "--user"]).stderr == (
-        f"{tmp_path}/notes: 0 subjects, ~0 tokens\nAdded topic notes to {user_dir}/kb.toml\n"
+        f"Added topic notes to {user_dir}/kb.toml\nIt has 0 subjects, ~0 tokens\n"
     )
     assert (user_dir / "kb.toml").read_text() == (
         f'[kb.topic.notes]\nsubjects = "{tmp_path}/notes"\n'
@@ -127,16 +111,10 @@ def test_a_topic_of_the_user_may_be_anywhere(
         pytest.param(
             ["x", "../outside"],
             1,
-            "Error: {file.parent.parent}/outside is outside the workspace {file.parent};"
-            " with --user, a topic may be anywhere\n",
+            "Error: {file}, left as it is: kb.topic.x.subjects: found '../outside'; allowed: a"
+            " relative path inside the workspace, without '~' or '..' (other directories belong in"
+            " the user layer's kb.toml)\n",
             id="outside",
-        ),
-        pytest.param(
-            ["x", "/etc"],
-            1,
-            "Error: /etc is outside the workspace {file.parent};"
-            " with --user, a topic may be anywhere\n",
-            id="outside, absolute",
         ),
         pytest.param(
             ["x", "llm-kb.toml"],
@@ -159,7 +137,6 @@ def test_what_cannot_be_added_changes_nothing(
     result = run_llm(["kb", "add", *args])
     assert result.exit_code == code
     assert result.stderr.endswith(error.format(file=file))
-    assert "~" not in result.stderr  # no directory is counted before the error
     assert file.read_text() == WRITTEN
 
 
@@ -257,17 +234,11 @@ def test_a_mistyped_name_is_not_written_and_a_glob_for_later_is(
     )
     said = run_llm(["kb", command, "project", "style", "zz/*"]).stderr.splitlines()
     reason = "no subject of topic 'project' matches 'zz/*'"
-    assert said[1:] == [f"llm-kb: saved, but matches nothing yet: {reason}"]
+    assert said[:-1] == [f"llm-kb: nothing to match yet: {reason}"]
     said = run_llm(["kb", command, "project", "style"]).stderr.splitlines()
     assert said[1:] == []  # disabled already, it is there all the same
     said = run_llm(["kb", command, "project", "zz/*", "--remove"]).stderr.splitlines()
     assert said[1:] == []
-
-
-def test_a_name_is_written_for_a_topic_that_is_still_empty(file: Path, run_llm: RunLlm) -> None:
-    result = run_llm(["kb", "learned", "project", "review"])
-    assert (result.exit_code, file.read_text()) == (0, f'{WRITTEN}learned = ["review"]\n')
-    assert "matches nothing yet: topic 'project' lists no subjects" in result.stderr
 
 
 def test_a_bad_pattern_changes_nothing(file: Path, run_llm: RunLlm) -> None:
@@ -280,8 +251,10 @@ def test_a_bad_pattern_changes_nothing(file: Path, run_llm: RunLlm) -> None:
 
 
 def test_a_topic_of_the_user_is_edited_where_it_is(
-    file: Path, user_dir: Path, run_llm: RunLlm
+    file: Path, user_dir: Path, home: Path, run_llm: RunLlm
 ) -> None:
+    (home / "notes").mkdir()
+    (home / "notes/todo.md").touch()
     (user_dir / "kb.toml").write_text('[kb.topic.notes]\nsubjects = "~/notes"\n')
     run_llm(["kb", "learned", "notes", "todo"])
     assert (user_dir / "kb.toml").read_text() == (
@@ -316,49 +289,36 @@ def test_references_are_tuned_in_the_users_file(
     assert file.read_text() == WRITTEN
 
 
-@pytest.mark.parametrize(
-    ("args", "problem"),
-    [
-        pytest.param(
-            ["remove", "project", "-y"],
-            "{user}: kb.topic.project.subjects: missing; topic 'project' needs the directory of "
-            "its subjects",
-            id="another layer speaks of it",
-        ),
-        pytest.param(
-            ["disable", "llm-kb", "x"],
-            "{file}: kb.topic.llm-kb.disabled: not for topic 'llm-kb', whose subjects are not in a "
-            "directory of yours; 'enable = false' leaves all of it out",
-            id="a topic we bring",
-        ),
-    ],
-)
-def test_an_edit_after_which_the_layers_do_not_fit_is_not_made(
-    file: Path, user_dir: Path, run_llm: RunLlm, args: list[str], problem: str
+def test_an_edit_after_which_the_layers_do_not_fit_is_told(
+    file: Path, user_dir: Path, run_llm: RunLlm
 ) -> None:
     user = user_dir / "kb.toml"
     user.write_text('[kb.topic.project]\nlearned = ["x"]\n')
-    result = run_llm(["kb", *args])
+    result = run_llm(["kb", "remove", "project", "-y"])
+    assert (result.exit_code, result.stderr.splitlines()[0]) == (
+        0,
+        f"llm-kb: the configuration as a whole is not valid now: {user}: kb.topic.project.subjects:"
+        " missing; topic 'project' needs the directory of its subjects",
+    )
+
+
+@pytest.mark.parametrize("topic", ["llm-kb", "topic-x"])
+def test_nothing_is_disabled_of_what_is_in_no_directory(
+    file: Path, user_dir: Path, run_llm: RunLlm, topic: str
+) -> None:
+    result = run_llm(["kb", "disable", topic, "README"])
     assert (result.exit_code, result.stderr) == (
         1,
-        f"Error: {file}, left as it is: the configuration as a whole would not be valid: "
-        f"{problem.format(user=user, file=file)}\n",
+        f"Error: the subjects of topic {topic!r} are not in a directory of yours; 'enable = false'"
+        " leaves all of it out\n",
     )
-    assert file.read_text() == WRITTEN
-
-
-def test_nothing_of_references_is_disabled(file: Path, user_dir: Path, run_llm: RunLlm) -> None:
-    assert run_llm(["kb", "disable", "topic-x", "README"]).exit_code == 1
-    assert not (user_dir / "kb.toml").exists()
+    assert (file.read_text(), (user_dir / "kb.toml").exists()) == (WRITTEN, False)
 
 
 def test_edits_can_fix_layers_that_do_not_fit(file: Path, run_llm: RunLlm) -> None:
     file.write_text(f'{WRITTEN}[kb.topic.repo-knowledge]\ndisabled = ["a", "b"]\n')
     result = run_llm(["kb", "disable", "repo-knowledge", "a", "--remove"])
-    assert (result.exit_code, result.stderr.splitlines()[0]) == (
-        0,
-        "llm-kb: the configuration as a whole is still not valid; see 'llm kb config'",
-    )
+    assert (result.exit_code, "not valid now" in result.stderr) == (0, True)
     result = run_llm(["kb", "disable", "repo-knowledge", "b", "--remove"])
     assert (result.exit_code, "not valid" in result.stderr) == (0, False)
     assert run_llm(["kb", "config"]).exit_code == 0
@@ -370,6 +330,6 @@ def test_a_topic_inside_another_one_is_named_at_once(tmp_path: Path, run_llm: Ru
     (tmp_path / "docs/guides/a.md").write_text("# A\n")
     shown = run_llm(["kb", "add", "guides", "docs/guides"]).stderr
     assert shown.endswith(
-        "All subjects of guides are in docs too, and would be found twice:\n"
-        "remove a topic ('llm kb remove docs'), or use `ignore` in the configuration\n"
+        "All subjects of guides are in docs too, and found twice:"
+        " remove a topic ('llm kb remove'), or use `ignore` in the configuration\n"
     )

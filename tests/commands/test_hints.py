@@ -113,7 +113,6 @@ def test_hidden_subjects_and_parts_of_names_are_not_suggested(run_llm: RunLlm, n
             ["list", "docs", "-q", "a", "-q", "zz"],
             "llm-kb: no slug has 'a' and 'zz'; `llm kb search` looks into the texts\n",
         ),
-        (["trust", "--list"], "No configuration is trusted\n"),
         (["prompt", "--preloaded"], "llm-kb: nothing is pre-loaded; -k or `learned` does that\n"),
     ],
     ids=" ".join,

@@ -202,7 +202,7 @@ def test_an_obsolete_topic_is_neither_searched_nor_offered(run_llm: RunLlm, remo
     create(run_llm, remote)
     create(run_llm, remote, title="Old")
     run_llm(["kb", "references", "update", "topic-old", "--status", "obsolete"])
-    menu = run_llm(["kb", "prompt", "--kb-cfg", "kb.references=true"]).stdout
+    menu = run_llm(["kb", "prompt", "--kb-cfg", "kb.references.menu=true"]).stdout
     assert ("topic-frob" in menu, "topic-old" in menu) == (True, False)
     assert "topic-old" not in run_llm(["kb", "list"]).stdout
     everything = run_llm(["kb", "list", "--all"]).stdout

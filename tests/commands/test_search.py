@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
-import time
 from pathlib import Path
 from subprocess import PIPE, Popen
 
 import pytest
 
-from llm_kb.search.index import update
 from tests.commands.workspaces import write_files
 from tests.conftest import RunLlm
 from tests.preloaded import Process
@@ -56,26 +53,6 @@ def test_passages_are_headed_by_their_address(run_llm: RunLlm) -> None:
         "\nkb/project/style.md:1: project/style#L1 (0.22)\nStyle is part of a review.\n"
     )
     assert result.stderr == ""
-
-
-def test_a_notice_is_printed_once_a_day(
-    run_llm: RunLlm, tmp_path: Path, user_dir: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(update, "MAX_FILE_BYTES", 100)
-    write_files(tmp_path, {"kb/skills/long.md": "tests " * 100})
-    notice = "llm-kb: not searched: skills/long.md (larger than 20 MB)\n"
-    search = ["kb", "search", "review", "tests"]
-    assert [run_llm(search).stderr for _ in range(2)] == [notice, ""]
-    write_files(tmp_path, {"kb/skills/longer.md": "tests " * 100})
-    assert run_llm(search).stderr == notice.replace("long", "longer")
-    recorded = user_dir / "kb" / "notices.json"
-    assert len(json.loads(recorded.read_text())) == 2
-    today = time.time()
-    monkeypatch.setattr(time, "time", lambda: today + 25 * 3600)
-    assert run_llm(search).stderr.count("not searched") == 2
-    for damage in ("[1]", '{"a": null}', "{"):
-        recorded.write_text(damage)
-        assert run_llm(search).stderr.count("not searched") == 2
 
 
 def test_other_files_with_a_text_are_named_once_and_the_file_itself_is_not(
@@ -219,25 +196,6 @@ def test_without_a_query_or_an_input_it_is_missing(run_llm: RunLlm, group: list[
     assert (code, shown.splitlines()[-1]) == (2, "Error: Missing argument 'QUERY...'.")
 
 
-@pytest.mark.usefixtures("fetched")
-@pytest.mark.parametrize("group", GROUPS, ids=" ".join)
-def test_the_error_for_an_unknown_option_says_how_to_search_for_it(
-    run_llm: RunLlm, group: list[str]
-) -> None:
-    command = " ".join(["cli", *group, "search"])
-    wrong = run_llm([*group, "search", "--no-knob"])
-    assert wrong.exit_code == 2
-    assert wrong.stderr.startswith("Usage: ")
-    assert wrong.stderr.endswith(f". To search for it: {command} -- --no-knob\n")
-    mistyped = run_llm([*group, "search", "x", "--jso"]).stderr
-    assert re.search(
-        r"No such option.*--jso.* Did you mean .*--json.*\? To search for it:", mistyped
-    )
-    searched = run_llm([*group, "search", "-t", "topic-frob", "--", "--no-knob"])
-    assert "Turn the knob" in searched.stdout
-    assert "To search for it" not in run_llm(["kb", "check", "--no-knob"]).stderr
-
-
 @pytest.mark.parametrize("group", GROUPS, ids=" ".join)
 @pytest.mark.parametrize("query", ["?!", "", "-"])
 def test_a_query_without_a_word_is_an_error(run_llm: RunLlm, group: list[str], query: str) -> None:
@@ -278,7 +236,7 @@ def test_fetched_topics_that_the_menu_lacks_are_listed(run_llm: RunLlm, tmp_path
     listed = run_llm(["kb", "list"]).stdout
     assert ", only on request: -T References or -k for prompts, -t for searches\n" in listed
     assert listed.count("only on request") == 1
-    (tmp_path / "llm-kb.toml").write_text("[kb]\nreferences = true\n")
+    (tmp_path / "llm-kb.toml").write_text("[kb.references]\nmenu = true\n")
     assert run_llm(["kb", "trust", "-y"]).exit_code == 0
     assert "only on request" not in run_llm(["kb", "list"]).stdout
     (tmp_path / "llm-kb.toml").write_text("")

@@ -43,16 +43,13 @@ def test_what_is_asked_for_is_shown_and_recorded(
         '  kb.topic.notes.learned = ["**"]\n'
         f'      change what a model sees of your own topic in "{home}/notes"\n'
         "\n"
-        "Its topics:\n"
-        "\n"
-        f'  p: "{file.parent}/kb" (pre-loads ["a", "b"])\n'
+        "Its topics: notes, p\n"
         "\n"
         f"Trusted {file}\n"
     )
     assert is_auto(run_llm)
     assert run_llm(["kb", "trust"]).stderr == f"{file} is trusted already\n"
-    assert run_llm(["kb", "trust", "--list"]).stdout == f"{file}\n"
-    assert json.loads(run_llm(["kb", "trust", "--list", "--json"]).stdout) == [str(file)]
+    assert list(json.loads((user_dir / "kb-trust.json").read_text())["trusted"]) == [str(file)]
 
 
 def test_without_a_terminal_a_yes_is_needed(file: Path, user_dir: Path, run_llm: RunLlm) -> None:
@@ -80,31 +77,11 @@ def test_nothing_to_trust(tmp_path: Path, run_llm: RunLlm) -> None:
     )
 
 
-def test_a_corrupt_record_is_replaced_and_that_is_said(
-    file: Path, user_dir: Path, run_llm: RunLlm
-) -> None:
-    (user_dir / "kb-trust.json").write_text("{")
-    result = run_llm(["kb", "trust", "-y"])
-    assert (
-        f"{user_dir}/kb-trust.json was not valid and was replaced; earlier trust is forgotten\n"
-        in result.stderr
-    )
-    assert is_auto(run_llm)
-
-
 def test_trust_is_taken_back(file: Path, run_llm: RunLlm) -> None:
     run_llm(["kb", "trust", "-y"])
     assert run_llm(["kb", "untrust"]).stderr == f"{file} is no longer trusted\n"
     assert not is_auto(run_llm)
     assert run_llm(["kb", "untrust"]).stderr == f"{file} was not trusted\n"
-
-
-def test_a_file_that_is_gone_can_be_untrusted(file: Path, run_llm: RunLlm) -> None:
-    run_llm(["kb", "trust", "-y"])
-    file.unlink()
-    assert run_llm(["kb", "untrust"]).exit_code == 1
-    assert run_llm(["kb", "untrust", "llm-kb.toml"]).stderr == f"{file} is no longer trusted\n"
-    assert run_llm(["kb", "trust", "--list"]).stdout == ""
 
 
 @pytest.mark.parametrize(
@@ -162,34 +139,6 @@ def test_what_is_withheld_is_told_where_a_request_is_shown(
     )
     run_llm(["kb", "trust", "-y"])
     assert "skipped" not in run_llm(["kb", *command]).stderr
-
-
-@pytest.mark.parametrize(
-    ("command", "stdout"),
-    [(["trust", "--list"], ""), (["trust", "--list", "--json"], "[]\n"), (["untrust"], "")],
-)
-def test_a_corrupt_record_is_never_silent(
-    file: Path, user_dir: Path, run_llm: RunLlm, command: list[str], stdout: str
-) -> None:
-    (user_dir / "kb-trust.json").write_text("{")
-    result = run_llm(["kb", *command])
-    assert (result.exit_code, result.stdout) == (0, stdout)
-    assert result.stderr.startswith(
-        f"llm-kb: {user_dir}/kb-trust.json is not valid, so nothing is trusted; "
-        "'llm kb trust' replaces it\n"
-    )
-
-
-def test_json_is_of_the_list(file: Path, run_llm: RunLlm) -> None:
-    result = run_llm(["kb", "trust", "--json", "-y"])
-    assert (result.exit_code, "--json goes with --list" in result.stderr) == (2, True)
-    assert not is_auto(run_llm)
-
-
-def test_trust_is_taken_back_through_a_link(file: Path, tmp_path: Path, run_llm: RunLlm) -> None:
-    (tmp_path / "link").symlink_to(tmp_path)
-    run_llm(["kb", "trust", "-y"])
-    assert run_llm(["kb", "untrust", "link/llm-kb.toml"]).stderr == f"{file} is no longer trusted\n"
 
 
 def test_a_directory_that_could_deceive_is_shown_as_its_code(

@@ -5,45 +5,49 @@ from __future__ import annotations
 import os
 import stat
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from llm_kb.config.changes import (
-    Change,
-    apply_change,
     define_topic,
     drop_topic,
     edit_config,
     extend_patterns,
     reduce_patterns,
 )
-from llm_kb.config.load import workspace_source
-from llm_kb.config.workspace import WorkspaceFile
+from llm_kb.config.layers import LayerSource
 from llm_kb.errors import ConfigError, KbError, UnknownTopicError
 from llm_kb.files.atomic import WriteError
 from llm_kb.files.toml import decode_toml
+from llm_kb.subjects.topics import Layer, Origin
 from tests.preloaded import Process
+
+Change = Callable[[str], str]
 
 
 def add_topic(id_: str, fields: Mapping[str, str]) -> Change:
-    return define_topic({}, id_, fields)
+    return partial(define_topic, id_=id_, fields=fields)
 
 
 def remove_topic(id_: str) -> Change:
-    return drop_topic({"kb": {"topic": {id_: {}}}}, id_)
+    return partial(drop_topic, id_=id_)
 
 
 posix_only = pytest.mark.skipif(os.name != "posix", reason="needs POSIX")
 
 
-def set_patterns(id_: str, name: str, patterns: list[str]) -> Change:
-    return Change(("kb", "topic", id_, name), patterns)
+def add_to(id_: str, name: str, *patterns: str) -> Change:
+    return partial(extend_patterns, id_=id_, name=name, patterns=patterns)
+
+
+def take_from(id_: str, name: str, *patterns: str) -> Change:
+    return partial(reduce_patterns, id_=id_, name=name, patterns=patterns)
 
 
 WRITTEN = """\
@@ -63,8 +67,8 @@ learned = [
 [ kb . topic . "skills" ]  # odd, and valid
 subjects = "kb/skills"
 description = '''
-[kb.topic.project]
-not a header
+Two
+lines
 '''
 
 # end
@@ -72,8 +76,9 @@ not a header
 
 
 def edit(path: Path, change: Change) -> None:
-    source = workspace_source(WorkspaceFile(path=path, root=path.parent))
-    edit_config(source, lambda _: change)
+    origin = Origin(layer=Layer.WORKSPACE, place=str(path))
+    root = path.parent
+    edit_config(LayerSource(origin=origin, base=root, bounds=root, owned_below=root), change)
 
 
 @pytest.fixture
@@ -88,25 +93,25 @@ def path(tmp_path: Path) -> Path:
     ("change", "old", "new"),
     [
         pytest.param(
-            set_patterns("project", "learned", ["a", "b", "c"]),
+            add_to("project", "learned", "b", "c", "c"),
             '    "b",  # second\n',
             '    "b",  # second\n    "c",\n',
             id="extend a list of many lines",
         ),
         pytest.param(
-            set_patterns("project", "learned", ["b"]),
+            take_from("project", "learned", "a"),
             '    "a",  # first\n',
             "",
             id="reduce it",
         ),
         pytest.param(
-            set_patterns("project", "disabled", ["x/**"]),
+            add_to("project", "disabled", "x/**"),
             "]\n\n# Skills",
             ']\ndisabled = ["x/**"]\n\n# Skills',
             id="a new list comes last in its table",
         ),
         pytest.param(
-            set_patterns("skills", "learned", ["x"]),
+            add_to("skills", "learned", "x"),
             "'''\n\n# end",
             "'''\nlearned = [\"x\"]\n\n# end",
             id="below a text of many lines",
@@ -127,7 +132,7 @@ def path(tmp_path: Path) -> Path:
             remove_topic("skills"),
             WRITTEN[WRITTEN.index("[ kb") : WRITTEN.index("\n# end")],
             "",
-            id="a topic with a header in its text",
+            id="a topic with a long text",
         ),
     ],
 )
@@ -145,34 +150,28 @@ def test_one_place_changes(path: Path, change: Change, old: str, new: str) -> No
         ),
         pytest.param(
             '[kb.topic.p]\nsubjects="a"',
-            set_patterns("p", "learned", ["x"]),
+            add_to("p", "learned", "x"),
             '[kb.topic.p]\nsubjects="a"\nlearned = ["x"]\n',
             id="no newline at the end",
         ),
         pytest.param('[kb.topic.p]\nsubjects="a"', remove_topic("p"), "", id="nothing is left"),
         pytest.param(
             '[kb.topic.p]\r\nsubjects="a"\r\n',
-            set_patterns("p", "learned", ["x"]),
+            add_to("p", "learned", "x"),
             '[kb.topic.p]\r\nsubjects="a"\r\nlearned = ["x"]\r\n',
             id="CRLF",
         ),
         pytest.param(
-            '[kb]\ntopic = {p = {subjects = "a"}}\n',
-            remove_topic("p"),
-            "[kb]\ntopic = {}\n",
+            '[kb]\ntopic = {p = {subjects = "a", learned = ["x"]}}\n',
+            take_from("p", "learned", "x"),
+            '[kb]\ntopic = {p = {subjects = "a", learned = []}}\n',
             id="inline table",
         ),
         pytest.param(
-            '[kb]\ntopic = {p = {subjects = "a"}}\n',
-            add_topic("q", {"subjects": "b"}),
-            '[kb]\ntopic = {p = {subjects = "a"},q = {subjects = "b"}}\n',
-            id="one more in an inline table",
-        ),
-        pytest.param(
-            'kb.topic.p.subjects = "a"\nkb.topic.q.subjects = "b"\n',
-            remove_topic("p"),
-            'kb.topic.q.subjects = "b"\n',
-            id="dotted keys",
+            "[kb]\n",
+            add_to("repo-knowledge", "learned", "x"),
+            '[kb]\n\n[kb.topic.repo-knowledge]\nlearned = ["x"]\n',
+            id="a topic that has no table",
         ),
         pytest.param(
             'kb.topic.p.subjects = "a"\n',
@@ -182,21 +181,36 @@ def test_one_place_changes(path: Path, change: Change, old: str, new: str) -> No
         ),
         pytest.param(
             '[kb.topic.p]\nlearned = ["x"]\n[kb.topic.q]\nsubjects = "b"\n',
-            set_patterns("p", "learned", []),
+            take_from("p", "learned", "x"),
             '[kb.topic.p]\nlearned = []\n[kb.topic.q]\nsubjects = "b"\n',
             id="a list is emptied",
         ),
     ],
 )
-def test_other_ways_of_writing_it(before: str, change: Change, after: str) -> None:
-    assert apply_change(change, before, Path("x")) == after
+def test_other_ways_of_writing_it(tmp_path: Path, before: str, change: Change, after: str) -> None:
+    path = tmp_path / "llm-kb.toml"
+    path.write_bytes(before.encode())
+    edit(path, change)
+    assert path.read_bytes() == after.encode()
 
 
-def test_a_change_that_no_text_can_show_is_refused() -> None:
-    unequal: Any = float("nan")  # not even to itself
-    change = Change(("kb", "topic", "p", "x"), unequal)
-    with pytest.raises(KbError, match=r"cannot change kb\.topic\.p\.x in 'f'"):
-        apply_change(change, "[kb.topic.p]\n", Path("f"))
+@pytest.mark.parametrize(
+    ("text", "change"),
+    [
+        pytest.param('[kb]\ntopic = {p = {subjects = "a"}}\n', remove_topic("p"), id="inline"),
+        pytest.param(
+            '[kb]\ntopic = {p = {subjects = "a"}}\n', add_topic("q", {}), id="one more inline"
+        ),
+        pytest.param('kb.topic.p.subjects = "a"\n', remove_topic("p"), id="dotted keys"),
+        pytest.param('kb.topic.p.subjects = "a"\n', add_to("p", "learned", "x"), id="dotted list"),
+        pytest.param(
+            "[kb.topic.p]\ndescription = '''\n[kb]\n'''\n", remove_topic("p"), id="a text"
+        ),
+    ],
+)
+def test_a_change_that_would_touch_other_parts_is_refused(text: str, change: Change) -> None:
+    with pytest.raises(KbError, match=r"cannot change kb\.topic.* by hand"):
+        change(text)
 
 
 names = st.text("abcxyz09._-", min_size=1, max_size=4).map(lambda text: "a" + text)
@@ -210,41 +224,24 @@ def test_every_change_reads_back_as_what_was_wanted(
 ) -> None:
     text = ""
     for name, fields in topics.items():
-        text = apply_change(add_topic(name, fields), text, Path("x"))
-    text = apply_change(add_topic(id_ + "Z", {"title": title}), text, Path("x"))
-    text = apply_change(set_patterns(id_ + "Z", "learned", patterns), text, Path("x"))
+        text = define_topic(text, name, fields)
+    text = define_topic(text, id_ + "Z", {"title": title})
+    text = extend_patterns(text, id_ + "Z", "learned", patterns)
     expected = {**topics, id_ + "Z": {"title": title, "learned": patterns}}
     assert decode_toml(text) == {"kb": {"topic": expected}}
     for name in topics:
-        text = apply_change(remove_topic(name), text, Path("x"))
+        text = drop_topic(text, name)
     assert decode_toml(text)["kb"] == {"topic": {id_ + "Z": expected[id_ + "Z"]}}
 
 
-DOCUMENT = {"kb": {"topic": {"p": {"subjects": "a", "learned": ["x", "y"]}}}}
-
-
-@pytest.mark.parametrize(
-    ("change", "learned"),
-    [
-        (extend_patterns(DOCUMENT, "p", "learned", ["y", "z", "z"]), ["x", "y", "z"]),
-        (reduce_patterns(DOCUMENT, "p", "learned", ["x"]), ["y"]),
-        (extend_patterns({}, "q", "learned", ["z"]), ["z"]),
-    ],
-)
-def test_patterns_are_added_and_taken_out(change: Change, learned: list[str]) -> None:
-    document: dict[str, Any] = {}
-    change.apply(document)
-    (topic,) = document["kb"]["topic"].values()
-    assert topic == {"learned": learned}
-
-
 def test_what_cannot_be_decided_is_told() -> None:
+    text = '[kb.topic.p]\nlearned = ["x", "y"]\n'
     with pytest.raises(KbError, match="topic 'p' exists already"):
-        define_topic(DOCUMENT, "p", {})
+        define_topic(text, "p", {})
     with pytest.raises(UnknownTopicError, match="unknown topic 'q'; valid topics: p"):
-        drop_topic(DOCUMENT, "q")
-    with pytest.raises(KbError, match="'z' is not in kb"):
-        reduce_patterns(DOCUMENT, "p", "learned", ["z"])
+        drop_topic(text, "q")
+    with pytest.raises(KbError, match=r"'z' is not in kb\.topic\.p\.learned; it holds: x, y"):
+        reduce_patterns(text, "p", "learned", ["z"])
 
 
 def test_a_result_that_is_no_valid_layer_is_not_written(path: Path) -> None:
@@ -263,12 +260,6 @@ def test_a_broken_file_is_not_edited(path: Path) -> None:
 def test_a_file_that_is_not_there_is_written(tmp_path: Path) -> None:
     edit(tmp_path / "a" / "b" / "x.toml", add_topic("p", {"subjects": "a"}))
     assert (tmp_path / "a" / "b" / "x.toml").read_text() == '[kb.topic.p]\nsubjects = "a"\n'
-
-
-def test_a_byte_order_mark_stays(path: Path) -> None:
-    path.write_bytes(b"\xef\xbb\xbf")
-    edit(path, add_topic("p", {"subjects": "a"}))
-    assert path.read_bytes() == b'\xef\xbb\xbf[kb.topic.p]\nsubjects = "a"\n'
 
 
 @posix_only

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from llm_kb.config.load import load_config, read_layers
-from llm_kb.config.trust import trust
+from llm_kb.config.trust import set_trust
 from llm_kb.config.workspace import (
     MAX_BYTES,
     WorkspaceFile,
@@ -139,7 +139,7 @@ def test_an_empty_variable_turns_the_workspace_off(workspace: Path, value: str) 
     ("value", "problem"),
     [
         ("nowhere.toml", "found 'nowhere.toml', but there is no such file"),
-        ("a\0b", "found a NUL byte; allowed: the path of a file"),
+        ("a\0b", "found 'a\\x00b', but there is no such file"),
         ("x" * 5000, f"found '{'x' * 296}..., but there is no such file"),
     ],
 )
@@ -172,7 +172,7 @@ def test_a_deleted_current_directory_leaves_the_user_layer(
     assert find_cwd() is None
     (user_dir / "kb.toml").write_text("[kb]\nmenu_budget = 7\n")
     assert load(find_cwd(), user_dir).menu_budget == 7
-    with pytest.raises(ConfigError, match="the current directory is gone"):
+    with pytest.raises(ConfigError, match="there is no such file"):
         find_workspace(None, {"LLM_KB_CONFIG": "x.toml"})
 
 
@@ -210,8 +210,12 @@ def test_layers_lie_over_one_another(
 @pytest.mark.parametrize(
     ("data", "problem"),
     [
-        pytest.param(b"a\0b", "contains a NUL byte; it is not a TOML document", id="NUL"),
-        pytest.param(b"\xff\xfea\0", "contains a NUL byte; it is not a TOML document", id="UTF-16"),
+        pytest.param(
+            b"a\0b",
+            "is not valid TOML: line 1, column 2: Expected '=' after a key in a key/value pair",
+            id="NUL",
+        ),
+        pytest.param(b"\xff\xfea\0", "is not UTF-8 (line 1); save it as UTF-8", id="UTF-16"),
         pytest.param(b"# \n\n# \xe9\n", "is not UTF-8 (line 3); save it as UTF-8", id="Latin-1"),
         pytest.param(
             b"x" * (MAX_BYTES + 1),
@@ -342,7 +346,7 @@ def test_a_trusted_checkout_of_someone_else_is_used(
     trusted = run_llm(["kb", "trust", "-y"])
     assert trusted.exit_code == 0
     assert f"{workspace} belongs to another user (uid 12345)" in trusted.stderr
-    assert "project: " in trusted.stderr
+    assert "Its topics: project\n" in trusted.stderr
 
     used = run_llm(["kb", "learn", "project", "a"])
     assert (used.exit_code, used.stdout, used.stderr) == (0, "A\n", "")
@@ -385,7 +389,7 @@ def test_a_checkout_of_someone_else_may_not_lead_to_other_places(
     file = workspace / "llm-kb.toml"
     give_away(file)
     layers = read_layers(workspace, user_dir=user_dir, environ=environ, any_owner=True)
-    trust(file, layers.digest, user_dir)
+    set_trust(file, layers.digest, user_dir)
     assert len(load(workspace, user_dir).topics) == 1
     (workspace / "kb/project").rmdir()
     (workspace / "kb/project").symlink_to("/etc")
@@ -463,7 +467,7 @@ def test_a_trusted_one_gets_both_until_it_changes(
     workspace: Path, user_dir: Path, private: Path
 ) -> None:
     layers = read_layers(workspace, user_dir=user_dir, environ={"HOME": str(user_dir.parent)})
-    trust(private, layers.digest, user_dir)
+    set_trust(private, layers.digest, user_dir)
     config = load(workspace, user_dir)
     assert (config.auto, config.withheld) == (True, ())
     assert {topic.id: topic.learned for topic in config.topics} == {
@@ -480,7 +484,7 @@ def test_trust_ends_when_a_directory_leads_elsewhere(
     workspace: Path, user_dir: Path, private: Path
 ) -> None:
     environ = {"HOME": str(user_dir.parent)}
-    trust(private, read_layers(workspace, user_dir=user_dir, environ=environ).digest, user_dir)
+    set_trust(private, read_layers(workspace, user_dir=user_dir, environ=environ).digest, user_dir)
     assert load(workspace, user_dir).auto is True
     (workspace / "kb" / "project").rmdir()
     (workspace / "kb" / "other").mkdir()
@@ -508,9 +512,7 @@ def fragment(workspace: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize(
-    "text", ["kb/review", "kb/review.toml", "./.llm/config.d/kb/review.toml", "{path}"]
-)
+@pytest.mark.parametrize("text", ["kb/review", "./.llm/config.d/kb/review.toml", "{path}"])
 def test_a_fragment_is_found_by_name_and_by_path(
     workspace: Path, user_dir: Path, fragment: Path, text: str
 ) -> None:
@@ -521,9 +523,11 @@ def test_a_fragment_is_found_by_name_and_by_path(
     )
 
 
-@pytest.mark.parametrize("text", ["own.toml", "./own.toml", "~/own.toml", "own"])
-def test_a_path_is_taken_where_no_name_is_found(workspace: Path, user_dir: Path, text: str) -> None:
-    for path in (workspace / "own.toml", workspace / "own", user_dir.parent / "own.toml"):
+@pytest.mark.parametrize("text", ["own.toml", "./own", "~/own.toml", "kb/own=1.toml"])
+def test_a_path_is_told_from_a_name(workspace: Path, user_dir: Path, text: str) -> None:
+    home = user_dir.parent
+    for path in (workspace / "own", workspace / "own.toml", home / "own.toml", workspace / text):
+        path.parent.mkdir(exist_ok=True)
         path.write_text("[kb]\nmenu_budget = 3\n")
     assert load(workspace, user_dir, text).menu_budget == 3
 
@@ -566,22 +570,6 @@ def test_a_fragment_needs_a_name(workspace: Path, user_dir: Path, text: str) -> 
     assert problem == f"found {text!r}; allowed: a name, a path or KEY=VALUE"
 
 
-def test_a_name_may_not_leave_its_directory(
-    workspace: Path, user_dir: Path, fragment: Path
-) -> None:
-    (workspace / "x.toml").touch()
-    (problem,) = problems_of(workspace, user_dir, "kb/../../../x")
-    assert problem.startswith("'kb/../../../x' leaves ")
-
-
-@posix_only
-def test_nor_through_a_link(workspace: Path, user_dir: Path, fragment: Path) -> None:
-    fragment.unlink()
-    fragment.symlink_to("/etc/passwd")
-    (problem,) = problems_of(workspace, user_dir, "kb/review")
-    assert problem.startswith("'kb/review' leaves ")
-
-
 def test_a_fragment_of_the_workspace_speaks_as_the_workspace(
     workspace: Path, user_dir: Path, fragment: Path
 ) -> None:
@@ -589,8 +577,8 @@ def test_a_fragment_of_the_workspace_speaks_as_the_workspace(
     fragment.write_text('[kb.topic.notes]\nlearned = ["**"]\n')
     assert problems_of(workspace, user_dir, "kb/review") == (
         (
-            "kb.topic.notes.learned: the topic is your own, outside the workspace, and not this "
-            "file's to change; use -k or an assignment"
+            "kb.topic.notes.learned: your own topics and references are not this file's to show; "
+            "use -k or an assignment"
         ),
     )
     fragment.write_text("[kb]\nauto = true\n[kb.topic.notes]\nenable = false\n")
@@ -713,23 +701,3 @@ def run_python() -> Callable[[str], str]:
         ).stdout
 
     return run
-
-
-def test_a_topic_without_subjects_is_reported_with_the_other_problems(
-    tmp_path: Path, user_dir: Path
-) -> None:
-    """But not one whose subjects are named by the user, are wrong, or are ours."""
-    user_dir.joinpath("kb.toml").write_text('[kb.topic.mine]\nsubjects = "/somewhere"\n')
-    path = tmp_path / "llm-kb.toml"
-    path.write_text(
-        "[kb]\nmenu = 1\n[kb.topic.bare]\ntitle = 'B'\n[kb.topic.wrong]\nsubjects = 1\n"
-        "[kb.topic.mine]\nenable = false\n[kb.topic.llm-kb]\nenable = false\n"
-    )
-    with pytest.raises(ConfigError) as caught:
-        load_config(tmp_path, user_dir=user_dir, environ={})
-    assert caught.value.where == str(path)
-    assert [problem.partition(":")[0] for problem in caught.value.problems] == [
-        "kb.menu",
-        "kb.topic.wrong.subjects",
-        "kb.topic.bare.subjects",
-    ]

@@ -10,16 +10,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm_kb.config.keys import LayerSource
-from llm_kb.config.layers import LayerConfig, Setting, default_layer, merge, parse_layer
-from llm_kb.config.load import find_withheld, resolve
+from llm_kb.config.layers import (
+    LayerConfig,
+    LayerSource,
+    Setting,
+    default_layer,
+    merge,
+    parse_layer,
+)
+from llm_kb.config.load import resolve
+from llm_kb.config.trust import find_withheld
 from llm_kb.errors import ConfigError
 from llm_kb.references.sources.rules import OPTIONAL_GIT_PROTOCOLS
 from llm_kb.subjects.topics import Config, Layer, Layout, Origin, References, Topic
 
-USER = LayerSource(
-    origin=Origin(layer=Layer.USER, place="/u/kb.toml"), base=Path("/u"), home=Path("/home/me")
-)
+USER = LayerSource(origin=Origin(layer=Layer.USER, place="/u/kb.toml"), base=Path("/u"))
 WORKSPACE = LayerSource(
     origin=Origin(layer=Layer.WORKSPACE, place="/w/llm-kb.toml"),
     base=Path("/w"),
@@ -74,7 +79,7 @@ ELSEWHERE = (
     [
         pytest.param(
             {"topic": {"p": {"subjects": "kb"}}},
-            "topic: unknown key; allowed: kb; did you mean 'kb.topic'?",
+            "topic: unknown key; allowed: kb",
             id="table without its kb",
         ),
         pytest.param(
@@ -317,16 +322,12 @@ def test_the_protocols_are_those_that_fetching_knows() -> None:
         ("~other", "/u/~other"),
     ],
 )
-def test_a_user_topic_may_be_anywhere(written: str, read: str) -> None:
+def test_a_user_topic_may_be_anywhere(
+    monkeypatch: pytest.MonkeyPatch, written: str, read: str
+) -> None:
+    monkeypatch.setenv("HOME", "/home/me")
     layer = parse({"topic": {"p": {"subjects": written}}}, USER)
     assert layer.settings["kb.topic.p.subjects"].value == read
-
-
-def test_without_a_home_a_tilde_is_an_error() -> None:
-    source = LayerSource(origin=USER.origin, base=Path("/u"))
-    assert problems_of({"kb": {"topic": {"p": {"subjects": "~/x"}}}}, source) == (
-        "kb.topic.p.subjects: found '~/x'; allowed: a path without '~': there is no home directory",
-    )
 
 
 def test_a_workspace_directory_must_lie_inside_once_links_are_resolved(tmp_path: Path) -> None:
@@ -360,27 +361,17 @@ def test_higher_scalars_win_and_lists_extend_without_duplicates() -> None:
     )
 
 
-def test_a_replacing_list_forgets_the_lower_ones() -> None:
-    low = parse({"topic": {"p": {"learned": ["a"]}}}, USER)
-    high = parse_layer({"kb": {"topic": {"p": {"learned": ["b"]}}}}, WORKSPACE, replaces=True)
-    assert merge([low, high]).settings["kb.topic.p.learned"] == Setting(
-        value=("b",), origins=(WORKSPACE.origin,), replaces=True
-    )
-
-
 def layers() -> st.SearchStrategy[LayerConfig]:
     """Layers that speak of two topics, each by an origin of its own."""
     origins = st.builds(Origin, layer=st.sampled_from(Layer), place=st.sampled_from("abc"))
     lists = st.lists(st.sampled_from("uvwxyz"), max_size=3, unique=True).map(tuple)
 
     def build(
-        origin: Origin, flags: dict[str, bool], items: dict[str, tuple[str, ...]], replaces: bool
+        origin: Origin, flags: dict[str, bool], items: dict[str, tuple[str, ...]]
     ) -> LayerConfig:
         said = (origin,)
-        settings = {key: Setting(value=value, origins=said) for key, value in flags.items()} | {
-            key: Setting(value=value, origins=said, replaces=replaces)
-            for key, value in items.items()
-        }
+        values = flags | items
+        settings = {key: Setting(value=value, origins=said) for key, value in values.items()}
         return LayerConfig(settings=settings, topics={key[9:10]: said for key in settings})
 
     return st.builds(
@@ -388,7 +379,6 @@ def layers() -> st.SearchStrategy[LayerConfig]:
         origins,
         st.dictionaries(st.sampled_from(["kb.topic.p.enable", "kb.topic.q.enable"]), st.booleans()),
         st.dictionaries(st.sampled_from(["kb.topic.p.learned", "kb.topic.q.learned"]), lists),
-        st.booleans(),
     )
 
 
@@ -464,7 +454,8 @@ def test_the_defaults_resolve_to_the_records_defaults() -> None:
     )
 
 
-def test_every_key_reaches_the_result() -> None:
+def test_every_key_reaches_the_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/me")
     kb = {
         "auto": True,
         "menu": "subjects",

@@ -10,14 +10,7 @@ from pathlib import Path
 import pytest
 
 from llm_kb.config.layers import LayerConfig, Setting
-from llm_kb.config.trust import (
-    digest_workspace,
-    is_trusted,
-    read_trust,
-    trust,
-    trust_path,
-    untrust,
-)
+from llm_kb.config.trust import TRUST_FILE, digest_workspace, is_trusted, read_trust, set_trust
 from llm_kb.subjects.topics import Layer, Origin
 
 FILE = Path("/w/llm-kb.toml")
@@ -39,23 +32,23 @@ def test_nothing_is_trusted_at_first(tmp_path: Path) -> None:
 
 
 def test_trust_holds_for_one_file_as_one_digest(tmp_path: Path) -> None:
-    assert trust(FILE, "d", tmp_path) == {}
+    assert set_trust(FILE, "d", tmp_path) is False
     assert is_trusted(FILE, "d", tmp_path) is True
     assert is_trusted(FILE, "other", tmp_path) is False
     assert is_trusted(Path("/other/llm-kb.toml"), "d", tmp_path) is False
 
 
 def test_trust_is_withdrawn(tmp_path: Path) -> None:
-    trust(FILE, "d", tmp_path)
-    trust(Path("/other"), "e", tmp_path)
-    assert untrust(FILE, tmp_path) is True
-    assert untrust(FILE, tmp_path) is False
+    set_trust(FILE, "d", tmp_path)
+    set_trust(Path("/other"), "e", tmp_path)
+    assert set_trust(FILE, None, tmp_path) is True
+    assert set_trust(FILE, None, tmp_path) is False
     assert read_trust(tmp_path) == {"/other": "e"}
 
 
 def test_only_the_user_may_read_the_record(tmp_path: Path) -> None:
-    trust(FILE, "d", tmp_path / "new")
-    assert stat.S_IMODE(trust_path(tmp_path / "new").stat().st_mode) == 0o600
+    set_trust(FILE, "d", tmp_path / "new")
+    assert stat.S_IMODE((tmp_path / "new" / TRUST_FILE).stat().st_mode) == 0o600
     assert [path.name for path in (tmp_path / "new").iterdir()] == ["kb-trust.json"]
 
 
@@ -74,21 +67,20 @@ def test_only_the_user_may_read_the_record(tmp_path: Path) -> None:
     ],
 )
 def test_a_senseless_record_trusts_nothing_and_is_replaced(tmp_path: Path, data: bytes) -> None:
-    trust_path(tmp_path).write_bytes(data)
-    assert read_trust(tmp_path) is None
-    assert is_trusted(FILE, "d", tmp_path) is False
-    assert trust(FILE, "d", tmp_path) is None
-    assert json.loads(trust_path(tmp_path).read_bytes()) == {"trusted": {str(FILE): "d"}}
+    (tmp_path / TRUST_FILE).write_bytes(data)
+    assert read_trust(tmp_path) == {}
+    assert set_trust(FILE, "d", tmp_path) is False
+    assert json.loads((tmp_path / TRUST_FILE).read_bytes()) == {"trusted": {str(FILE): "d"}}
 
 
 def test_a_directory_in_the_records_place_trusts_nothing(tmp_path: Path) -> None:
-    trust_path(tmp_path).mkdir()
-    assert read_trust(tmp_path) is None
+    (tmp_path / TRUST_FILE).mkdir()
+    assert read_trust(tmp_path) == {}
 
 
 def _trust_one(arguments: tuple[str, Path]) -> None:
     name, user_dir = arguments
-    trust(Path(name), "d", user_dir)
+    set_trust(Path(name), "d", user_dir)
 
 
 def test_many_at_once_lose_nothing(tmp_path: Path) -> None:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from llm_kb.config.keys import LayerSource
-from llm_kb.config.layers import parse_layer
+from llm_kb.config.layers import LayerSource, parse_layer
 from llm_kb.config.workspace import decode_bytes
 from llm_kb.errors import ConfigError
 from llm_kb.subjects.topics import Layer, Origin

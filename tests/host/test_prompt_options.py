@@ -494,7 +494,7 @@ def test_workspace_may_offer_it_once_trusted(
     config.write_text(config.read_text().replace("How we work", "Obey"))
     changed = run_llm(["-m", "scripted", "hi"])
     assert script.last.system == ""
-    assert "This workspace has changed since you trusted it" in changed.stderr
+    assert "This workspace is not trusted" in changed.stderr
 
 
 @pytest.mark.parametrize("command", [["prompt"], ["chat"]], ids=["prompt", "chat"])

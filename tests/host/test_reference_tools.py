@@ -388,7 +388,7 @@ def test_recent_topics_are_in_the_prompt_beside_the_toolbox(
     assert script.requests[1].system == ""
 
 
-@pytest.mark.parametrize("setting", ["", "kb.references=true"], ids=["asked for", "always"])
+@pytest.mark.parametrize("setting", ["", "kb.references.menu=true"], ids=["asked for", "always"])
 def test_beside_a_menu_a_topic_stands_once_in_the_prompt(
     run_llm: RunLlm, script: Script, remote: Remote, setting: str
 ) -> None:

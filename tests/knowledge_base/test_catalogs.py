@@ -130,10 +130,9 @@ def test_a_directory_is_a_name_of_its_index(user_dir: Path, name: str) -> None:
         pytest.param("", {"references": True}, ["topic-one", "topic-two"], id="-T References"),
         pytest.param("", {"knowledge": ["topic-one/b"]}, ["topic-one"], id="-k"),
         pytest.param("", {"only": ["topic-one"]}, ["topic-one"], id="template"),
-        pytest.param("references=true", {}, ["topic-one", "topic-two"], id="true"),
-        pytest.param('references=["topic-two"]', {}, ["topic-two"], id="list"),
-        pytest.param('references.menu=["topic-two"]', {}, ["topic-two"], id="in the table"),
-        pytest.param("references=false", {"references": True}, [], id="false"),
+        pytest.param("references.menu=true", {}, ["topic-one", "topic-two"], id="true"),
+        pytest.param('references.menu=["topic-two"]', {}, ["topic-two"], id="list"),
+        pytest.param("references.menu=false", {"references": True}, [], id="false"),
     ],
 )
 @pytest.mark.usefixtures("fetched")
@@ -154,6 +153,6 @@ def test_outside_of_every_workspace_references_are_offered() -> None:
 
 @pytest.mark.parametrize("value", ['"yes"', "1", '["-x"]', "[1]"])
 def test_what_references_may_be(value: str) -> None:
-    Path("llm-kb.toml").write_text(f"[kb]\nreferences = {value}\n")
-    with pytest.raises(ConfigError, match=r"kb\.references"):
+    Path("llm-kb.toml").write_text(f"[kb.references]\nmenu = {value}\n")
+    with pytest.raises(ConfigError, match=r"kb\.references\.menu"):
         KnowledgeBase.discover()

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llm_kb.errors import PatternError
-from llm_kb.subjects.patterns import compile_any, parse_pattern
+from llm_kb.subjects.patterns import compile_any, parse_pattern, split_knowledge
 from tests import brute_force
 
 SLUGS = (
@@ -237,3 +237,29 @@ def test_patterns_mean_what_they_mean_to_bash(
     for text, answer in zip(texts, answers, strict=True):
         found = set(answer.split("\0")) & set(names)
         assert (text, set(matched(text, names))) == (text, found)
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("project/maintainers/*", ("project", "maintainers/*")),
+        ("project", ("project", "**")),
+        ("project/**", ("project", "**")),
+    ],
+)
+def test_knowledge_is_split_on_the_first_slash(text: str, parts: tuple[str, str]) -> None:
+    assert split_knowledge(text) == parts
+
+
+@pytest.mark.parametrize("text", ["project/", "project//x", "project/../x", "", "/x"])
+def test_knowledge_needs_a_valid_pattern(text: str) -> None:
+    with pytest.raises(PatternError):
+        split_knowledge(text)
+
+
+def test_nothing_after_the_slash_is_told_how_to_name_all_of_it() -> None:
+    with pytest.raises(PatternError) as caught:
+        split_knowledge("project/")
+    assert str(caught.value) == (
+        "invalid pattern 'project/': nothing follows the slash; 'project' alone means all of it"
+    )
