@@ -399,11 +399,10 @@ class Library:
         # Imported here: few topics have such sources, and a search reads none.
         from llm_kb.references.sources.local import has_changed  # noqa: PLC0415
 
-        since = topic.fetched_at.timestamp() if topic.fetched_at else 0
         try:
             files = read_provenance(self.store.directory(topic.id)).files
             tags = {path: file.etag for path, file in files.items() if file.source == index}
-            return has_changed(source.url, tags, since)
+            return has_changed(source.url, tags)
         except (KbError, OSError):  # missing or unreadable, which a refresh reports
             return False
 

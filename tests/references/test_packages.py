@@ -248,11 +248,11 @@ LOCK = '[[package]]\nname = "frob-nicate"\nversion = "1.2"\n'
         ),
         ("npm", "frob", {"package-lock.json": "[" * 100_000}, None),
         ("go", "github.com/x/y/z", {"go.mod": "require github.com/x/y/z v1.2.3\n"},
-         Package(version="v1.2.3", repository="https://github.com/x/y")),
+         Package(version="v1.2.3")),
         ("go", "github.com/x/y", {"go.mod": "require github.com/x/y/z v1.2.3\n"}, None),
         ("go", "github.com/x/y", {"go.mod": "require github.com/x/y v1.2.3 // indirect\n"
          "replace github.com/x/y v1.0.0 => github.com/z/y v9.9.9\n"},
-         Package(version="v1.2.3", repository="https://github.com/x/y")),
+         Package(version="v1.2.3")),
         ("go", "go.example/y", {"go.mod": "require (\n\tgo.example/y v1.2.3\n)\n"},
          Package(version="v1.2.3")),
         ("go", "go.example/y", {"go.mod": "require go.example/y v1.2.3\n"

@@ -276,7 +276,7 @@ def _fetch_local(task: _Task, source: LocalSource) -> PlannedSource:
     paths = [file.path for file in tree.files]
     prefix = _prefix(task, source, paths)
     for done, (path, data) in enumerate(read_local(source, paths), 1):
-        tag, old = stat_tag(source, path), records.get(prefix + path)
+        tag, old = stat_tag(source.url, path), records.get(prefix + path)
         kept = old and old.hash == hash_content(data) and replace(old, etag=tag)
         if not kept or not task.staged.keep(prefix + path, kept):
             record = FileRecord(source=task.index, url=source.url, etag=tag)

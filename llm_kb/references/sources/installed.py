@@ -93,9 +93,7 @@ def _find_module(name: str, workspace: Path) -> Package | None:
     text = read_text(workspace / "go.mod")
     module = re.escape(name)
     found = re.search(rf"(?m)^[ \t]*(?:require[ \t]+)?{module}[ \t]+(v\S+)[ \t]*(?:$|//)", text)
-    if found is None:
-        return None
-    return Package(version=found[1], repository=module_repository(name))
+    return Package(version=found[1]) if found else None
 
 
 def module_repository(name: str) -> str | None:

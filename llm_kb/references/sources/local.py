@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import os
 import stat
-import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import NoReturn
 
 from llm_kb.files.containment import read_regular
@@ -35,25 +33,23 @@ def list_local(source: LocalSource, most_bytes: int) -> Tree:
     `paths` names them; files larger than `most_bytes` and directories that cannot be read are
     left out too. Raises FetchError if the source itself cannot be read.
     """
-    root, unread = Path(source.url), dict[str, str]()
+    root = Path(source.url)
     try:
         mode = root.stat().st_mode
     except OSError as error:
         _fail(source, error)
     if stat.S_ISDIR(mode):
-        walk = _Walk(source)
-        entries = list(walk.iter_files())
-        notes, unread = walk.notes, walk.unread
+        found = _walk(source)
     elif not stat.S_ISREG(mode):
         raise FetchError(source.url, "it is neither a directory nor a file")
     elif not is_readable(root.name) and not is_unread_document(root.name):
         raise FetchError(source.url, "it is not text; unpack an archive, and name its directory")
     else:
-        entries, notes = [GitFile(path=root.name, size=root.stat().st_size)], []
-    large = [file for file in entries if (file.size or 0) > most_bytes]
-    notes += [f"left out: {file.path} ({format_size(file.size or 0)})" for file in large]
-    tree = select_files(source, [file for file in entries if file not in large])
-    return Tree(files=tree.files, notes=(*notes, *tree.notes), unread=unread)
+        found = Tree(files=(GitFile(path=root.name, size=root.stat().st_size),))
+    large = [file for file in found.files if (file.size or 0) > most_bytes]
+    notes = [f"left out: {file.path} ({format_size(file.size or 0)})" for file in large]
+    tree = select_files(source, [file for file in found.files if file not in large])
+    return Tree(files=tree.files, notes=(*found.notes, *notes, *tree.notes), unread=found.unread)
 
 
 def read_local(source: LocalSource, paths: Collection[str]) -> Iterator[tuple[str, bytes]]:
@@ -66,9 +62,9 @@ def read_local(source: LocalSource, paths: Collection[str]) -> Iterator[tuple[st
             raise FetchError(source.url, f"{path}: {error.strerror}") from error
 
 
-def stat_tag(source: LocalSource, path: str) -> str | None:
-    """Return a tag that changes with a file: its time and size."""
-    root = Path(source.url)
+def stat_tag(place: str, path: str) -> str | None:
+    """Return a tag that changes with a file of a local source: its time and size."""
+    root = Path(place)
     try:
         status = (root / path if root.is_dir() else root).stat()
     except OSError:
@@ -76,121 +72,77 @@ def stat_tag(source: LocalSource, path: str) -> str | None:
     return f"{status.st_mtime_ns}-{status.st_size}"
 
 
-def has_changed(place: str, tags: Mapping[str, str | None], since: float) -> bool:
-    """Tell whether files differ from their `tags`, or files were added since a moment.
+def has_changed(place: str, tags: Mapping[str, str | None]) -> bool:
+    """Tell whether files differ from their `tags`, or are gone; no content is read.
 
     `tags` are keyed by path, with or without the folder that the source has in its topic.
-    Contents are not read, and directories are listed only if one of them has changed.
     """
-    root, source = Path(place), LocalSource(url=place)
-    if not root.is_dir():
-        now = stat_tag(source, "")
-        return now is not None and any(tag and tag != now for tag in tags.values())
-    first = next(iter(tags), "")
-    folder = "" if (root / first).exists() else f"{first.partition('/')[0]}/"
-    found = {path.removeprefix(folder): tag for path, tag in tags.items()}
-    if any(tag and tag != stat_tag(source, path) for path, tag in found.items()):
-        return True
-    directories = {root / parent for path in found for parent in PurePosixPath(path).parents}
-    if all(directory.stat().st_mtime <= since for directory in directories):
-        return False
-    return {file.path for file in list_local(source, sys.maxsize).files} != found.keys()
+    return any(
+        tag not in {None, stat_tag(place, path), stat_tag(place, path.partition("/")[2])}
+        for path, tag in tags.items()
+    )
 
 
-@dataclass(slots=True)
-class _Walk:
-    """One walk of a directory, with records of what it leaves out."""
+def _walk(source: LocalSource) -> Tree:
+    """Return everything that is not a real directory, as git would record it."""
+    root = Path(source.url)
+    rules = IgnoreRules([(RULES_FILE, _read_rules(root))])
+    ignored = _find_ignored(source, "")
+    left_out: list[str] = []
+    unread: dict[str, str] = {}
+    files: list[GitFile] = []
 
-    source: LocalSource
-    left_out: list[str] = field(default_factory=list)
-    problems: list[str] = field(default_factory=list)
-    ignored: set[str] = field(default_factory=set)
-    unread: dict[str, str] = field(default_factory=dict)
-
-    @property
-    def notes(self) -> list[str]:
-        """The notes on the walk for the operator."""
-        notes = [f"git's ignore rules cannot be read: {problem}" for problem in self.problems]
-        if self.left_out:
-            notes.append(f"left out as hidden or ignored: {_name_some(sorted(self.left_out))}")
-        if self.unread:
-            unread = [f"{path} ({reason})" for path, reason in sorted(self.unread.items())]
-            notes.append(f"left out as unreadable: {_name_some(unread)}")
-        return notes
-
-    def iter_files(self) -> Iterator[GitFile]:
-        """Yield everything that is not a real directory, as git would record it."""
-        root = Path(self.source.url)
-        rules = IgnoreRules([(RULES_FILE, _read_rules(root))])
-
-        def enters(path: str) -> bool:
-            name = path[:-1].rpartition("/")[2]
-            if name in _VERSION_CONTROL or not self._leads_to_wanted(path[:-1]):
-                return False
-            if not self._keeps(path, rules):
-                return False
-            if os.path.lexists(root / path / ".git"):
-                self._ask_git(root / path, path, is_repository=True)
-            return True
-
-        self._ask_git(root, "", is_repository=False)
-        for path, entry in iter_files(root, enters):
-            if isinstance(entry, OSError):
-                if path == "./":
-                    _fail(self.source, entry)
-                self.unread[path] = str(entry.strerror)
-                continue
-            if entry.name not in _VERSION_CONTROL and self._keeps(path, rules):
-                try:
-                    status = entry.stat(follow_symlinks=False)
-                except OSError as error:
-                    _fail(self.source, error)
-                yield GitFile(path=path, size=status.st_size, mode=_mode(status.st_mode))
-
-    def _ask_git(self, directory: Path, below: str, *, is_repository: bool) -> None:
-        """Record the files in a directory that git ignores."""
-        try:
-            data, _ = read_git(
-                *("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory"),
-                cwd=directory,
-                limit=_MAX_IGNORED,
-            )
-        except GitError as error:
-            is_repository = is_repository or any(
-                (parent / ".git").exists() for parent in (directory, *directory.parents)
-            )
-            if is_repository:
-                self.problems.append(str(error))
-            return
-        names = data.decode("utf-8", "surrogateescape").split("\0")
-        self.ignored.update(below + name for name in names if name)
-
-    def _keeps(self, path: str, rules: IgnoreRules) -> bool:
+    def keeps(path: str) -> bool:
         """Tell whether a path is kept; a directory's ends in `/`."""
         name = path.rstrip("/").rpartition("/")[2]
-        if not (
-            name.startswith(".")
-            or is_always_ignored(name)
-            or path in self.ignored
-            or rules.ignores(path)
-        ):
-            return True
-        named = path.rstrip("/")
-        if any(f"{wanted.rstrip('/')}/".startswith(f"{named}/") for wanted in self.source.paths):
-            return True
-        self.left_out.append(path)
-        return False
+        if name in _VERSION_CONTROL:
+            return False
+        is_odd = name.startswith(".") or is_always_ignored(name)
+        is_kept = _names(source, path) or not (is_odd or path in ignored or rules.ignores(path))
+        if not is_kept:
+            left_out.append(path)
+        return is_kept
 
-    def _leads_to_wanted(self, directory: str) -> bool:
-        """Tell whether a directory can hold files that `paths` covers."""
-        return covers(self.source.paths, directory) or any(
-            wanted.startswith(f"{directory}/") for wanted in self.source.paths
+    def enters(path: str) -> bool:
+        is_wanted = covers(source.paths, path[:-1]) or _names(source, path)
+        is_entered = is_wanted and keeps(path)
+        if is_entered and os.path.lexists(root / path / ".git"):
+            ignored.update(_find_ignored(source, path))
+        return is_entered
+
+    for path, entry in iter_files(root, enters):
+        if isinstance(entry, OSError):
+            if path == "./":
+                _fail(source, entry)
+            unread[path] = str(entry.strerror)
+        elif keeps(path):
+            files.append(_describe(source, path, entry))
+    reasons = [f"{path} ({reason})" for path, reason in sorted(unread.items())]
+    notes = [*_note("hidden or ignored", sorted(left_out)), *_note("unreadable", reasons)]
+    return Tree(files=tuple(files), notes=tuple(notes), unread=unread)
+
+
+def _find_ignored(source: LocalSource, below: str) -> set[str]:
+    """Return the files in a directory of a source that git ignores; none outside a repository."""
+    directory = Path(source.url, below)
+    try:
+        data, _ = read_git(
+            *("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory"),
+            cwd=directory,
+            limit=_MAX_IGNORED,
         )
+    except GitError as error:
+        if any((parent / ".git").exists() for parent in (directory, *directory.parents)):
+            reason = f"git's ignore rules of {directory} cannot be read: {error}"
+            raise FetchError(source.url, reason) from error
+        return set()
+    names = data.decode("utf-8", "surrogateescape").split("\0")
+    return {below + name for name in names if name}
 
 
-def _name_some(names: Sequence[str]) -> str:
+def _note(what: str, names: Sequence[str]) -> list[str]:
     more = [f"and {len(names) - MOST_NAMED} more"] if len(names) > MOST_NAMED else []
-    return ", ".join([*names[:MOST_NAMED], *more])
+    return [f"left out as {what}: {', '.join([*names[:MOST_NAMED], *more])}"] if names else []
 
 
 def _read_rules(root: Path) -> list[str]:
@@ -203,15 +155,22 @@ def _read_rules(root: Path) -> list[str]:
 
 def _fail(source: LocalSource, error: OSError) -> NoReturn:
     where = Path(str(error.filename))
-    if where == Path(source.url):
-        reason = f"{error.strerror}"
-    else:
-        reason = f"{where.relative_to(source.url).as_posix()}: {error.strerror}"
-    raise FetchError(source.url, reason) from error
+    place = "" if where == Path(source.url) else f"{where.relative_to(source.url).as_posix()}: "
+    raise FetchError(source.url, f"{place}{error.strerror}") from error
 
 
-def _mode(mode: int) -> str:
-    """Return git's mode of a file; `special` for FIFOs and devices, which git does not know."""
-    if stat.S_ISLNK(mode):
-        return "120000"
-    return "100644" if stat.S_ISREG(mode) else "special"
+def _names(source: LocalSource, path: str) -> bool:
+    """Tell whether `paths` names a file, a directory, or something below it."""
+    named = f"{path.rstrip('/')}/"
+    return any(f"{wanted.rstrip('/')}/".startswith(named) for wanted in source.paths)
+
+
+def _describe(source: LocalSource, path: str, entry: os.DirEntry[str]) -> GitFile:
+    """Return a file with git's mode; `special` for FIFOs and devices, which git does not know."""
+    try:
+        status = entry.stat(follow_symlinks=False)
+    except OSError as error:
+        _fail(source, error)
+    modes = {stat.S_IFLNK: "120000", stat.S_IFREG: "100644"}
+    mode = modes.get(stat.S_IFMT(status.st_mode), "special")
+    return GitFile(path=path, size=status.st_size, mode=mode)

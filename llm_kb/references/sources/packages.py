@@ -55,49 +55,36 @@ def resolve_package(source: PackageSource, remotes: Remotes) -> GitSource:
         )
     url = check_git_url(package.repository, source.url, remotes.policy.allow_protocols)
     require_approved(url, remotes.policy.hosts)
-    git = _find_tag(GitSource(url=url, role=source.role), source, remotes, package)
+    git = _find_tag(GitSource(url=url, role=source.role), source, remotes, package.ref)
     return replace(git, paths=choose_documents(f.path for f in remotes.open(git).tree(git).files))
-
-
-def _find_wanted(source: GitSource, remotes: Remotes) -> PackageSource | None:
-    """Return the package at the workspace's version; None if the source has it already."""
-    if source.package is None:
-        return None
-    package = parse_package(source.package)
-    installed = find_installed(package.ecosystem, package.name, remotes.workspace)
-    if installed is None or installed.version == package.version:
-        return None
-    return replace(package, version=installed.version)
 
 
 def follow_package(source: GitSource, remotes: Remotes) -> GitSource:
     """Return the repository of a package at the version that the workspace has now."""
-    wanted = _find_wanted(source, remotes)
-    if wanted is None:
+    if source.package is None:
         return source
+    package = parse_package(source.package)
+    installed = find_installed(package.ecosystem, package.name, remotes.workspace)
+    if installed is None or installed.version == package.version:
+        return source
+    wanted = replace(package, version=installed.version)
     # A Go version without a tag is a commit that the proxy knows.
     is_go = wanted.ecosystem == "go"
-    found = find_package(wanted, remotes.workspace, remotes.policy) if is_go else None
+    ref = ask_index(wanted, wanted.version, remotes.policy).ref if is_go else None
     # In the repository that was approved: the workspace's metadata may name any other.
-    return _find_tag(source, wanted, remotes, found)
+    return _find_tag(source, wanted, remotes, ref)
 
 
 def _find_tag(
-    git: GitSource, package: PackageSource, remotes: Remotes, found: Package | None = None
+    git: GitSource, package: PackageSource, remotes: Remotes, ref: str | None
 ) -> GitSource:
     """Return a repository at the tag of a package's version; raise FetchError without one.
 
-    `found` may have the revision.
+    `ref` is the revision, if it is known.
     """
-    ref = found.ref if found else None
-    if package.ecosystem == "go":
-        # The tag of a module in a directory of its repository begins with that directory.
-        inner = re.sub(r"/v\d+$", "", "/".join(package.name.split("/")[3:]))
-        version = (package.version or "").partition("+")[0]
-        tags = [version, f"{inner}/{version}"]
-    else:
-        short = package.name.rpartition("/")[2]
-        tags = [pattern.format(name=short, version=package.version) for pattern in _TAGS]
+    name, version = package.name.rpartition("/")[2], package.version or ""
+    version = version.removesuffix("+incompatible")
+    tags = [pattern.format(name=name, version=version) for pattern in _TAGS]
     for tag in [ref, *tags] if ref else tags:
         try:
             check_ref(tag, package.url)
@@ -130,9 +117,6 @@ INDEXES = {
 }
 """The address of the public index of each ecosystem."""
 
-# The version of a Go module that has no tag ends in time and commit.
-_PSEUDO = re.compile(r"^v.*[-.]\d{14}-[0-9a-f]{12}(?:\+incompatible)?$")
-
 
 def find_package(source: PackageSource, workspace: Path | None, policy: Policy) -> Package:
     """Return the package at the version asked for, else installed, else newest.
@@ -142,48 +126,32 @@ def find_package(source: PackageSource, workspace: Path | None, policy: Policy) 
     """
     installed = find_installed(source.ecosystem, source.name, workspace)
     version = source.version or (installed.version if installed else None)
-    if installed is None or installed.version != version:
-        return ask_index(source, version, policy)
-    if installed.repository and not _PSEUDO.search(version):
+    if installed and installed.repository and installed.version == version:
         return installed
     return ask_index(source, version, policy)
 
 
 def ask_index(source: PackageSource, version: str | None, policy: Policy) -> Package:
     """Return a package as its index describes it; raise FetchError."""
-    name = quote(source.name, safe="@")
+    name, index = quote(source.name, safe="@"), INDEXES[source.ecosystem]
     if source.ecosystem == "go":
         return _ask_proxy(source.name, version, policy)
     if source.ecosystem == "pypi":
-        place = f"{INDEXES['pypi']}/{name}{f'/{version}' if version else ''}/json"
-        table = _get_json(place, policy)
-        info = get_table(table, "info")
-        labelled = {
+        place = f"{index}/{name}{f'/{version}' if version else ''}/json"
+        info = get_table(_get_json(place, policy), "info")
+        urls = {
             str(label).strip().lower(): url
             for label, url in get_table(info, "project_urls").items()
             if isinstance(url, str)
         }
-        labelled.setdefault("homepage", str(info.get("home_page") or ""))
-        return Package(
-            version=str(info.get("version", "")),
-            repository=choose_repository(labelled),
-        )
+        urls.setdefault("homepage", str(info.get("home_page") or ""))
+        return Package(version=str(info.get("version", "")), repository=choose_repository(urls))
     if source.ecosystem == "npm":
-        table = _get_json(
-            f"{INDEXES['npm']}/{name.replace('/', '%2F')}/{version or 'latest'}", policy
-        )
-        return Package(
-            version=str(table.get("version", "")),
-            repository=node_repository(table),
-        )
-    found = _get_json(f"{INDEXES['crate']}/{name}", policy)
-    crate = get_table(found, "crate")
+        table = _get_json(f"{index}/{name.replace('/', '%2F')}/{version or 'latest'}", policy)
+        return Package(version=str(table.get("version", "")), repository=node_repository(table))
+    crate = get_table(_get_json(f"{index}/{name}", policy), "crate")
     newest = str(crate.get("max_stable_version") or crate.get("max_version") or "")
-    repository = crate.get("repository")
-    return Package(
-        version=version or newest,
-        repository=as_git_url(repository) if isinstance(repository, str) else None,
-    )
+    return Package(version=version or newest, repository=node_repository(crate))
 
 
 def _ask_proxy(module: str, version: str | None, policy: Policy) -> Package:
