@@ -17,7 +17,7 @@ from llm_kb.knowledge_base.tool_text import (
     string,
     strings,
 )
-from llm_kb.references.answers import topic_entry, topic_hit_entry
+from llm_kb.references.catalog import topic_entry, topic_hit_entry
 from llm_kb.references.find_topics import find_topics
 from llm_kb.references.topic.topic_file import Description, Status
 from llm_kb.search.roles import ROLES
@@ -190,7 +190,7 @@ def parse_call(
     library: Library, arguments: Mapping[str, Any], created_by: Mapping[str, str]
 ) -> Description:
     """Return the topic requested by a call of `reference_topic_create`. Raises TopicFileError."""
-    from llm_kb.references.topic.topic_request import parse_request  # noqa: PLC0415 - as above
+    from llm_kb.references.topic.topic_file import parse_request  # noqa: PLC0415 - as above
 
     protocols = library.settings.allow_protocols
     return parse_request(arguments, created_by=created_by, protocols=protocols)

@@ -22,7 +22,7 @@ from llm_kb.host.reference_calls import (
 from llm_kb.host.terminal import confirm, is_terminal, say
 from llm_kb.knowledge_base.references import search_references
 from llm_kb.knowledge_base.tool_text import ToolText, read_arguments, read_filters
-from llm_kb.references.answers import topic_entry
+from llm_kb.references.catalog import topic_entry
 from llm_kb.references.find_topics import find_topic
 from llm_kb.references.library import Library
 from llm_kb.rendering.plain_text import visible_line
@@ -90,7 +90,7 @@ class References(llm.Toolbox):
         return created_answer(created)
 
     def _topic_update(self, topic_id: str, **changes: Any) -> dict[str, Any]:
-        from llm_kb.references.topic.topic_request import parse_changes  # noqa: PLC0415 - as above
+        from llm_kb.references.topic.topic_file import parse_changes  # noqa: PLC0415 - as above
 
         library = current_library()
         keys, body = parse_changes(changes)
@@ -111,9 +111,9 @@ class References(llm.Toolbox):
                 self._denied.add(plan.request.digest)
                 return False
             return True
-        from llm_kb.references.plan import open_pending  # noqa: PLC0415 - as above
+        from llm_kb.references.plan import PendingPlans  # noqa: PLC0415 - as above
 
-        needed = open_pending(library).ask_later(plan)
+        needed = PendingPlans(library).ask_later(plan)
         if self._pauses:
             raise llm.PauseChain(needed)
         say(str(needed))
@@ -137,9 +137,9 @@ def make_references(
 
 def approve_plan(plan_id: str) -> None:
     """Approve a stored plan, which may then be carried out once if nothing has changed."""
-    from llm_kb.references.plan import open_pending  # noqa: PLC0415 - as above
+    from llm_kb.references.plan import PendingPlans  # noqa: PLC0415 - as above
 
-    open_pending(current_library()).approve(plan_id)
+    PendingPlans(current_library()).approve(plan_id)
 
 
 def ask_on_terminal(plan: Plan) -> bool:

@@ -12,8 +12,13 @@ from llm_kb.knowledge_base.topics import OpenTopic
 from llm_kb.references.catalog import ReferenceCatalog, reference_topic
 from llm_kb.references.find_topics import find_meant
 from llm_kb.references.library import Library
-from llm_kb.references.topic.staleness import stale_since
-from llm_kb.references.topic.topic_file import Status, TopicFile, format_time, without_heading
+from llm_kb.references.topic.topic_file import (
+    Status,
+    TopicFile,
+    format_time,
+    stale_since,
+    without_heading,
+)
 from llm_kb.rendering.passages import Passage, Passages, find_notes
 from llm_kb.rendering.plain_text import shorten
 from llm_kb.search.roles import Scope

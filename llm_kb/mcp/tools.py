@@ -215,10 +215,10 @@ def _create(kb: KnowledgeBase, arguments: Arguments, report: Report) -> str:
     Raises PlanWaitsError.
     """
     from llm_kb.references.fetch.create import created_answer  # noqa: PLC0415 - as above
-    from llm_kb.references.plan import open_pending  # noqa: PLC0415
+    from llm_kb.references.plan import PendingPlans  # noqa: PLC0415
 
     given, library = read_arguments(reference_calls.CREATE, arguments), open_references(kb)
-    keep = open_pending(library).keep
+    keep = PendingPlans(library).keep
     try:
         created = reference_calls.create(library, given, CREATED_BY, keep, report)
     except ApprovalNeededError as error:

@@ -7,17 +7,89 @@ from contextlib import suppress
 from datetime import datetime, timezone
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from llm_kb.errors import KbError
 from llm_kb.files.containment import resolve_links
 from llm_kb.files.directory import DirectoryCatalog
 from llm_kb.files.documents import TopicDocuments
 from llm_kb.references.library import Library, open_library
-from llm_kb.references.topic.provenance import FILE_NAME, FileRecord
-from llm_kb.references.topic.staleness import render_origin
-from llm_kb.references.topic.topic_directory import TOPIC_FILE, read_provenance
-from llm_kb.references.topic.topic_file import Status, TopicFile, make_snippet, without_heading
+from llm_kb.references.sources.records import source_table
+from llm_kb.references.topic.topic_directory import (
+    FILE_NAME,
+    TOPIC_FILE,
+    FileRecord,
+    read_provenance,
+)
+from llm_kb.references.topic.topic_file import (
+    Status,
+    TopicFile,
+    TopicHit,
+    format_time,
+    is_stale,
+    make_snippet,
+    shown_status,
+    stale_since,
+    without_heading,
+)
 from llm_kb.subjects.topics import Catalog, Config, Content, Listing, Subject, Topic
+
+
+def topic_entry(topic: TopicFile, now: datetime, outdated: str | None = None) -> dict[str, Any]:
+    """Return a topic as an entry of `reference_topic_list`; an `outdated` one is stale."""
+    return (
+        {
+            "topic_id": topic.id,
+            "title": topic.title,
+            "status": shown_status(topic, now, outdated).value,
+            "is_stale": outdated is not None or is_stale(topic, now),
+            "fetched_at": _time(topic.fetched_at),
+            "max_age_days": topic.max_age_days,
+            "created_by_ghost": topic.created_by.get("ghost"),
+            "source_count": len(topic.sources),
+            "file_count": topic.file_count,
+            "tags": list(topic.tags),
+        }
+        | _trust(topic)
+        | ({"outdated": outdated} if outdated else {})
+    )
+
+
+def _trust(topic: TopicFile) -> dict[str, Any]:
+    return {} if topic.trust_score is None else {"trust_score": topic.trust_score}
+
+
+def topic_details(
+    topic: TopicFile, files: Sequence[str], now: datetime, path: str, outdated: str | None = None
+) -> dict[str, Any]:
+    """Return everything recorded about a topic, for `show`."""
+    return topic_entry(topic, now, outdated) | {
+        "created_at": _time(topic.created_at),
+        "created_by": dict(topic.created_by),
+        "stale_since": _time(stale_since(topic, now)),
+        "sources": [source_table(source) for source in topic.sources],
+        "files": list(files),
+        "body": topic.body,
+        "path": path,
+    }
+
+
+def topic_hit_entry(hit: TopicHit, now: datetime) -> dict[str, Any]:
+    """Return a topic as an entry of `reference_topic_search`."""
+    return {
+        "topic_id": hit.topic.id,
+        "title": hit.topic.title,
+        "status": shown_status(hit.topic, now).value,
+        "is_stale": is_stale(hit.topic, now),
+        "fetched_at": _time(hit.topic.fetched_at),
+        "tags": list(hit.topic.tags),
+        "score": hit.score,
+        "snippet": hit.snippet,
+    } | _trust(hit.topic)
+
+
+def _time(moment: datetime | None) -> str | None:
+    return format_time(moment) if moment else None
 
 
 def reference_topics(config: Config, user_dir: Path) -> Iterator[tuple[Topic, Catalog]]:
@@ -75,6 +147,21 @@ def render_recent_topics(topics: Sequence[TopicFile]) -> str | None:
         tags = ", ".join(" ".join(tag.split()) for tag in topic.tags)
         lines.append(f"- {topic.title} (`{topic.id}`)" + (f" — {tags}" if tags else ""))
     return "\n".join(lines)
+
+
+def render_origin(topic: TopicFile, record: FileRecord | None, now: datetime) -> str:
+    """Return the line above a fetched file: `source @ commit, fetched when, STALE`, or OBSOLETE."""
+    if record is None:
+        return f"not fetched: added to {topic.id} by hand"
+    at = f" @ {record.commit}" if record.commit else ""
+    fetched = format_time(topic.fetched_at) if topic.fetched_at else record.fetched_at
+    line = f"{record.url}{at}, fetched {fetched}"
+    if topic.status is Status.OBSOLETE:
+        return f"{line}, OBSOLETE"
+    if not is_stale(topic, now):
+        return line
+    since = stale_since(topic, now)
+    return f"{line}, STALE since {format_time(since)}" if since else f"{line}, STALE"
 
 
 class ReferenceCatalog:

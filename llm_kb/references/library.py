@@ -27,11 +27,13 @@ from llm_kb.files.documents import TopicDocuments, find_size
 from llm_kb.references.errors import PlaceTakenError, TopicFileError, UnknownReferenceError
 from llm_kb.references.sources.installed import find_installed
 from llm_kb.references.sources.records import Source, parse_package
-from llm_kb.references.topic.provenance import FILE_NAME, Differences, compare
 from llm_kb.references.topic.topic_directory import (
+    FILE_NAME,
     RESERVED,
     TOPIC_FILE,
+    Differences,
     StoredTopic,
+    compare,
     hash_fetched,
     read_provenance,
 )

@@ -7,10 +7,10 @@ import json
 import re
 import secrets
 import shutil
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta, timezone
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -28,10 +28,19 @@ from llm_kb.references.errors import (
 from llm_kb.references.library import Library
 from llm_kb.references.sources.records import Source, read_source, read_string, source_table
 from llm_kb.references.sources.rules import host_and_port, show_host
-from llm_kb.references.topic.provenance import FILE_NAME, compare, hash_content
-from llm_kb.references.topic.topic_directory import hash_fetched, read_provenance
-from llm_kb.references.topic.topic_file import Description, format_time
-from llm_kb.references.topic.topic_request import parse_request, request_table
+from llm_kb.references.topic.topic_directory import (
+    FILE_NAME,
+    compare,
+    hash_content,
+    hash_fetched,
+    read_provenance,
+)
+from llm_kb.references.topic.topic_file import (
+    Description,
+    format_time,
+    parse_request,
+    request_table,
+)
 from llm_kb.rendering.plain_text import count, format_size, shorten, visible_line
 
 
@@ -66,6 +75,9 @@ class Plan:
     content: str = ""
     warnings: tuple[str, ...] = ()
     directory: Path | None = field(default=None, compare=False)
+    stored_at: str | None = field(default=None, compare=False)
+    """When it was stored to wait for its approval."""
+    is_approved: bool = field(default=False, compare=False)
 
     @property
     def files(self) -> int:
@@ -239,46 +251,36 @@ _PLAN, _TOPIC = "plan.json", "topic"
 _GONE = "it was used or dropped, or has expired; see `llm kb references pending`"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PendingPlan:
-    """A stored plan, and whether the operator has approved it."""
-
-    plan: Plan
-    stored_at: str
-    is_approved: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class PendingPlans:
-    """The directory of waiting plans; only commands of the operator approve them.
+    """The waiting plans of a library; only commands of the operator approve them.
 
     Each has a directory named by its id, with `plan.json` and the fetched `topic`.
     """
 
-    directory: Path
-    protocols: tuple[str, ...] = ()
-    most_bytes: int = 500_000_000
-    clock: Callable[[], datetime] = lambda: datetime.now(timezone.utc)
+    def __init__(self, library: Library) -> None:
+        self.directory = library.private / ".pending"
+        self._settings = library.settings
+        self._clock = library.clock
 
     def add(self, plan: Plan) -> None:
         """Store a plan with its files until it is approved or dropped, or expires.
 
         A plan that waits already is not changed; others of the same request are dropped. Raises
-        TooManyPlansError if many wait or their files are over `most_bytes`, and UnknownPlanError
+        TooManyPlansError if many wait or their files are over `max_bytes`, and UnknownPlanError
         if another plan or a damaged file has this id.
         """
         self._drop_expired()
         place = self._place(plan.id)
         if place.exists():
-            if self.read(plan.id).plan.digest != plan.digest:
+            if self.read(plan.id).digest != plan.digest:
                 raise UnknownPlanError(plan.id, "another plan has this id and was kept")
             return
         self.drop_request(plan.request)
-        size = plan.size + sum(waiting.plan.size for waiting in self.read_all()[0])
-        if len(self._ids()) >= MAX_WAITING or size > self.most_bytes:
+        size = plan.size + sum(waiting.size for waiting in self.read_all()[0])
+        if len(self._ids()) >= MAX_WAITING or size > self._settings.max_bytes:
             raise TooManyPlansError(len(self._ids()))
         new = self.directory / f"new-{secrets.token_hex(8)}"
-        self._write(new, PendingPlan(plan=plan, stored_at=format_time(self.clock())))
+        self._write(new, replace(plan, stored_at=format_time(self._clock())))
         if plan.directory:
             shutil.move(plan.directory, new / _TOPIC)
         new.rename(place)
@@ -293,7 +295,7 @@ class PendingPlans:
         """Store a plan for the operator; raises ApprovalNeededError in any case."""
         raise self.ask_later(plan)
 
-    def read_all(self) -> tuple[Sequence[PendingPlan], Sequence[str]]:
+    def read_all(self) -> tuple[Sequence[Plan], Sequence[str]]:
         """Return the waiting plans, oldest first, and the problems of unusable ones."""
         self._drop_expired()
         found, problems = [], []
@@ -302,14 +304,14 @@ class PendingPlans:
                 found.append(self.read(plan_id))
             except UnknownPlanError as error:
                 problems.append(str(error))
-        return sorted(found, key=lambda pending: pending.stored_at), problems
+        return sorted(found, key=lambda plan: plan.stored_at or ""), problems
 
-    def find(self, request: Description) -> PendingPlan | None:
+    def find(self, request: Description) -> Plan | None:
         """Return the plan that waits to carry out a request; None without one."""
         plans = self.read_all()[0]
-        return next((each for each in plans if each.plan.request.digest == request.digest), None)
+        return next((each for each in plans if each.request.digest == request.digest), None)
 
-    def read(self, plan_id: str) -> PendingPlan:
+    def read(self, plan_id: str) -> Plan:
         """Return a plan by its id; raise UnknownPlanError if it is missing or was changed.
 
         The file holds the digest of the whole plan, of which the id is the beginning.
@@ -321,28 +323,26 @@ class PendingPlans:
             fields = Fields(json.loads(read_regular(place / _PLAN)))
             digest, stored_at = fields.text("digest"), fields.text("stored_at")
             is_approved = fields.flag("approved")
-            plan = parse_plan(fields.fields("plan"), self.protocols)
+            plan = parse_plan(fields.fields("plan"), self._settings.allow_protocols)
         except (FileNotFoundError, NotADirectoryError) as error:
             raise UnknownPlanError(plan_id, _GONE) from error
         except (OSError, ValueError, RecursionError, KbError) as error:
             raise UnknownPlanError(plan_id, f"its file cannot be used: {error}") from error
         if plan.digest != digest or plan.id != plan_id:
             raise UnknownPlanError(plan_id, "its file was changed since it was planned")
-        plan = replace(plan, directory=place / _TOPIC if plan.content else None)
-        return PendingPlan(plan=plan, stored_at=stored_at, is_approved=is_approved)
+        directory = place / _TOPIC if plan.content else None
+        return replace(plan, directory=directory, stored_at=stored_at, is_approved=is_approved)
 
-    def approve(self, plan_id: str) -> PendingPlan:
+    def approve(self, plan_id: str) -> None:
         """Mark a plan as approved: the request that made it may carry it out, once."""
-        approved = replace(self.read(plan_id), is_approved=True)
-        self._write(self._place(plan_id), approved)
-        return approved
+        self._write(self._place(plan_id), replace(self.read(plan_id), is_approved=True))
 
     def take(self, plan_id: str, directory: Path) -> Plan:
         """Move a plan's files into a directory and forget it; of several processes one succeeds.
 
         Raises UnknownPlanError if they are not those that were fetched.
         """
-        plan = self.read(plan_id).plan
+        plan = self.read(plan_id)
         taken = self.directory / f"taken-{secrets.token_hex(8)}"
         try:
             self._place(plan_id).rename(taken)
@@ -365,7 +365,7 @@ class PendingPlans:
     def drop_request(self, request: Description) -> None:
         """Delete the plan that waits to carry out a request."""
         if waiting := self.find(request):
-            self.drop(waiting.plan.id)
+            self.drop(waiting.id)
 
     def _ids(self) -> Sequence[str]:
         return sorted(filter(_ID.fullmatch, (path.name for path in self._places())))
@@ -382,7 +382,7 @@ class PendingPlans:
     def _is_expired(self, place: Path) -> bool:
         # By the time of the directory, which is known for unusable plans too.
         try:
-            age = self.clock().timestamp() - place.lstat().st_mtime
+            age = self._clock().timestamp() - place.lstat().st_mtime
         except OSError:
             return False
         return age > MAX_AGE.total_seconds()
@@ -392,12 +392,12 @@ class PendingPlans:
             raise UnknownPlanError(plan_id, "an id is 32 hexadecimal digits")
         return self.directory / plan_id
 
-    def _write(self, place: Path, pending: PendingPlan) -> None:
+    def _write(self, place: Path, plan: Plan) -> None:
         table = {
-            "stored_at": pending.stored_at,
-            "approved": pending.is_approved,
-            "digest": pending.plan.digest,
-            "plan": plan_table(pending.plan),
+            "stored_at": plan.stored_at,
+            "approved": plan.is_approved,
+            "digest": plan.digest,
+            "plan": plan_table(plan),
         }
         place.mkdir(parents=True, exist_ok=True, mode=0o700)
         data = json.dumps(table, indent=1, ensure_ascii=True).encode()
@@ -415,25 +415,14 @@ def _check_content(plan: Plan, directory: Path) -> None:
         raise UnknownPlanError(plan.id, "its files were changed since they were fetched")
 
 
-def pending_entry(pending: PendingPlan) -> dict[str, Any]:
+def pending_entry(plan: Plan) -> dict[str, Any]:
     """Return a waiting plan as an entry of `pending --json`."""
-    plan = pending.plan
     return {
         "id": plan.id,
         "title": plan.request.title,
         "summary": summarize_plan(plan),
         "hosts": list(plan.hosts),
         "sources": [item.pop("source") | item for item in plan_table(plan)["sources"]],
-        "stored_at": pending.stored_at,
-        "is_approved": pending.is_approved,
+        "stored_at": plan.stored_at,
+        "is_approved": plan.is_approved,
     }
-
-
-def open_pending(library: Library) -> PendingPlans:
-    """Return the waiting plans of a library."""
-    return PendingPlans(
-        directory=library.private / ".pending",
-        protocols=library.settings.allow_protocols,
-        most_bytes=library.settings.max_bytes,
-        clock=library.clock,
-    )

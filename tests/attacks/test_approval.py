@@ -38,7 +38,6 @@ from llm_kb.references.plan import (
     Plan,
     PlannedSource,
     describe_plan,
-    open_pending,
     plan_table,
     render_plan,
 )
@@ -52,7 +51,7 @@ from llm_kb.references.sources.records import (
     WebSource,
 )
 from llm_kb.references.sources.rules import host_and_port
-from llm_kb.references.topic.topic_request import parse_request
+from llm_kb.references.topic.topic_file import parse_request
 from llm_kb.subjects.topics import References
 from llm_kb.user_dir import current_library
 from tests.conftest import RunLlm
@@ -84,7 +83,7 @@ PLAN = planned(WEB)
 @pytest.fixture
 def pending(tmp_path: Path) -> PendingPlans:
     """The plans of a user, none so far."""
-    return PendingPlans(directory=tmp_path / ".pending", clock=lambda: NOW)
+    return PendingPlans(Library(root=tmp_path, settings=References(), clock=lambda: NOW))
 
 
 def set_age(pending: PendingPlans, plan: Plan, age: timedelta) -> None:
@@ -136,7 +135,7 @@ def test_a_plan_of_another_digest_does_not_take_the_place_of_one(
     other = planned(WebSource(url="https://evil.example/"))
     with pytest.raises(UnknownPlanError, match="another plan has this id and was kept"):
         pending.add(other)
-    assert pending.read(PLAN.id).plan == PLAN
+    assert pending.read(PLAN.id) == PLAN
 
 
 @pytest.mark.parametrize(
@@ -152,7 +151,7 @@ def test_a_plan_waits_for_seven_days(pending: PendingPlans, age: timedelta, is_t
     store(pending, PLAN)
     set_age(pending, PLAN, age)
     if is_there:
-        assert pending.read(PLAN.id).plan == PLAN
+        assert pending.read(PLAN.id) == PLAN
     else:
         with pytest.raises(UnknownPlanError, match="or has expired"):
             pending.take(PLAN.id, pending.directory)
@@ -345,7 +344,7 @@ def test_a_host_is_not_contacted_before_it_is_approved(run_llm: RunLlm, site: Si
     assert site.requests == []
     host = site.url.removeprefix("http://")
     assert f"(1 source not contacted yet) from {host} needs the user's approval" in error
-    plan_id = open_pending(current_library()).read_all()[0][0].plan.id
+    plan_id = PendingPlans(current_library()).read_all()[0][0].id
 
     refused = run_llm(["kb", "references", "approve", plan_id])
     assert (refused.exit_code, site.requests) == (1, [])
@@ -354,7 +353,7 @@ def test_a_host_is_not_contacted_before_it_is_approved(run_llm: RunLlm, site: Si
     approved = run_llm(["kb", "references", "approve", plan_id, "-y"])
     assert approved.stdout == "topic-frob: 1 file, 1 chunk\n"
     assert "1 web page (30 B)" in approved.stderr
-    assert open_pending(current_library()).read_all()[0] == []
+    assert PendingPlans(current_library()).read_all()[0] == []
 
 
 @pytest.mark.usefixtures("settings")
@@ -373,11 +372,11 @@ def test_approve_shows_the_plan_and_asks(run_llm: RunLlm, site: Site, user_dir: 
     host = site.url.removeprefix("http://")
     assert f"from {host} needs the user's approval" in error
     assert error.endswith("Tell the user so, go on without it, and do not try again")
-    (waiting,) = open_pending(current_library()).read_all()[0]
+    (waiting,) = PendingPlans(current_library()).read_all()[0]
     site.requests.clear()
-    asked = run_llm(["kb", "references", "approve", waiting.plan.id])
+    asked = run_llm(["kb", "references", "approve", waiting.id])
     assert (asked.exit_code, site.requests) == (1, [])
-    assert asked.stderr.startswith(render_plan(waiting.plan))
+    assert asked.stderr.startswith(render_plan(waiting))
     assert "Pass -y to say yes" in asked.stderr
 
 
@@ -447,7 +446,7 @@ def test_the_words_that_were_approved_are_kept_also_when_the_call_is_repeated(
 ) -> None:
     source = WebSource(url=site.put("/a", "<p>good words"))
     plan = store_plan(library, request(source))
-    open_pending(library).approve(plan.id)
+    PendingPlans(library).approve(plan.id)
     site.put("/a", "<p>evil words")
     create_topic(library, request(source), never)
     (text,) = files_of(library).values()
@@ -563,12 +562,12 @@ def test_a_record_of_files_approves_no_host(library: Library, remote: Remote) ->
 
 def test_a_plan_waits_on_when_what_its_hosts_hold_is_denied(careful: Library, site: Site) -> None:
     plan = unmeasured_plan(request(WebSource(url=site.put("/a", PAGE))), careful)
-    open_pending(careful).add(plan)
+    PendingPlans(careful).add(plan)
     with pytest.raises(DeniedError):
         carry_out(careful, plan.id, lambda _: False)
-    assert [waiting.plan for waiting in open_pending(careful).read_all()[0]] == [plan]
+    assert list(PendingPlans(careful).read_all()[0]) == [plan]
     carry_out(careful, plan.id, yes)
-    assert open_pending(careful).read_all()[0] == []
+    assert PendingPlans(careful).read_all()[0] == []
 
 
 def test_ask_first_is_the_users_own_setting() -> None:
@@ -582,6 +581,6 @@ def test_a_plan_that_others_wrote_is_not_approved(
     shared = replace(library, own=tmp_path / "own")
     asked = request(WebSource(url=site.put("/a", PAGE)))
     plan = store_plan(library, asked)  # as its author would, in the shared directory
-    open_pending(library).approve(plan.id)
+    PendingPlans(library).approve(plan.id)
     with pytest.raises(DeniedError):
         create_topic(shared, asked, lambda _: False, by_model=True)

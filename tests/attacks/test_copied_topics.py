@@ -14,8 +14,7 @@ from llm_kb.references.fetch.create import create_topic
 from llm_kb.references.fetch.refresh import refresh_topic
 from llm_kb.references.library import MAX_TOPIC_FILE, Library
 from llm_kb.references.sources.records import WebSource
-from llm_kb.references.topic.provenance import MAX_BYTES
-from llm_kb.references.topic.topic_directory import read_provenance
+from llm_kb.references.topic.topic_directory import MAX_BYTES, read_provenance
 from tests.conftest import RunLlm
 from tests.cost import peak_of
 from tests.references.requests import PAGE, files_of, request, yes

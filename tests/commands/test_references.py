@@ -13,7 +13,7 @@ from pathlib import Path
 import click
 import pytest
 
-from llm_kb.references.sources.names import page_name
+from llm_kb.references.sources.rules import page_name
 from tests.conftest import RunLlm
 from tests.console import iter_commands
 from tests.preloaded import Process

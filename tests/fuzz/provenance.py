@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from llm_kb.references.errors import TopicFileError
-from llm_kb.references.topic.provenance import parse_provenance, render_provenance
+from llm_kb.references.topic.topic_directory import parse_provenance, render_provenance
 
 
 def fuzz(data: bytes) -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from datetime import datetime, timezone
 
+from llm_kb.references.catalog import render_origin
 from llm_kb.references.errors import TopicFileError
-from llm_kb.references.topic.staleness import is_stale, render_origin, stale_since
 from llm_kb.references.topic.topic_file import (
     change_topic_file,
+    is_stale,
     parse_topic_file,
     render_topic_file,
+    stale_since,
 )
 
 NOW = datetime(2025, 6, 15, 10, tzinfo=timezone.utc)

@@ -18,7 +18,7 @@ from llm.plugins import pm
 from llm_kb.host.reference_calls import ALL, PlanWaitsError
 from llm_kb.host.reference_tools import approve_plan, make_references
 from llm_kb.references.errors import TopicExistsError
-from llm_kb.references.plan import Plan, open_pending
+from llm_kb.references.plan import PendingPlans, Plan
 from llm_kb.user_dir import current_library
 from tests.conftest import RunLlm
 from tests.references.remotes import Remote
@@ -263,7 +263,7 @@ def test_a_paused_chain_goes_on_once_the_plan_is_approved(script: Script, remote
     approve_plan(error.plan_id)
     created = call(toolbox, "reference_topic_create", **paused.value.tool_call.arguments)
     assert created["file_count"] == 1
-    assert open_pending(current_library()).read_all()[0] == []
+    assert PendingPlans(current_library()).read_all()[0] == []
 
 
 def test_a_call_repeated_after_its_approval_is_answered_with_the_topic(
@@ -499,8 +499,8 @@ def test_arguments_of_the_toolbox_are_recorded_and_a_continued_conversation_keep
     script.call("reference_topic_create", **fields(remote)).say("ok")
     first = run_llm(["-m", "scripted", "-T", spec, "Learn frob"])
     assert first.exit_code == 0, first.output
-    (pending,) = open_pending(current_library()).read_all()[0]
-    assert pending.plan.request.created_by == created_by
+    (pending,) = PendingPlans(current_library()).read_all()[0]
+    assert pending.request.created_by == created_by
     script.call("reference_topic_list").say("ok")
     again = run_llm(["-c", "What is there?"])
     assert again.exit_code == 0, again.output

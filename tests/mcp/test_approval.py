@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from llm_kb.references.plan import open_pending
+from llm_kb.references.plan import PendingPlans
 from llm_kb.user_dir import current_library
 from tests.mcp_client import call
 from tests.references.remotes import Remote
@@ -26,12 +26,12 @@ def test_a_plan_waits_and_once_approved_the_same_call_carries_it_out(
     remote: Remote, tmp_path: Path
 ) -> None:
     answer, is_error = call(tmp_path, "reference_topic_create", fields(remote))
-    (plan,) = open_pending(current_library()).read_all()[0]
+    (plan,) = PendingPlans(current_library()).read_all()[0]
     assert is_error
-    assert f"llm kb references approve {plan.plan.id}" in answer
+    assert f"llm kb references approve {plan.id}" in answer
     assert "Tell the user so, go on without it, and do not try again" in answer
     assert current_library().topics()[0] == []
-    open_pending(current_library()).approve(plan.plan.id)
+    PendingPlans(current_library()).approve(plan.id)
     answer, is_error = call(tmp_path, "reference_topic_create", fields(remote))
     created = {"topic_id": "topic-frob", "file_count": 1, "chunk_count": 1}
     assert (json.loads(answer), is_error) == (created, False)

@@ -7,7 +7,7 @@ import pytest
 from llm_kb.references.errors import ApprovalNeededError, DeniedError
 from llm_kb.references.fetch.create import create_topic
 from llm_kb.references.library import Library
-from llm_kb.references.plan import Plan, open_pending
+from llm_kb.references.plan import PendingPlans, Plan
 from llm_kb.references.sources.records import Source
 from llm_kb.references.topic.topic_file import Description
 
@@ -62,5 +62,5 @@ def plan_topic(library: Library, asked: Description) -> Plan:
 def store_plan(library: Library, asked: Description) -> Plan:
     """Return the plan of a request, which waits for approval."""
     with pytest.raises(ApprovalNeededError) as needed:
-        create_topic(library, asked, open_pending(library).keep)
-    return open_pending(library).read(needed.value.plan_id).plan
+        create_topic(library, asked, PendingPlans(library).keep)
+    return PendingPlans(library).read(needed.value.plan_id)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from llm_kb.references.sources.names import is_safe_path, page_path
 from llm_kb.references.sources.records import GitSource
+from llm_kb.references.sources.rules import is_safe_path, page_path
 
 
 @pytest.mark.parametrize(

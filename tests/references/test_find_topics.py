@@ -12,8 +12,7 @@ from llm_kb.references.errors import TopicFileError, UnknownReferenceError
 from llm_kb.references.find_topics import ObsoleteTopicError, find_topic, find_topics
 from llm_kb.references.library import Library
 from llm_kb.references.sources.records import LocalSource, WebSource
-from llm_kb.references.topic.provenance import FileRecord, Provenance
-from llm_kb.references.topic.topic_directory import write_provenance
+from llm_kb.references.topic.topic_directory import FileRecord, Provenance, write_provenance
 from llm_kb.references.topic.topic_file import Status, TopicFile, make_topic_id, render_topic_file
 from llm_kb.search.index.vectors import Embedder
 from llm_kb.search.question import EmptyQuestionError

@@ -22,10 +22,9 @@ from llm_kb.references.errors import (
 )
 from llm_kb.references.fetch.create import Created, carry_out, create_topic
 from llm_kb.references.library import Library
-from llm_kb.references.plan import Plan, describe_plan, open_pending, summarize_plan
+from llm_kb.references.plan import PendingPlans, Plan, describe_plan, summarize_plan
 from llm_kb.references.sources.records import CrawlSource, GitSource, LocalSource, WebSource
-from llm_kb.references.topic.provenance import Differences
-from llm_kb.references.topic.topic_directory import hash_fetched, read_provenance
+from llm_kb.references.topic.topic_directory import Differences, hash_fetched, read_provenance
 from tests.references.remotes import Remote
 from tests.references.requests import PAGE, files_of, never, plan_topic, request, store_plan, yes
 from tests.references.sites import Answer, Site
@@ -278,7 +277,7 @@ def test_a_topic_once_made_leaves_no_plan_that_could_bring_it_back(
     library.delete("topic-frob")
     with pytest.raises(UnknownPlanError, match="it was used or dropped"):
         carry_out(library, plan.id, never)
-    assert [pending.plan for pending in open_pending(library).read_all()[0]] == [other]
+    assert list(PendingPlans(library).read_all()[0]) == [other]
 
 
 def test_a_denied_request_leaves_its_plan(library: Library, remote: Remote) -> None:
@@ -286,7 +285,7 @@ def test_a_denied_request_leaves_its_plan(library: Library, remote: Remote) -> N
     plan = store_plan(library, wanted)
     with pytest.raises(DeniedError):
         create_topic(library, wanted, lambda plan: False)
-    assert [pending.plan for pending in open_pending(library).read_all()[0]] == [plan]
+    assert list(PendingPlans(library).read_all()[0]) == [plan]
 
 
 def test_a_model_that_repeats_its_call_fetches_nothing_again(library: Library, site: Site) -> None:
@@ -294,8 +293,8 @@ def test_a_model_that_repeats_its_call_fetches_nothing_again(library: Library, s
     plan = store_plan(library, wanted)
     site.requests.clear()
     with pytest.raises(ApprovalNeededError, match=plan.id):
-        create_topic(library, wanted, open_pending(library).keep, by_model=True)
-    open_pending(library).approve(plan.id)
+        create_topic(library, wanted, PendingPlans(library).keep, by_model=True)
+    PendingPlans(library).approve(plan.id)
     assert create_topic(library, wanted, never, by_model=True).file_count == 1
     assert site.requests == []
 
@@ -311,7 +310,7 @@ def test_a_plan_is_used_up_although_the_index_was_interrupted(
 
     with pytest.raises(KeyboardInterrupt):
         carry_out(library, plan.id, never, interrupt)
-    assert (library.store.ids(), open_pending(library).read_all()[0]) == (["topic-frob"], [])
+    assert (library.store.ids(), PendingPlans(library).read_all()[0]) == (["topic-frob"], [])
 
 
 def test_a_plan_whose_execution_failed_still_waits(library: Library, remote: Remote) -> None:
@@ -320,7 +319,7 @@ def test_a_plan_whose_execution_failed_still_waits(library: Library, remote: Rem
     with pytest.raises(PlaceTakenError):
         carry_out(library, plan.id, never)
     library.store.directory("topic-frob").rmdir()
-    assert [pending.plan for pending in open_pending(library).read_all()[0]] == [plan]
+    assert list(PendingPlans(library).read_all()[0]) == [plan]
     assert carry_out(library, plan.id, never).file_count == 3
 
 
@@ -335,7 +334,7 @@ def test_a_plan_changed_on_disk_is_refused(library: Library, remote: Remote) -> 
 def test_an_approval_is_used_once(library: Library, remote: Remote) -> None:
     wanted = request(GitSource(url=remote.url))
     plan = store_plan(library, wanted)
-    open_pending(library).approve(plan.id)
+    PendingPlans(library).approve(plan.id)
     remote.write({"more.md": "more"})  # which was not approved
     assert create_topic(library, wanted, never).file_count == 3
     library.delete("topic-frob")
@@ -405,8 +404,8 @@ def test_waiting_plans_take_no_more_room_than_a_topic(library: Library, remote: 
     plan = store_plan(small, request(GitSource(url=remote.url)))
     wanted = replace(request(GitSource(url=remote.url)), id="topic-other", title="Other")
     with pytest.raises(TooManyPlansError, match="llm kb references pending"):
-        create_topic(small, wanted, open_pending(small).keep)
-    assert [pending.plan for pending in open_pending(small).read_all()[0]] == [plan]
+        create_topic(small, wanted, PendingPlans(small).keep)
+    assert list(PendingPlans(small).read_all()[0]) == [plan]
 
 
 # Change and deletion

@@ -14,8 +14,8 @@ from llm_kb.references.sources.records import (
     Source,
     WebSource,
 )
-from llm_kb.references.topic.provenance import FileRecord, Provenance
 from llm_kb.references.topic.staging import OldTopic, asks_the_same, match_sources
+from llm_kb.references.topic.topic_directory import FileRecord, Provenance
 from llm_kb.search.roles import Role
 
 V1 = GitSource(url="https://e.org/x", ref="v1", commit="a" * 40)

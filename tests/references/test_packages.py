@@ -11,7 +11,7 @@ from typing import NamedTuple
 import pytest
 
 from llm_kb.knowledge_base.references import search_references as ask
-from llm_kb.references.answers import topic_entry
+from llm_kb.references.catalog import topic_entry
 from llm_kb.references.errors import NothingFetchedError, TopicFileError
 from llm_kb.references.fetch.create import create_topic
 from llm_kb.references.fetch.refresh import refresh_topic
@@ -20,7 +20,7 @@ from llm_kb.references.sources import packages
 from llm_kb.references.sources.installed import Package, as_git_url, find_installed
 from llm_kb.references.sources.packages import choose_documents
 from llm_kb.references.sources.records import GitSource, PackageSource
-from llm_kb.references.topic.topic_request import parse_request
+from llm_kb.references.topic.topic_file import parse_request
 from tests.cost import at_most
 from tests.references.remotes import Remote
 from tests.references.requests import files_of, never, plan_topic, request, yes

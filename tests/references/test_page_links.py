@@ -10,8 +10,8 @@ from llm_kb.references.fetch.create import create_topic
 from llm_kb.references.fetch.refresh import refresh_topic
 from llm_kb.references.library import Library
 from llm_kb.references.sources.records import CrawlSource, WebSource
-from llm_kb.references.topic.provenance import Differences, FileRecord
 from llm_kb.references.topic.staging import PageLinks
+from llm_kb.references.topic.topic_directory import Differences, FileRecord
 from tests.references.requests import files_of, never, request, yes
 from tests.references.sites import Site
 

@@ -14,9 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llm_kb.references.errors import UnknownPlanError
-from llm_kb.references.plan import PendingPlan, PendingPlans, Plan, PlannedSource
+from llm_kb.references.library import Library
+from llm_kb.references.plan import PendingPlans, Plan, PlannedSource
 from llm_kb.references.sources.records import GitSource, WebSource
 from llm_kb.references.topic.topic_file import format_time
+from llm_kb.subjects.topics import References
 from tests.references.requests import request
 
 GIT, WEB = GitSource(url="https://e.org/x", commit="1" * 40), WebSource(url="https://e.org/")
@@ -39,7 +41,7 @@ ANYTHING = st.recursive(
 @pytest.fixture
 def pending(tmp_path: Path) -> PendingPlans:
     """Plans of which one waits."""
-    pending = PendingPlans(directory=tmp_path / ".pending", clock=lambda: NOW)
+    pending = PendingPlans(Library(root=tmp_path, settings=References(), clock=lambda: NOW))
     pending.add(PLAN)
     return pending
 
@@ -54,7 +56,8 @@ def stored(pending: PendingPlans) -> dict[str, Any]:
 
 
 def test_a_plan_waits_as_it_was_stored(pending: PendingPlans) -> None:
-    assert pending.read_all() == ([PendingPlan(plan=PLAN, stored_at=format_time(NOW))], [])
+    plans, problems = pending.read_all()
+    assert (plans, problems, plans[0].stored_at) == ([PLAN], [], format_time(NOW))
 
 
 def test_a_plan_that_was_changed_is_told_of_and_can_be_dropped(pending: PendingPlans) -> None:
@@ -97,7 +100,7 @@ def places(table: Any) -> list[tuple[Any, ...]]:
 def test_whatever_stands_in_a_plan_it_can_be_listed_and_dropped(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:
-    pending = PendingPlans(directory=tmp_path_factory.mktemp("pending"))
+    pending = PendingPlans(Library(root=tmp_path_factory.mktemp("pending"), settings=References()))
     pending.add(PLAN)
     table = stored(pending)
     *path, last = data.draw(st.sampled_from(places(table)))
@@ -109,7 +112,7 @@ def test_whatever_stands_in_a_plan_it_can_be_listed_and_dropped(
     change(pending, changed)
     plans, problems = pending.read_all()
     assert len(plans) + len(problems) == 1
-    assert all(waiting.plan == PLAN for waiting in plans)
+    assert all(waiting == PLAN for waiting in plans)
     assert pending.drop(PLAN.id)
 
 
@@ -130,7 +133,7 @@ def test_what_is_no_file_is_no_plan(pending: PendingPlans) -> None:
             make = (os.mkfifo, os.mkdir)[number - 1]
             make(pending.directory / (name * 12) / "plan.json")
     plans, problems = pending.read_all()
-    assert ([each.plan for each in plans], len(problems)) == ([PLAN], 3)
+    assert (list(plans), len(problems)) == ([PLAN], 3)
     for name in "abc":
         assert pending.drop(name * 12)
     assert pending.read_all()[1] == []

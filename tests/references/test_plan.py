@@ -9,7 +9,7 @@ from datetime import datetime, timedelta, timezone
 import pytest
 
 from llm_kb.files.fields import Fields
-from llm_kb.references.catalog import render_recent_topics
+from llm_kb.references.catalog import render_origin, render_recent_topics
 from llm_kb.references.errors import TopicFileError
 from llm_kb.references.plan import (
     Plan,
@@ -20,14 +20,14 @@ from llm_kb.references.plan import (
     plan_table,
     summarize_plan,
 )
-from llm_kb.references.sources.names import is_safe_path, page_name, page_path, unused_name
 from llm_kb.references.sources.records import (
     CrawlSource,
     GitSource,
     LocalSource,
     WebSource,
 )
-from llm_kb.references.topic.provenance import (
+from llm_kb.references.sources.rules import is_safe_path, page_name, page_path, unused_name
+from llm_kb.references.topic.topic_directory import (
     Differences,
     FileRecord,
     Provenance,
@@ -35,7 +35,6 @@ from llm_kb.references.topic.provenance import (
     parse_provenance,
     render_provenance,
 )
-from llm_kb.references.topic.staleness import render_origin
 from llm_kb.references.topic.topic_file import (
     Description,
     TopicFile,

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from llm_kb.references.errors import TopicFileError
 from llm_kb.references.sources.records import WebSource
-from llm_kb.references.topic.provenance import (
+from llm_kb.references.topic.topic_directory import (
     Differences,
     FileRecord,
     Provenance,

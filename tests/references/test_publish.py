@@ -18,9 +18,8 @@ from llm_kb.references.fetch.sources import silent
 from llm_kb.references.library import Library
 from llm_kb.references.plan import Plan
 from llm_kb.references.sources.records import GitSource, WebSource
-from llm_kb.references.topic.provenance import Differences
-from llm_kb.references.topic.staleness import is_stale
-from llm_kb.references.topic.topic_directory import read_provenance
+from llm_kb.references.topic.topic_directory import Differences, read_provenance
+from llm_kb.references.topic.topic_file import is_stale
 from llm_kb.search.index.index import open_index
 from llm_kb.search.index.vectors import Embedder
 from tests.references.conftest import Clock

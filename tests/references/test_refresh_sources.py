@@ -16,10 +16,14 @@ from llm_kb.references.fetch.create import create_topic
 from llm_kb.references.fetch.refresh import Refreshed, refresh_topic
 from llm_kb.references.library import Library
 from llm_kb.references.plan import Plan
-from llm_kb.references.sources.names import page_name
 from llm_kb.references.sources.records import CrawlSource, GitSource, LocalSource, WebSource
-from llm_kb.references.topic.provenance import FILE_NAME, Differences
-from llm_kb.references.topic.topic_directory import read_provenance, write_topic_text
+from llm_kb.references.sources.rules import page_name
+from llm_kb.references.topic.topic_directory import (
+    FILE_NAME,
+    Differences,
+    read_provenance,
+    write_topic_text,
+)
 from tests.references.conftest import Clock
 from tests.references.remotes import Remote
 from tests.references.requests import PAGE, files_of, never, request, yes

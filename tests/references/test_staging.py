@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from llm_kb.references.topic.provenance import FileRecord, Provenance, hash_content
 from llm_kb.references.topic.staging import OldTopic, Staged
+from llm_kb.references.topic.topic_directory import FileRecord, Provenance, hash_content
 
 RECORD = FileRecord(source=0, url="https://e.org/x")
 

@@ -16,8 +16,7 @@ from llm_kb.references.errors import PlaceTakenError, TopicFileError, UnknownRef
 from llm_kb.references.fetch.create import create_topic
 from llm_kb.references.fetch.refresh import refresh_topic
 from llm_kb.references.library import Library, Store
-from llm_kb.references.topic.provenance import Differences
-from llm_kb.references.topic.topic_directory import read_provenance
+from llm_kb.references.topic.topic_directory import Differences, read_provenance
 from llm_kb.subjects.topics import References
 from tests.preloaded import Process
 from tests.references.churn import FILES, TOPIC, request, write_version

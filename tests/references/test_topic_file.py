@@ -9,14 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llm_kb.files.fields import BadValueError
-from llm_kb.references.topic.provenance import FileRecord
-from llm_kb.references.topic.staleness import is_stale, render_origin, shown_status, stale_since
+from llm_kb.references.catalog import render_origin
+from llm_kb.references.topic.topic_directory import FileRecord
 from llm_kb.references.topic.topic_file import (
     Status,
     TopicFile,
     format_time,
+    is_stale,
     make_topic_id,
     read_title,
+    shown_status,
+    stale_since,
 )
 
 NOON = datetime(2025, 6, 15, 10, tzinfo=timezone.utc)

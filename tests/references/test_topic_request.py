@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llm_kb.references.errors import TopicFileError
-from llm_kb.references.topic.topic_request import parse_changes, parse_request, read_body
+from llm_kb.references.topic.topic_file import parse_changes, parse_request, read_body
 
 
 @pytest.mark.parametrize(

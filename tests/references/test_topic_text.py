@@ -12,15 +12,17 @@ from hypothesis import strategies as st
 
 from llm_kb.references.errors import TopicFileError
 from llm_kb.references.sources.records import GitSource, WebSource
-from llm_kb.references.topic.staleness import is_stale, shown_status, stale_since
 from llm_kb.references.topic.topic_file import (
     Status,
     TopicFile,
     change_topic_file,
     format_time,
+    is_stale,
     new_topic_file,
     parse_topic_file,
     render_topic_file,
+    shown_status,
+    stale_since,
 )
 
 SEED = """\

@@ -40,14 +40,14 @@ def current_library() -> Library:
 def approve_plan(library: Library, plan: Plan, *, yes: bool) -> bool:
     """Show a plan and ask; without a terminal store it and say how to approve it."""
     # Imported here: these commands are loaded for a search as well.
-    from llm_kb.references.plan import open_pending, render_plan  # noqa: PLC0415
+    from llm_kb.references.plan import PendingPlans, render_plan  # noqa: PLC0415
 
     say(render_plan(plan))
     if yes:
         return True
     if is_terminal(sys.stdin):
         return confirm("Keep this?" if plan.is_measured else "Contact these hosts?")
-    raise open_pending(library).ask_later(plan)
+    raise PendingPlans(library).ask_later(plan)
 
 
 @contextmanager

@@ -20,8 +20,7 @@ from llm_kb.commands.references._shared import (
 from llm_kb.host.terminal import read_input
 from llm_kb.references.fetch.create import Created, create_topic, created_answer
 from llm_kb.references.sources.records import MAX_CRAWL_DEPTH, MAX_CRAWL_PAGES, PACKAGE_PAGES
-from llm_kb.references.topic.topic_file import MAX_AGE_DAYS
-from llm_kb.references.topic.topic_request import parse_request
+from llm_kb.references.topic.topic_file import MAX_AGE_DAYS, parse_request
 from llm_kb.rendering.plain_text import count
 
 MAX_AGE = 30

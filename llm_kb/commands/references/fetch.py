@@ -26,9 +26,8 @@ from llm_kb.references.fetch.create import carry_out
 from llm_kb.references.fetch.refresh import refresh_topic
 from llm_kb.references.find_topics import find_id
 from llm_kb.references.library import Library
-from llm_kb.references.plan import Plan, open_pending, pending_entry, render_plan
-from llm_kb.references.topic.staleness import is_stale
-from llm_kb.references.topic.topic_file import Status
+from llm_kb.references.plan import PendingPlans, Plan, pending_entry, render_plan
+from llm_kb.references.topic.topic_file import Status, is_stale
 from llm_kb.rendering.plain_text import visible_line
 
 
@@ -89,7 +88,7 @@ def approve(plan_id: str, yes: bool, json_: bool) -> None:
         llm kb references approve 3f2a9c01d4be5f6a7b8c9d0e1f2a3b4c
     """
     library = current_library()
-    plan = open_pending(library).read(plan_id).plan
+    plan = PendingPlans(library).read(plan_id)
     say(render_plan(plan))
     confirm_or_abort("Keep this?" if plan.is_measured else "Contact these hosts?", yes=yes)
     with show_progress() as progress:
@@ -110,7 +109,7 @@ def pending(drop: str | None, json_: bool) -> None:
         llm kb references pending
         llm kb references pending --drop 3f2a9c01d4be5f6a7b8c9d0e1f2a3b4c
     """
-    waiting_plans = open_pending(current_library())
+    waiting_plans = PendingPlans(current_library())
     if drop:
         if not waiting_plans.drop(drop):
             raise UnknownPlanError(drop, "it was used or dropped already")
@@ -120,7 +119,7 @@ def pending(drop: str | None, json_: bool) -> None:
     if json_:
         show_json([pending_entry(plan) for plan in plans])
     for waiting in [] if json_ else plans:
-        click.echo(f"{waiting.plan.id}: {render_plan(waiting.plan)}")
+        click.echo(f"{waiting.id}: {render_plan(waiting)}")
     for problem in problems:
         say(f"Left out: {problem}; --drop forgets it")
     if not plans and not problems and not json_:

@@ -18,7 +18,7 @@ from llm_kb.commands.references._shared import (
 )
 from llm_kb.host.terminal import read_input
 from llm_kb.knowledge_base.references import search_references
-from llm_kb.references.answers import topic_details, topic_entry
+from llm_kb.references.catalog import topic_details, topic_entry
 from llm_kb.references.find_topics import find_id
 from llm_kb.references.topic.topic_file import MAX_AGE_DAYS, Status
 from llm_kb.rendering.plain_text import count, visible_line, visible_text
@@ -188,7 +188,7 @@ def update(
     }
     if all(value is None for value in changes.values()):
         raise click.UsageError("give --status, --max-age-days, --body or --tag")
-    from llm_kb.references.topic.topic_request import parse_changes  # noqa: PLC0415 - slow to import
+    from llm_kb.references.topic.topic_file import parse_changes  # noqa: PLC0415 - slow to import
 
     library = current_library()
     topic = find_id(library, topic)

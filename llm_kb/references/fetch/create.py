@@ -18,13 +18,15 @@ from llm_kb.references.errors import (
 )
 from llm_kb.references.fetch.sources import Progress, fetch_sources, preview_source, silent
 from llm_kb.references.library import Library
-from llm_kb.references.plan import Plan, PlannedSource, open_pending, summarize_plan
+from llm_kb.references.plan import PendingPlans, Plan, PlannedSource, summarize_plan
 from llm_kb.references.sources.addresses import Policy, system_resolver
 from llm_kb.references.sources.git import Remotes
 from llm_kb.references.sources.records import Source
-from llm_kb.references.topic.provenance import FILE_NAME, Provenance, hash_content
 from llm_kb.references.topic.staging import OldTopic, Staged
 from llm_kb.references.topic.topic_directory import (
+    FILE_NAME,
+    Provenance,
+    hash_content,
     read_provenance,
     write_provenance,
     write_topic_text,
@@ -89,11 +91,11 @@ def create_topic(
             return Created(topic_id=request.id, file_count=len(recorded.files), chunk_count=chunks)
         raise _taken(library, request)
     library.store.require_free(request.id)
-    waiting = open_pending(library).find(request)
+    waiting = PendingPlans(library).find(request)
     if waiting and (waiting.is_approved or by_model):
         if not waiting.is_approved:
-            _require_approval(waiting.plan, approve)
-        return carry_out(library, waiting.plan.id, approve, progress)
+            _require_approval(waiting, approve)
+        return carry_out(library, waiting.id, approve, progress)
     hosts = None
     if by_model and library.settings.ask_first:
         hosts, asking = approved_hosts(library), unmeasured_plan(request, library)
@@ -125,7 +127,7 @@ def carry_out(
 
     If its sources were not contacted yet, they are, and what they hold needs approval.
     """
-    pending = open_pending(library)
+    pending = PendingPlans(library)
     with library.store.scratch() as scratch:
         plan = pending.take(plan_id, scratch)
         try:
@@ -153,7 +155,7 @@ def _publish(library: Library, plan: Plan, directory: Path, progress: Progress) 
         library.store.publish(request.id, directory)
         library.approve_hosts(request.id, plan.hosts)
         # A waiting plan for the same request could bring the topic back after it is deleted.
-        open_pending(library).drop_request(request)
+        PendingPlans(library).drop_request(request)
     chunks, problems = index_topic(library, request.id, progress)
     return Created(
         topic_id=request.id,

@@ -11,11 +11,12 @@ from llm_kb.references.fetch.create import index_topic, open_remotes, stage_topi
 from llm_kb.references.fetch.sources import Progress, silent
 from llm_kb.references.library import Library
 from llm_kb.references.plan import Plan, format_about, list_hosts, summarize_plan
-from llm_kb.references.topic.provenance import FileRecord, total_size
 from llm_kb.references.topic.staging import OldTopic, Staged
 from llm_kb.references.topic.topic_directory import (
+    FileRecord,
     StoredTopic,
     read_provenance,
+    total_size,
     write_provenance,
     write_topic_text,
 )

@@ -21,7 +21,6 @@ from llm_kb.references.sources.crawl import Crawl, find_pages
 from llm_kb.references.sources.git import GitFile, Remotes
 from llm_kb.references.sources.installed import find_installed
 from llm_kb.references.sources.local import list_local, read_local, stat_tag
-from llm_kb.references.sources.names import page_name, page_path, unused_name
 from llm_kb.references.sources.packages import INDEXES, follow_package, resolve_package
 from llm_kb.references.sources.records import (
     CrawlSource,
@@ -31,11 +30,10 @@ from llm_kb.references.sources.records import (
     Source,
     WebSource,
 )
-from llm_kb.references.sources.rules import host_and_port
+from llm_kb.references.sources.rules import host_and_port, page_name, page_path, unused_name
 from llm_kb.references.sources.web import Page, find_page, no_text
-from llm_kb.references.topic.provenance import FileRecord, hash_content, total_size
 from llm_kb.references.topic.staging import PageLinks, Staged, asks_the_same
-from llm_kb.references.topic.topic_directory import RESERVED
+from llm_kb.references.topic.topic_directory import RESERVED, FileRecord, hash_content, total_size
 
 Progress = Callable[[str, int, int], None]
 """Called with the step, the work done and the total; the total is 0 if it is unknown."""

@@ -20,9 +20,8 @@ from llm_kb.references.errors import (
 )
 from llm_kb.references.sources.addresses import Allowance, Policy
 from llm_kb.references.sources.http import MAX_PAGE_BYTES, PRODUCT
-from llm_kb.references.sources.names import page_key
 from llm_kb.references.sources.records import CrawlSource
-from llm_kb.references.sources.rules import host_and_port
+from llm_kb.references.sources.rules import host_and_port, page_key
 from llm_kb.references.sources.web import (
     Conditions,
     Page,

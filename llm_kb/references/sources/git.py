@@ -29,13 +29,13 @@ from llm_kb.git.run import (
 )
 from llm_kb.references.errors import FetchError, TooLargeError
 from llm_kb.references.sources.addresses import Policy, resolve_host
-from llm_kb.references.sources.names import is_safe_path
 from llm_kb.references.sources.records import GitSource, LocalSource, covers
 from llm_kb.references.sources.rules import (
     GIT_PROTOCOLS,
     OPTIONAL_GIT_PROTOCOLS,
     USUAL_PORTS,
     check_git_url,
+    is_safe_path,
     require_approved,
 )
 from llm_kb.rendering.plain_text import count

@@ -2,30 +2,207 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from llm_kb.errors import KbError
 from llm_kb.files.atomic import replace_file
 from llm_kb.files.containment import read_regular
+from llm_kb.files.fields import Fields, describe
 from llm_kb.files.walk import iter_files
 from llm_kb.references.errors import TopicFileError
-from llm_kb.references.sources.records import Source
-from llm_kb.references.topic.provenance import (
-    FILE_NAME,
-    MAX_BYTES,
-    FileRecord,
-    Provenance,
-    hash_content,
-    parse_provenance,
-    render_provenance,
-)
+from llm_kb.references.sources.records import Source, read_source, read_string, source_table
+from llm_kb.references.sources.rules import OPTIONAL_GIT_PROTOCOLS
 from llm_kb.references.topic.topic_file import TopicFile, change_topic_file, parse_topic_file
 from llm_kb.search.roles import Role, find_role
+
+FILE_NAME = ".provenance.json"
+VERSION = 1
+
+MAX_BYTES, MAX_TABLES = 40_000_000, 250_000
+"""The largest record that is read, and its most tables and lists; `max_files` needs half of it."""
+
+_COMMIT = re.compile(r"[0-9a-f]{40,64}")
+_TIME = re.compile(r"[0-9TZ:+. -]{0,40}")
+_NUMBERS = ("source", "size")
+_TEXTS = ("url", "hash", "fetched_at")
+_OPTIONAL_TEXTS = ("revision", "commit", "blob", "etag", "last_modified")
+MAX_URL = 4_000
+_NO_NAMES = frozenset({"", ".", ".."})
+_WHAT_TO_DO = "; delete it and refresh the topic"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileRecord:
+    """The provenance of one fetched file; `source` is the index of its source in the topic.
+
+    `revision` is the requested revision, and `commit` the commit id fetched. A page has the
+    server's `etag` and `last_modified` instead.
+    """
+
+    source: int
+    url: str
+    hash: str = ""
+    size: int = 0
+    fetched_at: str = ""
+    revision: str | None = None
+    commit: str | None = None
+    blob: str | None = None
+    etag: str | None = None
+    last_modified: str | None = None
+
+    @property
+    def conditions(self) -> dict[str, str | None]:
+        """The validators of a page: with them an unchanged page is not sent again."""
+        return {"url": self.url, "etag": self.etag, "last_modified": self.last_modified}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Provenance:
+    """The record of a topic's files, keyed by path, and the digest of the topic's request.
+
+    `sources` are those that were fetched, as they were then; `topic.md` may list others by now.
+    Earlier versions did not record them. Anybody may have written a record, so it approves nothing.
+    """
+
+    request: str = ""
+    files: Mapping[str, FileRecord] = field(default_factory=dict)
+    sources: tuple[Source, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Differences:
+    """How the files on disk differ from their record.
+
+    `unreadable` files could not be compared; a path that ends in `/` is a whole directory.
+    `problems` are the reasons. `not_searched` is not a difference: it lists files that a search
+    does not read.
+    """
+
+    modified: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
+    unreadable: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
+    not_searched: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return any((self.modified, self.missing, self.unknown, self.unreadable, self.problems))
+
+
+def hash_content(data: bytes) -> str:
+    """Return the hash of a file's content, with the name of its algorithm."""
+    return f"sha256:{hashlib.sha256(data).hexdigest()}"
+
+
+def compare(recorded: Mapping[str, FileRecord], found: Mapping[str, str | None]) -> Differences:
+    """Return how the files found on disk differ from the record.
+
+    `found` has the hash of each file, None if it cannot be read. The path of a directory that
+    cannot be read ends in `/`; the topic's own is `./`.
+    """
+    read = {path: hash_ for path, hash_ in found.items() if hash_ is not None}
+    unreadable = sorted(found.keys() - read.keys())
+    shut = tuple(path.removeprefix("./") for path in unreadable if path.endswith("/"))
+    return Differences(
+        modified=tuple(
+            sorted(p for p, h in read.items() if p in recorded and recorded[p].hash != h)
+        ),
+        missing=tuple(sorted(p for p in recorded.keys() - found.keys() if not p.startswith(shut))),
+        unknown=tuple(sorted(read.keys() - recorded.keys())),
+        unreadable=tuple(unreadable),
+    )
+
+
+def render_provenance(provenance: Provenance) -> bytes:
+    """Return the record as JSON, without empty fields."""
+    files = {
+        path: {key: value for key, value in asdict(record).items() if value is not None}
+        for path, record in sorted(provenance.files.items())
+    }
+    table = {
+        "version": VERSION,
+        "request": provenance.request,
+        "sources": [source_table(source) for source in provenance.sources],
+        "files": files,
+    }
+    return json.dumps(table, indent=1, ensure_ascii=False).encode() + b"\n"
+
+
+def parse_provenance(data: bytes, where: str) -> Provenance:
+    """Return the record that JSON holds; raise TopicFileError if it is invalid."""
+    if len(data) > MAX_BYTES or data.count(b"{") + data.count(b"[") > MAX_TABLES:
+        raise _no_record(where, f"it has over {MAX_BYTES:,} bytes, or far too many tables")
+    try:
+        table = json.loads(data)
+        fields = Fields(table)
+        if fields.count("version") != VERSION and not fields.problems:
+            version = describe(table["version"])
+            raise TopicFileError(where, f"its version is {version}, not {VERSION}{_WHAT_TO_DO}")
+        # Whether a source is allowed is decided when it is fetched.
+        sources = [
+            read_source(each, allow_local=True, protocols=OPTIONAL_GIT_PROTOCOLS, lenient=True)
+            for each in fields.list_of_fields("sources")
+        ]
+        request = fields.text("request", "" if fields.has("request") else None, read_string)
+        fields.raise_problems(lambda problems: ValueError("; ".join(problems)))
+        files = {path: FileRecord(**record) for path, record in table["files"].items()}
+        for path, file in files.items():
+            _check_file(path, file)
+        request.encode()  # JSON can name half surrogate pairs
+    except KeyError as error:
+        raise _no_record(where, f"{error} is missing") from error
+    except (ValueError, TypeError, AttributeError, RecursionError) as error:
+        raise _no_record(where, str(error)) from error
+    return Provenance(request=request, files=files, sources=tuple(filter(None, sources)))
+
+
+def _no_record(where: str, reason: str) -> TopicFileError:
+    return TopicFileError(where, f"it is not a record of files: {reason}{_WHAT_TO_DO}")
+
+
+def _check_file(path: str, record: FileRecord) -> None:
+    """Raise TypeError or ValueError if a record is invalid."""
+    # Not `is_safe_path`, since a folder may have any name that its source has.
+    names = path.split("/")
+    if not _NO_NAMES.isdisjoint(names) or "\\" in path or "\0" in path or path[1:2] == ":":
+        raise ValueError(f"{describe(path)} is not a path inside the topic")
+    path.encode()  # as it is written again; JSON can name half surrogates
+    for name in (*_TEXTS, *_OPTIONAL_TEXTS):
+        text = getattr(record, name)
+        if isinstance(text, str):
+            text.encode()
+        elif text is not None or name in _TEXTS:
+            raise TypeError(f"a file's {name} is not a string")
+    # These three are shown above the file, as what it is and where it came from.
+    if not _is_place(record.url) or not _TIME.fullmatch(record.fetched_at):
+        raise ValueError(f"the url or the time of {describe(path)} is not one")
+    if record.commit is not None and not _COMMIT.fullmatch(record.commit):
+        raise ValueError(f"the commit of {describe(path)} is not one")
+    for name in _NUMBERS:
+        number = getattr(record, name)
+        if type(number) is not int or not 0 <= number < 1 << 63:
+            raise TypeError(f"a file's {name} is not a number from 0")
+
+
+def _is_place(url: str) -> bool:
+    """Tell whether a text is an address, or a path of this machine, and nothing besides."""
+    if not url.isprintable() or len(url) > MAX_URL:
+        return False
+    return url.startswith("/") or url[1:3] == ":/" or (":" in url and " " not in url)
+
+
+def total_size(records: Iterable[FileRecord]) -> int:
+    """Return the size of these files in bytes."""
+    return sum(record.size for record in records)
+
 
 TOPIC_FILE = "topic.md"
 RESERVED = frozenset({TOPIC_FILE, FILE_NAME})
