@@ -33,7 +33,6 @@ from llm_kb.capture.likeness import filter_by_file
 from llm_kb.capture.notes import EMPTY_TREES, KNOWLEDGE_REF, read_note
 from llm_kb.capture.store import add_to_store, parse_note
 from llm_kb.commands.knowledge.group import list_
-from llm_kb.git.read import ObjectReader
 from llm_kb.git.run import run_git
 
 ROUNDS = 40
@@ -125,8 +124,7 @@ def bench_list(directory: Path) -> None:
         return json.loads(note)
 
     def read() -> object:
-        with ObjectReader(directory) as reader:
-            return filter_by_file(parse_note(read_note(reader, KNOWLEDGE_REF)), "src1/file1.py")
+        return filter_by_file(parse_note(read_note(directory, KNOWLEDGE_REF)), "src1/file1.py")
 
     def listing(**options: object) -> Callable[[], None]:
         def run() -> None:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from llm_kb.git.read import GitObject, ObjectReader
-from llm_kb.git.run import GitError, read_git
+from llm_kb.errors import KbError
+from llm_kb.git.run import MAX_OBJECT, GitError, GitObject, read_git, read_objects, run_git
 from tests.capture.repositories import SHA1_EMPTY_TREE, Repo, make_repo
 
 
@@ -18,7 +18,7 @@ def repo(tmp_path: Path) -> Repo:
 
 def test_a_directory_that_is_gone_is_named(tmp_path: Path) -> None:
     with pytest.raises(GitError, match="gone: No such file or directory"):
-        ObjectReader(tmp_path / "gone")
+        run_git("status", cwd=tmp_path / "gone")
 
 
 def test_output_is_read_to_a_limit(repo: Repo) -> None:
@@ -31,33 +31,28 @@ def test_output_is_read_to_a_limit(repo: Repo) -> None:
 
 
 def test_objects_are_read_through_one_process(repo: Repo) -> None:
-    with ObjectReader(repo.path) as reader:
-        blob = reader.read("HEAD:README.md")
-        assert reader.read("HEAD:none") is None
-        assert reader.read("no-such-name") is None
-        tree = reader.read(SHA1_EMPTY_TREE)
-        commit = reader.read("HEAD^{commit}")
+    names = ["HEAD:README.md", "HEAD:none", "no\nname", "", SHA1_EMPTY_TREE, "HEAD^{commit}"]
+    blob, none, odd, nothing, tree, commit = read_objects(repo.path, names)
     assert blob == GitObject(
         id="ce013625030ba8dba906f756967f9e9ca394464a", type="blob", data=b"hello\n"
     )
+    assert none is odd is nothing is None
     assert tree == GitObject(id=SHA1_EMPTY_TREE, type="tree", data=b"")
     assert commit is not None
     assert (commit.id, commit.type) == (repo.head, "commit")
 
 
 def test_reading_objects_outside_a_repository_fails(tmp_path: Path) -> None:
-    with ObjectReader(tmp_path) as reader, pytest.raises(GitError, match="not a git repository"):
-        reader.read("HEAD")
+    with pytest.raises(GitError, match="not a git repository"):
+        read_objects(tmp_path, ["HEAD"])
 
 
-def test_an_error_in_between_leaves_no_process_waiting(repo: Repo) -> None:
-    def fail() -> None:
-        with ObjectReader(repo.path) as reader:
-            reader.read("HEAD")
-            raise ZeroDivisionError
-
-    with pytest.raises(ZeroDivisionError):
-        fail()
+def test_an_object_without_measure_is_named(repo: Repo) -> None:
+    repo.commit("big", big_txt="x" * MAX_OBJECT)
+    with pytest.raises(
+        KbError, match=r"HEAD:big\.txt has too many bytes; at most 4,000,000 are read"
+    ):
+        read_objects(repo.path, ["HEAD:big.txt", "HEAD:README.md"])
 
 
 TALKATIVE = "!head --bytes=1000000 /dev/zero | tr '\\0' w >&2; printf 'a\\0'"
@@ -76,6 +71,5 @@ def test_ids_that_are_names_too_are_read_however_many(repo: Repo) -> None:
     """By default git warns of each."""
     name = repo.head[:12]
     repo.git("tag", name)
-    with ObjectReader(repo.path) as reader:
-        found = [commit and commit.id for commit in map(reader.read, [name] * 300)]
+    found = [commit and commit.id for commit in read_objects(repo.path, [name] * 300)]
     assert found == [repo.head] * 300

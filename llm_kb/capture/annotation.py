@@ -19,12 +19,12 @@ from llm_kb.capture.notes import (
     list_notes,
     read_author,
     read_note,
+    read_ref,
 )
 from llm_kb.capture.rendering import Item, Section, code_span, shorten_commit
 from llm_kb.capture.store import Snapshot, change_store, has_place, save_store
 from llm_kb.files.fields import Fields
-from llm_kb.git.read import ObjectReader
-from llm_kb.git.run import run_git
+from llm_kb.git.run import read_objects, run_git
 from llm_kb.rendering.plain_text import one_line, shorten
 
 SCHEMA = "chronicle/v3"
@@ -144,9 +144,7 @@ def annotate(directory: Path, live: LiveInput) -> dict[str, object]:
         for entry in live.knowledge:
             store = add_entry(store, with_provenance(entry, commit)).store
         written = len(store.entries) - len(snapshot.store.entries)
-        with ObjectReader(directory) as reader:
-            note = read_note(reader, ANNOTATIONS_REF, commit)
-        assert note is not None  # noqa: S101 - an object was named
+        note = read_note(directory, ANNOTATIONS_REF, commit)
         now = datetime.now(timezone.utc).isoformat()
         raw = annotation_json(live, commit=commit, timestamp=now, author=author)
         message = f"Annotate {commit[:12]}"
@@ -191,7 +189,7 @@ MAX_NOTES = 2000
 """The most annotations that are read."""
 
 MAX_NOTE_BYTES = 200_000
-MAX_BYTES = 10_000_000
+MAX_BYTES = 3_000_000
 """The most bytes of one annotation and of all that are read."""
 
 _MAX_CHARS = 500
@@ -217,17 +215,18 @@ def read_wisdom(directory: Path) -> Section:
 
 def _read_lessons(directory: Path) -> Iterator[tuple[str, Wisdom]]:
     """Yield commits and lessons from their annotations."""
+    if read_ref(directory, ANNOTATIONS_REF) is None:
+        return
+    notes = sorted(list_notes(directory, ANNOTATIONS_REF).items())[:MAX_NOTES]
     left = MAX_BYTES
-    with ObjectReader(directory) as reader:
-        if reader.read(ANNOTATIONS_REF) is None:
-            return
-        notes = sorted(list_notes(directory, ANNOTATIONS_REF).items())[:MAX_NOTES]
-        for (commit, id_), size in zip(notes, _read_sizes(directory, notes), strict=True):
-            if size is None or size > min(MAX_NOTE_BYTES, left):
-                continue
+    read: dict[str, str] = {}
+    for (commit, id_), size in zip(notes, _read_sizes(directory, notes), strict=True):
+        if size is not None and size <= min(MAX_NOTE_BYTES, left):
             left -= size
-            if blob := reader.read(id_):
-                yield from parse_lessons(commit, blob.data)
+            read[commit] = id_
+    for commit, blob in zip(read, read_objects(directory, read.values()), strict=True):
+        if blob:
+            yield from parse_lessons(commit, blob.data)
 
 
 def _read_sizes(directory: Path, notes: Sequence[tuple[str, str]]) -> list[int | None]:

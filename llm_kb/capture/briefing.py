@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -11,7 +12,7 @@ from llm_kb.capture.entries import Entry
 from llm_kb.capture.rendering import render_short
 from llm_kb.rendering.plain_text import count, one_line
 from llm_kb.rendering.tokens import estimate_tokens
-from llm_kb.search.roles import has_generated_name
+from llm_kb.search.roles import Role, find_role, has_generated_name
 
 MAX_FILES = 200
 """The most files shown of one commit; larger commits are moves or imports."""
@@ -22,6 +23,9 @@ _LISTED = 20
 _GENERATED_DIRECTORIES = frozenset(
     {"dist", "vendor", "node_modules", "third_party", "__snapshots__", "cassettes"}
 )
+
+_VERSION = re.compile(r"(?<!\d)\d+(?:[.-]\d+)+[\w.+-]*")
+"""A version or a date."""
 
 SYSTEM_PROMPT = """\
 You look at one commit of a git repository and record what it shows about the whole \
@@ -66,7 +70,8 @@ class Briefing:
     left_out: tuple[str, ...]
     is_empty: bool
     """Whether there is no diff to learn from."""
-    is_by_bot: bool
+    skip_reason: str | None
+    """The reason to leave it out of a range."""
 
     @property
     def tokens(self) -> int:
@@ -143,14 +148,34 @@ def render_briefing(  # noqa: PLR0913 - the parts of a commit
         listed = "\n".join(f"- {_defuse(render_short(e))}" for e in known)
         parts.append(f"Already recorded here, so do not record it again:\n{listed}")
     text = "\n\n".join(parts)
+    skip_reason = "only versions and change logs" if not unseen and is_release(diffs) else None
+    if "[bot]" in author or author.startswith("pre-commit-ci "):
+        skip_reason = "made by bots"
     return Briefing(
         commit=commit,
         subject=message.partition(NEWLINE)[0],
         text=text,
         left_out=tuple(notices),
         is_empty=not any(cut),
-        is_by_bot="[bot]" in author or author.startswith("pre-commit-ci "),
+        skip_reason=skip_reason,
     )
+
+
+def is_release(diffs: Sequence[tuple[str, str]]) -> bool:
+    """Tell whether all changed lines differ by versions alone, besides those of a change log."""
+    return bool(diffs) and all(
+        find_role(path) is Role.CHANGES or _changes_versions(diff) for path, diff in diffs
+    )
+
+
+def _changes_versions(diff: str) -> bool:
+    """Tell whether the diff of a file replaces each line by one with another version."""
+    # The lines before the first hunk name the file.
+    lines = diff.partition("\n@@")[2].split(NEWLINE)
+    removed = sorted(_VERSION.sub("0", line[1:]) for line in lines if line.startswith("-"))
+    changed = [line for line in lines if line.startswith(("-", "+"))]
+    added = sorted(_VERSION.sub("0", line[1:]) for line in lines if line.startswith("+"))
+    return bool(added) and removed == added and all(map(_VERSION.search, changed))
 
 
 def share_room(

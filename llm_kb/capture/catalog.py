@@ -22,7 +22,6 @@ from llm_kb.capture.notes import (
 from llm_kb.capture.rendering import Section, make_section, make_texts, render_place
 from llm_kb.capture.store import NOT_ON_BRANCH, parse_note, read_doubts
 from llm_kb.errors import KbError, UnreadableError
-from llm_kb.git.read import ObjectReader
 from llm_kb.subjects.topics import Catalog, Content, Listing, Skipped, Subject, Topic, slugify
 
 TOPIC_ID = "repo-knowledge"
@@ -128,8 +127,7 @@ class KnowledgeCatalog:
 
     def _load(self) -> tuple[Section, ...]:
         root = self._repository.root
-        with ObjectReader(root) as reader:
-            store = parse_note(read_note(reader, KNOWLEDGE_REF))
+        store = parse_note(read_note(root, KNOWLEDGE_REF))
         doubts = read_doubts(root, store.entries)
         if self._branch_only:
             elsewhere = {anchor for anchor, found in doubts.items() if NOT_ON_BRANCH in found}

@@ -55,7 +55,7 @@ def plan_commits(
 ) -> tuple[Sequence[Briefing], Mapping[str, int]]:
     """Return the prompts about the first `limit` commits with a diff to show; others by reason.
 
-    A bot's commit counts only if it is the only one. `watch` is called with 1 for each commit.
+    A single commit is not skipped for its author or kind. `watch` is called with 1 for each commit.
     """
     store = load_store(directory)
     planned: list[Briefing] = []
@@ -67,8 +67,8 @@ def plan_commits(
         briefing = read_briefing(directory, commit, store)
         if briefing.is_empty:
             skipped["nothing to see in them"] += 1
-        elif briefing.is_by_bot and len(commits) > 1:
-            skipped["made by bots"] += 1
+        elif briefing.skip_reason and len(commits) > 1:
+            skipped[briefing.skip_reason] += 1
         else:
             planned.append(briefing)
     return planned, skipped

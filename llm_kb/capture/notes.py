@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from llm_kb.errors import KbError
-from llm_kb.git.read import ObjectReader
-from llm_kb.git.run import GitError, run_git
+from llm_kb.git.run import GitError, read_objects, run_git
 
 KNOWLEDGE_REF = "refs/notes/chronicle-knowledge"
 ANNOTATIONS_REF = "refs/notes/chronicle"
@@ -173,30 +172,36 @@ class Note:
     """The path of the note in the tree of its ref; empty if the object has no note."""
 
 
-def read_note(reader: ObjectReader, ref: str, target: str | None = None) -> Note | None:
+def read_ref(directory: Path, name: str) -> str | None:
+    """Return the commit of a ref; None without one."""
+    (found,) = read_objects(directory, [f"{name}^{{commit}}"])
+    return found.id if found else None
+
+
+def read_note(directory: Path, ref: str, target: str = "") -> Note:
     """Return the note of an object, by default of the empty tree.
 
-    Returns None if the ref does not exist and no object is named: the empty tree's id
-    depends on the repository's hash, which is then unknown.
+    Its `target` is only empty if no object is named and the ref does not exist: the empty tree's
+    id depends on the repository's hash, which is then unknown.
     """
-    commit = reader.read(ref)
-    if commit is None:
-        return Note(ref=ref, target=target, commit=None, data=None) if target else None
-    if commit.type != "commit":
+    (found,) = read_objects(directory, [ref])
+    if found is None:
+        return Note(ref=ref, target=target, commit=None, data=None)
+    if found.type != "commit":
         raise DamagedNotesError(ref)
-    target = target or EMPTY_TREES[len(commit.id)]
+    target = target or EMPTY_TREES[len(found.id)]
     paths = [_spread(target, depth) for depth in range(_DEEPEST + 1)]
     try:
-        for path in paths:
-            blob = reader.read(f"{commit.id}:{path}")
-            if blob and blob.type == "blob":
-                return Note(ref=ref, target=target, commit=commit.id, data=blob.data, path=path)
+        blobs = read_objects(directory, [f"{found.id}:{path}" for path in paths])
     except GitError as error:
         raise DamagedNotesError(ref) from error  # a malformed tree ends git
-    if _list_tree(reader.directory, commit.id, *paths):
+    for path, blob in zip(paths, blobs, strict=True):
+        if blob and blob.type == "blob":
+            return Note(ref=ref, target=target, commit=found.id, data=blob.data, path=path)
+    if _list_tree(directory, found.id, *paths):
         # Without this error the note would be overwritten.
         raise DamagedNotesError(ref)
-    return Note(ref=ref, target=target, commit=commit.id, data=None)
+    return Note(ref=ref, target=target, commit=found.id, data=None)
 
 
 def _spread(target: str, depth: int) -> str:

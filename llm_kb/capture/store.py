@@ -40,8 +40,8 @@ from llm_kb.capture.notes import (
     find_repository,
     move_refs,
     read_note,
+    read_ref,
 )
-from llm_kb.git.read import ObjectReader
 from llm_kb.git.run import run_git
 
 PATIENCE = 20.0
@@ -73,16 +73,15 @@ def load_store(directory: Path) -> KnowledgeStore:
     Raises NotARepositoryError, or DamagedStoreError if the note is not a store.
     """
     require_repository(directory)
-    with ObjectReader(directory) as reader:
-        return parse_note(read_note(reader, KNOWLEDGE_REF))
+    return parse_note(read_note(directory, KNOWLEDGE_REF))
 
 
-def parse_note(note: Note | None, remote: str | None = None) -> KnowledgeStore:
+def parse_note(note: Note, remote: str | None = None) -> KnowledgeStore:
     """Return the store in a note, which is empty without a note.
 
     Raises DamagedStoreError, which names the `remote` that the note was fetched from.
     """
-    if note is None or note.data is None:
+    if note.data is None:
         return KnowledgeStore()
     return parse_store(
         note.data, lambda problems: DamagedStoreError(note.ref, note.path, problems, remote)
@@ -91,13 +90,11 @@ def parse_note(note: Note | None, remote: str | None = None) -> KnowledgeStore:
 
 def read_snapshot(directory: Path, commit: str = "HEAD") -> Snapshot:
     """Read the store, and resolve the commit that new entries come from."""
-    with ObjectReader(directory) as reader:
-        found = reader.read(f"{commit}^{{commit}}")
-        if found is None:
-            raise NoCommitError(directory) if commit == "HEAD" else UnknownCommitError(commit)
-        note = read_note(reader, KNOWLEDGE_REF, EMPTY_TREES[len(found.id)])
-    assert note is not None  # noqa: S101 - an object was named
-    return Snapshot(commit=found.id, note=note, store=parse_note(note))
+    found = read_ref(directory, commit)
+    if found is None:
+        raise NoCommitError(directory) if commit == "HEAD" else UnknownCommitError(commit)
+    note = read_note(directory, KNOWLEDGE_REF, EMPTY_TREES[len(found)])
+    return Snapshot(commit=found, note=note, store=parse_note(note))
 
 
 def move_with(directory: Path, decide: Callable[[], tuple[T, Sequence[Move]]]) -> T:

@@ -24,6 +24,7 @@ from llm_kb.capture.notes import (
     commit_notes,
     list_notes,
     read_note,
+    read_ref,
 )
 from llm_kb.capture.rendering import render_short
 from llm_kb.capture.store import (
@@ -36,7 +37,6 @@ from llm_kb.capture.store import (
     save_store,
 )
 from llm_kb.errors import KbError
-from llm_kb.git.read import ObjectReader
 from llm_kb.git.run import NO_PROGRAMS, GitError, Settings, find_program, run_git
 from llm_kb.rendering.plain_text import count, one_line
 
@@ -166,9 +166,7 @@ def _merge_entries(
 
 def _merge_annotations(directory: Path, theirs: str) -> tuple[list[str], Sequence[Move]]:
     """Of a commit that both sides annotated since they parted, our annotation stays."""
-    with ObjectReader(directory) as reader:
-        found = reader.read(ANNOTATIONS_REF)
-    ours = found.id if found else None
+    ours = read_ref(directory, ANNOTATIONS_REF)
     base = _find_merge_base(directory, ours, theirs) if ours else None
     if base == theirs:
         return [], ()
@@ -186,8 +184,7 @@ def push(directory: Path, remote: str) -> list[str]:
     Raises BusyStoreError if the remote keeps moving.
     """
     store = load_store(directory)  # a damaged store is not pushed
-    with ObjectReader(directory) as reader:
-        refs = [ref for ref in SHARED_REFS if reader.read(ref) is not None]
+    refs = [ref for ref in SHARED_REFS if read_ref(directory, ref)]
     if not refs:
         raise KbError("there is nothing to push: no entry was ever captured here")
     lines: list[str] = []
@@ -206,10 +203,7 @@ def push(directory: Path, remote: str) -> list[str]:
 
 
 def _store_at(directory: Path, commit: str, remote: str) -> KnowledgeStore:
-    with ObjectReader(directory) as reader:
-        note = read_note(reader, commit)
-    assert note is not None  # noqa: S101 - the commit was just fetched
-    return parse_note(note, remote)
+    return parse_note(read_note(directory, commit), remote)
 
 
 def _find_merge_base(directory: Path, one: str, other: str) -> str | None:

@@ -7,19 +7,22 @@ configuration names, and without `server` none fetches anything.
 from __future__ import annotations
 
 import os
+import selectors
+import shutil
 import signal
 import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import dataclass
+from math import inf
 from pathlib import Path
-from threading import Thread
 from typing import IO
 
 from llm_kb.errors import KbError
 
-MAX_MESSAGE = 4096
+_MAX_MESSAGE = 4096
 """The most bytes of git's messages that are kept, the last ones, which hold the reason."""
 
 MAX_OUTPUT = 100_000_000
@@ -31,10 +34,15 @@ NOT_STARTED = 126
 NOT_FOUND = 127
 """The codes of a GitError for a command that did not run to its end."""
 
+MAX_OBJECT = 4_000_000
+"""The most bytes of the objects that are read at once."""
+
 SPARE_MEMORY = 2_000_000_000
 """Bytes of memory that a process with `max_file` may have besides two such files."""
 
 _CHUNK = 65_536
+_PAUSE = 0.2
+"""Seconds between two looks at the time."""
 
 _KEPT = frozenset(
     {
@@ -124,20 +132,7 @@ def find_program(name: str) -> str | None:
 
     Relative entries are ignored: a clone may contain a `git`.
     """
-    for directory in filter(os.path.isabs, os.get_exec_path()):
-        path = Path(directory, name)
-        if path.is_file() and os.access(path, os.X_OK):
-            return str(path)
-    return None
-
-
-def git_command(args: Sequence[str], settings: Settings = ()) -> list[str]:
-    """Return the command that starts git with these settings and the common ones."""
-    program = find_program("git")
-    if program is None:
-        raise GitError(args, NOT_FOUND, "git is not installed or not on PATH")
-    options = (("-c", f"{key}={value}") for key, value in (*_SETTINGS, *settings))
-    return [program, *(word for option in options for word in option), *args]
+    return shutil.which(name, path=os.pathsep.join(filter(os.path.isabs, os.get_exec_path())))
 
 
 def run_git(  # noqa: PLR0913 - the arguments of a process
@@ -162,12 +157,17 @@ def run_git(  # noqa: PLR0913 - the arguments of a process
     started end with it. No file it writes is larger than `max_file` bytes, and its memory is
     bounded likewise.
     """
-    command = _limited(git_command(args, settings), max_file)
+    program = find_program("git")
+    if program is None:
+        raise GitError(args, NOT_FOUND, "git is not installed or not on PATH")
+    options = [word for key, value in (*_SETTINGS, *settings) for word in ("-c", f"{key}={value}")]
+    command = _limited([program, *options, *args], max_file)
     is_guarded = timeout is not None and not terminal
-    with _hide_netrc() if server else nullcontext(local_environment()) as environment:
-        environment |= env or {}
-        with start_process(command, args, cwd, environment, is_guarded=is_guarded) as process:
-            return _communicate(process, args, stdin, timeout, watch, max_output)
+    with (
+        _hide_netrc() if server else nullcontext(local_environment()) as environment,
+        _start(command, args, stdin, cwd, environment | dict(env or {}), is_guarded) as process,
+    ):
+        return _communicate(process, args, timeout, watch, max_output)
 
 
 @contextmanager
@@ -186,23 +186,53 @@ def _hide_netrc() -> Iterator[dict[str, str]]:
         yield git_environment() | {"HOME": place, "NETRC": os.devnull}
 
 
-def run_gh(*args: str, timeout: float) -> bytes:
-    """Run GitHub's gh and return its output; raise GitError if it fails."""
-    program = find_program("gh")
-    if program is None:
-        raise GitError(args, NOT_FOUND, "gh is not installed or not on PATH")
-    quiet = {"GH_PROMPT_DISABLED": "1", "GH_NO_UPDATE_NOTIFIER": "1"}
-    environment = git_environment() | quiet
-    with start_process([program, *args], args, None, environment, is_guarded=True) as process:
-        return _communicate(process, args, b"", timeout, lambda: None, MAX_OUTPUT)
-
-
 def read_git(*args: str, cwd: Path, limit: int) -> tuple[bytes, bool]:
     """Return at most `limit` bytes of git's output, and whether there was more."""
     try:
         return run_git(*args, cwd=cwd, max_output=limit), False
     except OutputTooLargeError as error:
         return error.data, True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GitObject:
+    """An object of a repository: its full id, its type and its bytes."""
+
+    id: str
+    type: str
+    data: bytes
+
+
+def read_objects(cwd: Path, names: Iterable[str]) -> list[GitObject | None]:
+    """Return the object of each name, in any notation of git; None for a name without one.
+
+    Raises GitError, also for more than MAX_OBJECT bytes in all.
+    """
+    # With a line's end in it, git would read two names.
+    asked = [name if "\n" not in name else "" for name in names]
+    stdin = "".join(f"{name}\n" for name in asked).encode(errors="surrogateescape")
+    # A name that is both an id and a branch needs no warning: most names are ids.
+    settings = [("core.warnAmbiguousRefs", "false")]
+    command = ("cat-file", "--batch")
+    try:
+        data = run_git(*command, cwd=cwd, stdin=stdin, settings=settings, max_output=MAX_OBJECT)
+    except OutputTooLargeError as error:
+        message = f"{asked[0]} has too many bytes; at most {MAX_OBJECT:,} are read"
+        raise KbError(message) from error
+    objects: list[GitObject | None] = []
+    start = 0
+    while start < len(data):
+        # "<id> <type> <size>", or the name and "missing" or "ambiguous"
+        end = data.index(b"\n", start)
+        words = data[start:end].split()
+        start = end + 1
+        if len(words) != 3 or not words[2].isdigit():
+            objects.append(None)
+            continue
+        content = data[start : start + int(words[2])]
+        objects.append(GitObject(id=words[0].decode(), type=words[1].decode(), data=content))
+        start += len(content) + 1  # the line's end
+    return objects
 
 
 class OutputTooLargeError(GitError):
@@ -213,70 +243,47 @@ class OutputTooLargeError(GitError):
         super().__init__(command, OUTPUT_TOO_LARGE, f"it printed over {len(data):,} bytes")
 
 
-def _communicate(  # noqa: PLR0913, PLR0917 - the arguments of a process
+def _communicate(
     process: subprocess.Popen[bytes],
     args: Sequence[str],
-    stdin: bytes,
     timeout: float | None,
     watch: Callable[[], None],
     max_output: int,
 ) -> bytes:
-    """Write to a process, return its output, and raise GitError if it fails."""
-    deadline = None if timeout is None else time.monotonic() + timeout
-    # Both pipes are read all the time: git stops when one is full.
-    out = PipeReader(process.stdout, max_output)
-    messages = PipeReader(process.stderr, -MAX_MESSAGE)
-    Thread(target=_feed, args=(process.stdin, stdin), daemon=True).start()
-    while not _has_ended(process, out, messages):
-        if deadline is not None and time.monotonic() > deadline:
-            raise GitError(args, TIMED_OUT, f"timed out after {timeout:g} s")
-        watch()
-    if out.is_over:
-        raise OutputTooLargeError(args, bytes(out.data[:max_output]))
+    """Return the output of a process, and raise GitError if it fails."""
+    deadline = time.monotonic() + timeout if timeout is not None else inf
+    out, messages = bytearray(), bytearray()
+    watched = 0.0
+    with selectors.DefaultSelector() as pipes:
+        # Both pipes are read all the time: git stops when one is full.
+        pipes.register(_require(process.stdout), selectors.EVENT_READ, out)
+        pipes.register(_require(process.stderr), selectors.EVENT_READ, messages)
+        while pipes.get_map():
+            for pipe, _ in pipes.select(_PAUSE):
+                if chunk := os.read(pipe.fd, _CHUNK):
+                    pipe.data.extend(chunk)
+                else:
+                    pipes.unregister(pipe.fileobj)
+            del messages[:-_MAX_MESSAGE]
+            if len(out) > max_output:
+                raise OutputTooLargeError(args, bytes(out[:max_output]))
+            if (now := time.monotonic()) > watched + _PAUSE:
+                watched = now
+                watch()
+            if now > deadline:
+                break
+    try:
+        process.wait(None if timeout is None else max(0, deadline - time.monotonic()))
+    except subprocess.TimeoutExpired:
+        raise GitError(args, TIMED_OUT, f"timed out after {timeout:g} s") from None
     if process.returncode:
-        raise GitError(args, process.returncode, messages.data.decode(errors="replace"))
-    return bytes(out.data)
+        raise GitError(args, process.returncode, messages.decode(errors="replace"))
+    return bytes(out)
 
 
-def _has_ended(process: subprocess.Popen[bytes], out: PipeReader, messages: PipeReader) -> bool:
-    """Wait a moment; tell whether a process and its output have ended, or were cut."""
-    out.join(0.2)
-    if out.is_over:
-        return True
-    if not out.is_alive():
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(0.2)
-            messages.join(0.2)
-    return process.returncode is not None and not out.is_alive() and not messages.is_alive()
-
-
-class PipeReader(Thread):
-    """Reads a pipe, and keeps its first bytes, or its last ones if `most` is negative."""
-
-    def __init__(self, pipe: IO[bytes] | None, most: int) -> None:
-        super().__init__(daemon=True)
-        assert pipe is not None  # noqa: S101 - a pipe was asked for
-        self._pipe = pipe
-        self._most = most
-        self.data = bytearray()
-        self.is_over = False
-        self.start()
-
-    def run(self) -> None:
-        """Read to the end, or until there is more than may be kept."""
-        with suppress(OSError, ValueError):  # the process has ended
-            while chunk := os.read(self._pipe.fileno(), _CHUNK):
-                self.data += chunk
-                if self._most < 0:
-                    del self.data[: self._most]
-                elif len(self.data) > self._most:
-                    self.is_over = True
-                    return
-
-
-def _feed(pipe: IO[bytes], data: bytes) -> None:
-    with suppress(OSError, ValueError), pipe:  # a command need not read all of it
-        pipe.write(data)
+def _require(pipe: IO[bytes] | None) -> IO[bytes]:
+    assert pipe is not None  # noqa: S101 - a pipe was asked for
+    return pipe
 
 
 def _limited(command: Sequence[str], max_file: int | None) -> Sequence[str]:
@@ -289,32 +296,36 @@ def _limited(command: Sequence[str], max_file: int | None) -> Sequence[str]:
 
 
 @contextmanager
-def start_process(
+def _start(  # noqa: PLR0913, PLR0917 - the arguments of a process
     command: Sequence[str],
     args: Sequence[str],
+    stdin: bytes,
     cwd: Path | None,
     env: Mapping[str, str],
-    *,
-    is_guarded: bool = False,
+    is_guarded: bool,
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """Start a process with three pipes; it has ended after the block.
+    """Start a process with two pipes to read; it has ended after the block.
 
     It is killed if the block raises. With `is_guarded` so are all processes that it started,
     also when this process is killed: helpers such as git-remote-https outlive git itself
     otherwise, and go on fetching.
     """
-    try:
-        process = subprocess.Popen(  # noqa: S603 - a list, no shell
-            command,
-            cwd=cwd,
-            env=env,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            start_new_session=is_guarded,
-        )
-    except OSError as error:
-        raise GitError(args, NOT_STARTED, f"{error.filename}: {error.strerror}") from error
+    with tempfile.TemporaryFile() as given:
+        # A file, since a command need not read all of it.
+        given.write(stdin)
+        given.seek(0)
+        try:
+            process = subprocess.Popen(  # noqa: S603 - a list, no shell
+                command,
+                cwd=cwd,
+                env=env,
+                stdin=given,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                start_new_session=is_guarded,
+            )
+        except OSError as error:
+            raise GitError(args, NOT_STARTED, f"{error.filename}: {error.strerror}") from error
     guard = _start_guard(process.pid) if is_guarded else None
     try:
         yield process

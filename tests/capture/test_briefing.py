@@ -11,6 +11,7 @@ from llm_kb.capture.briefing import (
     Briefing,
     FileChange,
     choose_files,
+    is_release,
     render_briefing,
     share_room,
 )
@@ -68,7 +69,7 @@ def test_a_whole_commit() -> None:
         text="Commit abc\n\n<message>\nwhy\n</message>\n\n<diff>\n+ line\n</diff>",
         left_out=(),
         is_empty=False,
-        is_by_bot=False,
+        skip_reason=None,
     )
 
 
@@ -124,4 +125,32 @@ def test_a_request_counts_the_prompt_the_instructions_and_the_tool() -> None:
     ],
 )
 def test_bots_are_known_by_their_name_or_address(author: str, is_bot: bool) -> None:
-    assert render_briefing("abc", author, "m", []).is_by_bot is is_bot
+    found = render_briefing("abc", author, "m", []).skip_reason
+    assert found == ("made by bots" if is_bot else None)
+
+
+def diff(*lines: str) -> str:
+    return "\n".join(["diff --git a/x b/x", "--- a/x", "+++ b/x", "@@ -1,4 +1,4 @@", *lines, ""])
+
+
+@pytest.mark.parametrize(
+    ("diffs", "expected"),
+    [
+        ({"crates/ignore/Cargo.toml": diff('-version = "0.4.31"', '+version = "0.4.32"')}, True),
+        ({"a.py": diff("-__version__ = '1.0rc1'", "+__version__ = '2.0'")}, True),
+        ({}, False),
+        ({"CHANGELOG.md": diff("+# 1.2", "+- much")}, True),
+        ({"docs/Release-Notes.rst": diff("+# 1.2"), "x.toml": diff("-a 1.1", "+a 1.2")}, True),
+        ({".github/workflows/release.yml": diff("+- run: attest")}, False),
+        ({"x.toml": diff("-a = 1.1", "+a = 1.2", "+b = 3.1")}, False),
+        ({"x.py": diff("-pause = 30", "+pause = 60")}, False),
+        ({"x.py": diff("-a = b", "+c = d", "-c = d", "+a = b")}, False),
+        ({"x.py": diff("-a = 1.5", "-b = 2", "+a = 1.6", "+c = 2")}, False),
+        ({"x.bin": "diff --git a/x b/x\n"}, False),
+        ({"x.py": diff("+" + "1" * 100_000)}, False),
+    ],
+)
+def test_a_release_changes_only_versions_and_change_logs(
+    diffs: dict[str, str], expected: bool
+) -> None:
+    assert is_release(list(diffs.items())) is expected

@@ -21,19 +21,16 @@ from llm_kb.capture.notes import (
     read_note,
 )
 from llm_kb.errors import KbError
-from llm_kb.git.read import ObjectReader
 from llm_kb.git.run import GitError
 from tests.capture.repositories import SHA1_EMPTY_TREE, Repo, make_repo
 
 
-def read(repo: Repo, ref: str = KNOWLEDGE_REF, target: str | None = None) -> Note | None:
-    with ObjectReader(repo.path) as reader:
-        return read_note(reader, ref, target)
+def read(repo: Repo, ref: str = KNOWLEDGE_REF, target: str = "") -> Note:
+    return read_note(repo.path, ref, target)
 
 
 def write(repo: Repo, data: bytes, ref: str = KNOWLEDGE_REF, target: str = SHA1_EMPTY_TREE) -> None:
     note = read(repo, ref, target)
-    assert note is not None
     new = commit_notes(repo.path, note.commit, {target: data}, "message")
     move_refs(repo.path, [(ref, new, note.commit)])
 
@@ -46,7 +43,7 @@ def test_the_empty_tree_is_the_one_git_computes(tmp_path: Path, algorithm: str) 
 
 
 def test_a_note_on_nothing_yet(repo: Repo) -> None:
-    assert read(repo) is None
+    assert read(repo) == Note(ref=KNOWLEDGE_REF, target="", commit=None, data=None)
     assert read(repo, target=SHA1_EMPTY_TREE) == Note(
         ref=KNOWLEDGE_REF, target=SHA1_EMPTY_TREE, commit=None, data=None
     )
@@ -60,7 +57,6 @@ def test_what_is_written_git_reads_and_the_other_way_round(tmp_path: Path, algor
     assert repo.note(target=tree) == "ours"
     repo.write_note("theirs", target=tree)
     note = read(repo)
-    assert note is not None
     assert (note.data, note.target) == (b"theirs\n", tree)
     assert repo.git("log", "--format=%s", KNOWLEDGE_REF).splitlines()[-1] == "message"
 
@@ -105,13 +101,11 @@ def _blob(repo: Repo) -> str:
 
 def test_a_ref_that_moved_is_not_overwritten(repo: Repo) -> None:
     note = read(repo, target=SHA1_EMPTY_TREE)
-    assert note is not None
     mine = commit_notes(repo.path, note.commit, {SHA1_EMPTY_TREE: b"mine\n"}, "mine")
     repo.write_note("theirs")
     with pytest.raises(RefMovedError):
         move_refs(repo.path, [(KNOWLEDGE_REF, mine, None)])
     later = read(repo)
-    assert later is not None
     mine = commit_notes(repo.path, later.commit, {SHA1_EMPTY_TREE: b"mine\n"}, "mine")
     repo.write_note("theirs again")
     with pytest.raises(RefMovedError):
@@ -207,7 +201,6 @@ def test_text_is_kept_to_the_byte(repo: Repo) -> None:
     text = b"\n\n# a heading \n\n\n\xff \r\n"
     write(repo, text)
     note = read(repo)
-    assert note is not None
     assert note.data == text
 
 
@@ -223,5 +216,4 @@ def test_settings_about_notes_change_nothing(repo: Repo) -> None:
         repo.git("config", name, value)
     write(repo, b"a\r\nb\n")
     note = read(repo)
-    assert note is not None
     assert note.data == b"a\r\nb\n"

@@ -50,8 +50,8 @@ def capture(
 
     REV-RANGE is a commit or a range in git's notation, by default HEAD. The model sees one
     commit at a time, with its message and its diff without binary and generated files, and
-    may record entries. Most commits yield none. In a range, merges, commits of bots and
-    commits without anything to see are skipped.
+    may record entries. Most commits yield none. In a range, merges and
+    commits of bots, of new versions alone and without anything to see are skipped.
 
     Requests and answers are logged to `llm logs`, unless logging is off.
 

@@ -32,7 +32,6 @@ from llm_kb.commands.knowledge._shared import (
     scope_option,
     with_options,
 )
-from llm_kb.git.read import ObjectReader
 from llm_kb.host.capture_tools import LIVE_INPUT
 
 MOST_LISTED = 200_000
@@ -56,14 +55,13 @@ def list_(scope: str | None, json_: bool) -> None:
     """
     here = require_cwd()
     require_repository(here)
-    with ObjectReader(here) as reader:
-        note = read_note(reader, KNOWLEDGE_REF)
-        store = parse_note(note)
+    note = read_note(here, KNOWLEDGE_REF)
+    store = parse_note(note)
     total = len(store.entries)
     store = narrow(store, scope)
     if json_:
         # Without a filter the note is printed to the byte, whichever program wrote it.
-        data = note.data if note and note.data and scope is None else dump_store(store)
+        data = note.data if note.data and scope is None else dump_store(store)
         show_json_document(data)
         return
     text = render_store(store, read_doubts(here, store.entries))
