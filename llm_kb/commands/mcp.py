@@ -8,13 +8,13 @@ from pathlib import Path
 
 import click
 
-from llm_kb.capture.notes import find_repository
 from llm_kb.commands._config import require_cwd
 from llm_kb.commands._options import knowledge_options
 from llm_kb.commands._output import confirm, say, show_content
 from llm_kb.config.workspace import find_workspace
 from llm_kb.errors import show_place
 from llm_kb.files.atomic import replace_file
+from llm_kb.host.capture_tools import find_root
 from llm_kb.host.terminal import is_terminal
 from llm_kb.mcp.server import Server, run
 from llm_kb.user_dir import find_user_dir
@@ -22,9 +22,8 @@ from llm_kb.user_dir import find_user_dir
 _CLIENTS = ("claude", "codex", "cursor", "gemini", "opencode", "qwen", "vscode")
 
 SLOW = (
-    "llm-kb is not on your PATH, so the entry starts llm with all its plugins, which takes seconds:"
-    " `uv tool install llm --with-executables-from llm-kb` or"
-    " `pipx inject --include-apps llm llm-kb`, and --install again, makes it start at once"
+    "llm-kb is not on your PATH, so the entry starts llm with all its plugins, which takes seconds;"
+    " docs/clients.md says how to put it there"
 )
 
 
@@ -102,7 +101,4 @@ def _find_project() -> Path:
     """Return the directory of the project: the workspace's, else the repository's, else this."""
     cwd = require_cwd()
     workspace = find_workspace(cwd, {}, user_dir=find_user_dir())
-    if workspace is not None:
-        return workspace.root
-    repository = find_repository(cwd, bare=False)
-    return repository.root if repository else cwd
+    return workspace.root if workspace else find_root(cwd) or cwd

@@ -23,32 +23,28 @@ LONGEST_SHOWN = 100
 
 def make_tools() -> Iterator[llm.Tool | type[llm.Toolbox]]:
     """Yield the tools to register: those of the request, or outside of one all that are useful."""
-    request = current_request()
-    if request is None:
-        yield from _all_tools()
-        return
+    request = current_request() or _find_useful()
     if "learn" in request.tools and request.kb is not None:
         yield request.kb.learn_tool()
     if "search_knowledge" in request.tools and request.kb is not None:
         yield request.kb.search_tool(draw_progress("Indexing"))
     if "References" in request.tools:
         yield _references()
-        # A continued conversation asks for the tools of the toolbox one by one.
-        yield from _references()().tools()
+        if current_request() is not None:
+            # A continued conversation asks for the tools of the toolbox one by one.
+            yield from _references()().tools()
     if "emit_knowledge" in request.tools:
         yield from filter(None, [make_emit_knowledge()])
 
 
-def _all_tools() -> Iterator[llm.Tool | type[llm.Toolbox]]:
-    """Yield every tool that is useful here, for `llm tools` and the Python API."""
+def _find_useful() -> Request:
+    """Return a request for every tool that is useful here, for `llm tools` and the Python API."""
+    tools, kb = {"References", "emit_knowledge"}, None
     with suppress(KbError):  # a broken configuration must not break commands that do not use it
         kb = KnowledgeBase.discover()
-        if kb.has_left():
-            yield kb.learn_tool()
-            if kb.offers_search():
-                yield kb.search_tool(draw_progress("Indexing"))
-    yield _references()
-    yield from filter(None, [make_emit_knowledge()])
+        tools |= {"learn"} if kb.has_left() else set()
+        tools |= {"search_knowledge"} if kb.offers_search() else set()
+    return Request(kb, tools)
 
 
 def _references() -> type[llm.Toolbox]:

@@ -76,12 +76,12 @@ class _Preparation:
         return Request(kb, tools, {SECTION: texts, MEMORY: [render_memory(memory)]})
 
     def _require_repository(self) -> None:
-        for tools in (self._asked, self._restored):
-            if "emit_knowledge" in tools and not _has_repository():
-                tools.discard("emit_knowledge")
-                reason = "emit_knowledge keeps entries in a git repository, and there is none here"
-                is_error = "emit_knowledge" in self._arguments.typed_tools
-                _leave_out("emit_knowledge", reason, is_error=is_error)
+        if "emit_knowledge" in self._asked | self._restored and not _has_repository():
+            self._asked.discard("emit_knowledge")
+            self._restored.discard("emit_knowledge")
+            reason = "emit_knowledge keeps entries in a git repository, and there is none here"
+            is_error = "emit_knowledge" in self._arguments.typed_tools
+            _leave_out("emit_knowledge", reason, is_error=is_error)
 
     def _open(self) -> KnowledgeBase | None:
         """Return the knowledge base; None if there is a problem with it that nobody asked for.

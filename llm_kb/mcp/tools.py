@@ -10,7 +10,6 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any, TypeAlias
 
 from llm_kb.api import KnowledgeBase
@@ -231,11 +230,7 @@ def _emit(kb: KnowledgeBase, arguments: Arguments, _: Report) -> str:
 
 
 def _annotate(kb: KnowledgeBase, arguments: Arguments, _: Report) -> str:
-    return answer_annotation(kb.directory, arguments)
-
-
-def answer_annotation(directory: Path | None, arguments: Arguments) -> str:
-    """Annotate a commit of a directory's repository; return the result as JSON. Raises KbError."""
+    """Annotate a commit of the repository; return the result as JSON. Raises KbError."""
     text = dump(arguments)
     items = sum(len(value) for value in arguments.values() if isinstance(value, list))
     if items > MOST_ITEMS or len(text) > MOST_CHARACTERS:
@@ -244,7 +239,7 @@ def answer_annotation(directory: Path | None, arguments: Arguments) -> str:
             f" {MOST_CHARACTERS:,} are allowed"
         )
         raise InvalidAnnotationError([problem])
-    result = annotate(require_root(directory), parse_live_input(text))
+    result = annotate(require_root(kb.directory), parse_live_input(text))
     return dump_json(result).decode()
 
 

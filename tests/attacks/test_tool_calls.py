@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
+from llm_kb.api import KnowledgeBase
 from llm_kb.capture.errors import InvalidAnnotationError
-from llm_kb.mcp.tools import answer_annotation
+from llm_kb.mcp.tools import answer_call
 from tests.console import PROJECT
 from tests.git_templates import copy_empty_repository
 from tests.isolation import isolated_environment, make_home
@@ -78,8 +79,10 @@ def test_an_annotation_is_bounded_before_it_is_looked_at(
     tmp_path: Path, more: dict[str, object]
 ) -> None:
     """Before its commit is, too: there is no repository here."""
+    arguments = {"commit": "HEAD", "summary": "s", **more}
+    kb = KnowledgeBase.discover(tmp_path)
     with pytest.raises(InvalidAnnotationError, match="at most 200 and 200,000 are allowed"):
-        answer_annotation(tmp_path, {"commit": "HEAD", "summary": "s", **more})
+        answer_call(kb, "annotate", arguments, print)
 
 
 def test_every_tool_is_in_the_table() -> None:

@@ -13,14 +13,13 @@ import os
 import resource
 import signal
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 from llm_kb.api import KnowledgeBase
 from llm_kb.errors import KbError
 from llm_kb.host.capture_tools import make_emit_tool
 from llm_kb.host.reference_tools import make_references
-from llm_kb.mcp.tools import answer_annotation
+from llm_kb.mcp.tools import answer_call
 from tests.cost import measure_pace
 
 SECONDS = 2
@@ -137,7 +136,9 @@ def find_tools() -> dict[str, Callable[..., Any]]:
     kb = KnowledgeBase.discover(references=True)
     tools = [kb.learn_tool(), kb.search_tool(), make_emit_tool(), *make_references().tools()]
     found = {tool.name: tool.implementation for tool in tools if tool.implementation}
-    return found | {"annotate": lambda **arguments: answer_annotation(Path.cwd(), arguments)}
+    return found | {
+        "annotate": lambda **arguments: answer_call(kb, "annotate", arguments, lambda *_: None)
+    }
 
 
 def answer(call: Callable[..., Any], arguments: dict[str, Any]) -> str:

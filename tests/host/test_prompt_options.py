@@ -623,7 +623,8 @@ def test_survives_a_plugin_that_replaces_the_command(
 
 def test_help_of_the_host_is_kept() -> None:
     for name in ("prompt", "chat"):
-        command = llm.cli.cli.commands[name]
+        command = llm.cli.cli.get_command(click.Context(llm.cli.cli), name)
+        assert command is not None
         text = command.get_help(click.Context(command))
         for option in ("-k, --knowledge", "--kb-cfg", "--no-kb", "-s, --system"):
             assert option in text
