@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -14,10 +13,8 @@ from llm_kb.commands._config import current_config, edit_file, require_cwd, work
 from llm_kb.commands._output import confirm, say, show
 from llm_kb.config.changes import define_topic
 from llm_kb.config.workspace import (
-    VARIABLE,
     WORKSPACE_FILES,
     find_foreign_owner,
-    find_workspace,
     user_config_path,
 )
 from llm_kb.errors import show_place
@@ -72,7 +69,6 @@ def init(user: bool, rules: tuple[str, ...], dry_run: bool, yes: bool) -> None:
     if any((root / name).exists() for name in WORKSPACE_FILES):
         _add_new(root, rules, dry_run=dry_run, yes=yes)
         return
-    above = find_workspace(root, {}, user_dir=find_user_dir())
     owner = find_foreign_owner(root)
     if owner is not None:
         say(f"{show_place(root)} belongs to another user (uid {owner})")
@@ -84,10 +80,6 @@ def init(user: bool, rules: tuple[str, ...], dry_run: bool, yes: bool) -> None:
     if not (topics or dry_run):
         (root / FIRST_TOPIC.subjects).mkdir(parents=True, exist_ok=True)
     _say_next(is_empty=not topics)
-    if above is not None and not root.samefile(above.root):
-        say(f"In this directory {show_place(above.path)} is no longer used")
-    if VARIABLE in os.environ:
-        say(f"{VARIABLE} is set, so this file is not used; see 'llm kb path'")
 
 
 def _add_new(root: Path, rules: Sequence[str], *, dry_run: bool, yes: bool) -> None:

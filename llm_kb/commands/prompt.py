@@ -36,7 +36,7 @@ def prompt(
     if tokens or json_:
         costs = count_costs(kb, learn=not preloaded)
         if json_:
-            show_json(costs.as_dict())
+            show_json(costs)
         else:
             header, *rows = render_costs(costs).splitlines()
             show("\n".join([style(header, dim=True), *map(_style, rows)]))

@@ -26,7 +26,7 @@ from llm_kb.upkeep.questions import (
     render_report,
     render_total,
 )
-from llm_kb.upkeep.usage import count_usage
+from llm_kb.upkeep.usage import Usage, rank
 
 
 @click.command()
@@ -63,7 +63,7 @@ def test(*, from_used: bool, json_: bool, kb_cfg: tuple[str, ...]) -> None:
     data = read_bytes(path) if exists(path) else b""
     questions = read_questions(decode_bytes(data, path), path)
     if from_used:
-        searches = [text for text, _ in count_usage(kb, read_turns(None)).found_nothing]
+        searches = [text for text, _ in rank(Usage(kb, read_turns(None)).found_nothing)]
         new = render_new(searches, questions.questions)
         if new:
             replace_file(path, data + new.encode())
@@ -72,7 +72,7 @@ def test(*, from_used: bool, json_: bool, kb_cfg: tuple[str, ...]) -> None:
     if not questions.questions:
         raise KbError(_explain_empty(path))
     search = partial(kb.find_passages, topics=(), limit=AMONG, progress=draw_progress("Indexing"))
-    report = Report(asked=tuple(ask(kb, questions.questions, search)), demanded=questions)
+    report = Report(ask(kb, questions.questions, search), questions)
     if json_:
         show_json(report.as_dict())
     else:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from llm_kb.errors import ConfigError
 from llm_kb.files.fields import BadValueError, Fields, describe, read_line
@@ -21,20 +21,14 @@ from llm_kb.subjects.patterns import split_knowledge
 FILE = "questions.toml"
 """The name of the file, which is beside the workspace's configuration."""
 
-MOST = 1_000
-"""Maximum number of questions in a file."""
-
 LONGEST = 1_000
-"""Maximum number of characters of a question."""
+"""The most characters of a search that is added as a question."""
 
 AMONG = 4
 """Number of passages that a search returns by default."""
 
-Lines = tuple[int, int]
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class Question(NamedTuple):
     """A question, and the subjects or parts of which each answers it, as TOPIC/SUBJECT#PART."""
 
     text: str
@@ -42,8 +36,7 @@ class Question:
     """Empty if nothing answers it; None if nobody has said yet what does."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Questions:
+class Questions(NamedTuple):
     """The questions of a file, and the percentages of them that it demands."""
 
     questions: tuple[Question, ...]
@@ -53,8 +46,7 @@ class Questions:
     """How many of 100 must be answered by one of the first four."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class Asked(NamedTuple):
     """A question with its result."""
 
     question: Question
@@ -73,26 +65,17 @@ def read_questions(table: Mapping[str, object], path: Path) -> Questions:
     first = fields.count("first", 0, most=100)
     among_four = fields.count("among_four", 100, most=100)
     asked = fields.list_of_fields("question")
-    if len(asked) > MOST:
-        fields.report("question", f"found {len(asked):,}; at most {MOST:,} are allowed")
-    questions = tuple(map(_read_question, asked[:MOST]))
+    questions = tuple(map(_read_question, asked))
     fields.reject_unknown()
     fields.raise_problems(lambda problems: ConfigError(str(path), problems))
     return Questions(questions=questions, first=first, among_four=among_four)
 
 
 def _read_question(fields: Fields) -> Question:
-    text = fields.text("ask", None, _read_ask)
+    text = fields.line("ask")
     answers = fields.get("answer", _read_answers)
     fields.reject_unknown()
-    return Question(text=text, answers=answers)
-
-
-def _read_ask(value: object) -> str:
-    text = read_line(value)
-    if not text.strip() or len(text) > LONGEST:
-        raise BadValueError(describe(value), f"a question of 1 to {LONGEST:,} characters")
-    return text
+    return Question(text, answers)
 
 
 def _read_answers(value: object) -> tuple[str, ...]:
@@ -124,7 +107,7 @@ def ask(
         yield Asked(question=question, rank=rank, found=addresses)
 
 
-def find_places(kb: OpenTopics, answer: str) -> Iterator[tuple[str, str, Lines]]:
+def find_places(kb: OpenTopics, answer: str) -> Iterator[tuple[str, str, tuple[int, int]]]:
     """Yield the topic, the path and the lines of each place that an answer names.
 
     Raises KbError for an answer that is not there.
@@ -145,83 +128,65 @@ def find_places(kb: OpenTopics, answer: str) -> Iterator[tuple[str, str, Lines]]
                 yield opened.topic.id, subject.path, lines
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
     """The results of all questions, and whether they are what the file demands."""
 
-    asked: tuple[Asked, ...]
-    demanded: Questions
-
-    @property
-    def counted(self) -> tuple[Asked, ...]:
-        """The questions of which somebody said what answers them."""
-        return tuple(each for each in self.asked if each.question.answers is not None)
-
-    @property
-    def first(self) -> int:
-        """How many the first passage answers."""
-        return sum(each.rank == 1 for each in self.counted)
-
-    @property
-    def among_four(self) -> int:
-        """How many one of the first four passages answers."""
-        return sum(1 <= each.rank <= AMONG for each in self.counted)
-
-    @property
-    def is_enough(self) -> bool:
-        """Whether as many are answered as the file demands."""
-        total = len(self.counted)
-        return (
-            100 * self.first >= self.demanded.first * total
-            and 100 * self.among_four >= self.demanded.among_four * total
+    def __init__(self, asked: Iterable[Asked], demanded: Questions) -> None:
+        self.asked, self.demanded = tuple(asked), demanded
+        # Those of which somebody said what answers them.
+        ranks = [each.rank for each in self.asked if each.question.answers is not None]
+        self.total = len(ranks)
+        self.first = ranks.count(1)
+        self.among_four = sum(1 <= rank <= AMONG for rank in ranks)
+        self.is_enough = (
+            100 * self.first >= demanded.first * self.total
+            and 100 * self.among_four >= demanded.among_four * self.total
         )
 
     def as_dict(self) -> dict[str, object]:
         """Return the report for JSON."""
+        results = [
+            {
+                "question": question.text,
+                "answer": question.answers,
+                "rank": rank if rank and question.answers else None,
+                "found": found,
+            }
+            for question, rank, found in self.asked
+        ]
         return {
-            "questions": len(self.counted),
+            "questions": self.total,
             "first": self.first,
             "among_four": self.among_four,
             "enough": self.is_enough,
-            "results": [
-                {
-                    "question": each.question.text,
-                    "answer": each.question.answers,
-                    "rank": each.rank if each.rank and each.question.answers else None,
-                    "found": each.found,
-                }
-                for each in self.asked
-            ],
+            "results": results,
         }
 
 
 def render_report(report: Report) -> Iterator[str]:
     """Yield the lines of the table: where each answer was found, and what was found instead."""
-    for each in report.asked:
-        answers = each.question.answers
-        place = "?" if answers is None else str(each.rank) if 1 <= each.rank <= AMONG else "not"
-        shown = "-" if answers == () and each.rank == 1 else place
-        yield f"{shown:>3}  {visible_line(each.question.text)}"
+    for (text, answers), rank, found in report.asked:
+        place = "?" if answers is None else str(rank) if 1 <= rank <= AMONG else "not"
+        shown = "-" if answers == () and rank == 1 else place
+        yield f"{shown:>3}  {visible_line(text)}"
         if place not in {"1", "?"}:
             wanted = " or ".join(answers or ()) or "nothing"
-            instead = each.found[0] if each.found else "nothing"
+            instead = found[0] if found else "nothing"
             yield f"     {visible_line(f'answered by {wanted}; first is {instead}')}"
 
 
 def render_total(report: Report) -> str:
     """Return the last line: how many are found, and how many are demanded."""
-    total, demanded = len(report.counted), report.demanded
-    left = len(report.asked) - total
-    parts = [
-        count(total, "question"),
-        f"{_share(report.first, total)} found first (demanded: {demanded.first} %)",
-        f"{_share(report.among_four, total)} among four (demanded: {demanded.among_four} %)",
-    ]
+    first, among = (
+        f"{number} ({100 * number // (report.total or 1)} %) {place} (demanded: {least} %)"
+        for number, place, least in (
+            (report.first, "found first", report.demanded.first),
+            (report.among_four, "among four", report.demanded.among_four),
+        )
+    )
+    left = len(report.asked) - report.total
+    parts = [count(report.total, "question"), first, among]
     return ", ".join([*parts, f"{left} without an answer in the file"] if left else parts)
-
-
-def _share(number: int, total: int) -> str:
-    return f"{number} ({100 * number // (total or 1)} %)"
 
 
 def render_new(texts: Sequence[str], known: Iterable[Question]) -> str:

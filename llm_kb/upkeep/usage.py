@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
-from textwrap import wrap
+from textwrap import TextWrapper
 from typing import Any, NamedTuple, TypeAlias
 
-from llm_kb.errors import KbError, PatternError, UnknownTopicError
+from llm_kb.errors import KbError, UnknownTopicError
 from llm_kb.knowledge_base.open_topics import OpenTopics
 from llm_kb.knowledge_base.tool_text import LEARN, ArgumentsError, read_arguments
 from llm_kb.rendering.passages import FOUND_NOTHING
 from llm_kb.rendering.plain_text import count, visible_line
-from llm_kb.subjects.selection import is_listed, select, select_each
+from llm_kb.subjects.selection import select_each
 
 MOST_NEVER = 20
 """The most unread subjects that are named for people."""
 
 _PASSAGE = re.compile(r'^<passage "([^/"]+)/([^"]*?) \(', re.MULTILINE)
+FIGURES = ("loaded", "found", "given")
+
+Subject: TypeAlias = "tuple[str, str]"
+"""A topic and the name of one of its subjects."""
 
 
 class Call(NamedTuple):
@@ -45,191 +49,131 @@ class Turn(NamedTuple):
     """The texts of its `kb-search:` fragments."""
 
 
-class SubjectUse(NamedTuple):
-    """The numbers of times models loaded a subject, or found it with `search_knowledge`.
+class Usage:
+    """The use of one workspace according to the log.
 
-    `given` is the number of conversations in which it was pre-loaded, or sent as a fragment
-    or in passages.
+    Names are resolved against today's files, so the old name of a renamed subject fails.
     """
 
-    slug: str
-    loaded: int
-    found: int
-    given: int
+    def __init__(self, kb: OpenTopics, turns: Iterable[Turn]) -> None:
+        self._kb = kb
+        self._uses: defaultdict[Subject, Counter[str]] = defaultdict(Counter)
+        self._given: set[tuple[str, Subject]] = set()
+        self._find = cache(self._resolve)
+        self.conversations: set[str] = set()
+        self.failed: Counter[str] = Counter()
+        """The unknown topics and TOPIC/PATTERN in calls of `learn`."""
+        self.found_nothing: Counter[str] = Counter()
+        """The questions without any passage."""
+        for turn in turns:
+            if turn.workspace == str(kb.config.workspace or ""):
+                self._add(turn)
 
+    def _add(self, turn: Turn) -> None:
+        self.conversations.add(turn.conversation)
+        sent = [(topic, name) for topic, _, name in turn.sent]
+        sent += [address for text in turn.passages for address in _PASSAGE.findall(text)]
+        for topic, pattern in sent:
+            for subject in self._find(topic, (pattern,))[0]:
+                if (turn.conversation, subject) not in self._given:
+                    self._given.add((turn.conversation, subject))
+                    self._uses[subject]["given"] += 1
+        for call in turn.calls:
+            if call.name == "learn":
+                with suppress(ArgumentsError):
+                    self._add_load(read_arguments(LEARN, call.arguments), failed=call.failed)
+            elif call.output.startswith(FOUND_NOTHING):
+                self.found_nothing[str(call.arguments.get("question", ""))] += 1
+            for topic, pattern in set(_PASSAGE.findall(call.output)):
+                for subject in self._find(topic, (pattern,))[0]:
+                    self._uses[subject]["found"] += call.name != "learn"
 
-class TopicUse(NamedTuple):
-    """The number of listings of a topic, and the use of its subjects, most loaded first."""
+    def _add_load(self, given: Mapping[str, Any], *, failed: bool) -> None:
+        patterns = tuple(given.get("subjects", ()))
+        subjects, missing = self._find(given["topic"], patterns)
+        if failed and not missing:
+            subjects, missing = [], [f"{given['topic']}/{pattern}" for pattern in patterns]
+        self.failed.update(missing)
+        for subject in subjects:
+            self._uses[subject]["loaded"] += 1
 
-    id: str
-    listed: int
-    subjects: Sequence[SubjectUse]
+    def _resolve(
+        self, topic: str, patterns: tuple[str, ...]
+    ) -> tuple[Sequence[Subject], Sequence[str]]:
+        """Return the subjects that a call of `learn` names, and the names that fail."""
+        try:
+            groups = self._kb.group_patterns(topic, patterns)
+        except UnknownTopicError:
+            return [], [topic]
+        except KbError:  # an invalid pattern
+            return [], [f"{topic}/{pattern}" for pattern in patterns]
+        subjects: list[Subject] = []
+        missing: list[str] = []
+        for id_, wanted in groups.items():
+            selections = select_each(self._kb.topics[id_].catalog, wanted)
+            for pattern, selection in zip(wanted, selections, strict=True):
+                missing += [f"{id_}/{pattern}"] if selection.missing else []
+                subjects += [(id_, each.name) for each in selection.subjects]
+        return subjects, missing
 
+    def list_topics(self) -> Iterator[tuple[str, Sequence[tuple[str, Sequence[int]]]]]:
+        """Yield the topics in the menu, and others that were used, with their subjects.
 
-class Usage(NamedTuple):
-    """The use of one workspace according to the log."""
-
-    conversations: int
-    topics: Sequence[TopicUse]
-    failed: Sequence[tuple[str, int]]
-    """The unknown topics and TOPIC/PATTERN in calls of `learn`, each with its number."""
-    found_nothing: Sequence[tuple[str, int]]
-    """The questions without any passage, each with its number."""
+        Each subject has three numbers, the most used is first: how often models loaded it, how
+        often their searches found it, and in how many conversations it was sent at the start.
+        """
+        in_menu = [opened.topic.id for opened in self._kb.active if opened.topic.in_menu]
+        for id_ in dict.fromkeys((*in_menu, *(topic for topic, _ in self._uses))):
+            names = {name for topic, name in self._uses if topic == id_}
+            names |= {subject.name for subject in self._kb.topics[id_].listing.listed}
+            uses = {name: self._uses.get((id_, name), Counter[str]()) for name in names}
+            figures = [(name, [use[each] for each in FIGURES]) for name, use in uses.items()]
+            yield id_, sorted(figures, key=lambda use: ([-n for n in use[1]], use[0]))
 
     def as_dict(self) -> dict[str, object]:
         """Return the record that `--json` prints."""
         topics = [
-            {**use._asdict(), "subjects": [subject._asdict() for subject in use.subjects]}
-            for use in self.topics
+            {
+                "id": id_,
+                "subjects": [
+                    {"slug": n, **dict(zip(FIGURES, f, strict=True))} for n, f in subjects
+                ],
+            }
+            for id_, subjects in self.list_topics()
         ]
         return {
-            "conversations": self.conversations,
+            "conversations": len(self.conversations),
             "topics": topics,
-            "failed": [{"name": name, "times": times} for name, times in self.failed],
-            "found_nothing": [{"question": q, "times": times} for q, times in self.found_nothing],
+            "failed": [{"name": name, "times": n} for name, n in rank(self.failed)],
+            "found_nothing": [{"question": q, "times": n} for q, n in rank(self.found_nothing)],
         }
-
-
-def count_usage(kb: OpenTopics, turns: Iterable[Turn]) -> Usage:
-    """Return the use of this workspace in the given turns.
-
-    Names are resolved against today's files, so the old name of a renamed subject fails.
-    """
-    here = str(kb.config.workspace or "")
-    tally = _Tally(kb)
-    conversations: set[str] = set()
-    given: set[tuple[str, str, str]] = set()
-    for turn in turns:
-        if turn.workspace != here:
-            continue
-        conversations.add(turn.conversation)
-        sent = [(topic, name) for topic, _, name in turn.sent]
-        sent += [found for text in turn.passages for found in _PASSAGE.findall(text)]
-        given.update((turn.conversation, *subject) for each in sent for subject in tally.find(each))
-        for call in turn.calls:
-            tally.add_call(call)
-    tally.given.update((topic, name) for _, topic, name in given)
-    return tally.finish(len(conversations))
-
-
-Subject: TypeAlias = "tuple[str, str]"
-"""A topic and the name of one of its subjects."""
-
-
-class _Tally:
-    """Collects the counts of one knowledge base."""
-
-    def __init__(self, kb: OpenTopics) -> None:
-        self.kb = kb
-        self.loads: Counter[tuple[str, tuple[str, ...], bool]] = Counter()
-        """The calls of `learn`, by topic, patterns and failure; equal ones are resolved once."""
-        self.listed: Counter[str] = Counter()
-        self.loaded: Counter[Subject] = Counter()
-        self.found: Counter[Subject] = Counter()
-        self.given: Counter[Subject] = Counter()
-        self.failed: Counter[str] = Counter()
-        self.found_nothing: Counter[str] = Counter()
-        self.find = cache(self._find)
-        """Returns the subjects of a topic and an address, if they still exist."""
-
-    def _find(self, address: tuple[str, str]) -> list[Subject]:
-        topic, pattern = address
-        if topic in self.kb.topics:
-            with suppress(PatternError):
-                found = select(self.kb.topics[topic].catalog, [pattern]).subjects
-                return [(topic, subject.name) for subject in found]
-        return []
-
-    def add_call(self, call: Call) -> None:
-        """Count a call by its results, or by its failed request."""
-        if call.name == "learn":
-            with suppress(ArgumentsError):
-                given = read_arguments(LEARN, call.arguments)
-                self.loads[given["topic"], tuple(given.get("subjects", ())), call.failed] += 1
-        elif call.output.startswith(FOUND_NOTHING):
-            self.found_nothing[str(call.arguments.get("question", ""))] += 1
-        else:
-            for address in set(_PASSAGE.findall(call.output)):
-                self.found.update(self.find(address))
-
-    def _add_load(self, topic: str, patterns: Sequence[str], times: int, *, failed: bool) -> None:
-        """Count the subjects that a call of `learn` loaded, and its failures."""
-        try:
-            groups = self.kb.group_patterns(topic, patterns)
-        except UnknownTopicError:
-            self.failed[topic] += times
-            return
-        except KbError:  # an invalid pattern
-            self.failed.update({f"{topic}/{pattern}": times for pattern in patterns})
-            return
-        for id_, wanted in groups.items():
-            self.listed[id_] += 0 if wanted else times
-            selections = select_each(self.kb.topics[id_].catalog, wanted)
-            for pattern, selection in zip(wanted, selections, strict=True):
-                if failed or selection.missing:
-                    self.failed[f"{id_}/{pattern}"] += times
-                else:
-                    self.loaded.update({(id_, each.name): times for each in selection.subjects})
-
-    def finish(self, conversations: int) -> Usage:
-        """Return the counts, with the unused subjects of the topics in the menu."""
-        for (topic, patterns, failed), times in self.loads.items():
-            self._add_load(topic, patterns, times, failed=failed)
-        in_menu = [opened.topic.id for opened in self.kb.active if opened.topic.in_menu]
-        used = [topic for topic, _ in (*self.loaded, *self.found, *self.given)]
-        topics = dict.fromkeys([*in_menu, *self.listed, *used])
-        return Usage(
-            conversations=conversations,
-            topics=[TopicUse(id_, self.listed[id_], self._list_subjects(id_)) for id_ in topics],
-            failed=_rank(self.failed),
-            found_nothing=_rank(self.found_nothing),
-        )
-
-    def _list_subjects(self, topic: str) -> list[SubjectUse]:
-        """Return the use of each listed subject of a topic, and of others that were used."""
-        names = [name for id_, name in (*self.loaded, *self.found, *self.given) if id_ == topic]
-        listed = self.kb.topics[topic].catalog.list().subjects
-        names += [subject.name for subject in listed if is_listed(subject)]
-        uses = [
-            SubjectUse(
-                name, self.loaded[topic, name], self.found[topic, name], self.given[topic, name]
-            )
-            for name in dict.fromkeys(names)
-        ]
-        return sorted(uses, key=lambda use: (*(-number for number in use[1:]), use.slug))
 
 
 def render_usage(usage: Usage, width: int = 80) -> Iterator[str]:
     """Yield the lines of the report for people; the unread subjects are folded at `width`."""
-    for use in usage.topics:
-        listings = f", listed {count(use.listed, 'time')}" if use.listed else ""
-        loads = sum(subject.loaded for subject in use.subjects)
-        yield f"{use.id}: {count(loads, 'load')}{listings}"
-        used = [subject for subject in use.subjects if any(subject[1:])]
+    for id_, subjects in usage.list_topics():
+        used = [(name, figures) for name, figures in subjects if any(figures)]
+        yield f"{id_}: {count(sum(figures[0] for _, figures in used), 'load')}"
         if used:
             yield "  loaded   found   given  subject"
-        for name, *figures in used:
+        for name, figures in used:
             yield "".join(f"{n:8,}" for n in figures) + f"  {visible_line(name)}"
-        never = [visible_line(subject.slug) for subject in use.subjects[len(used) :]]
+        never = [visible_line(name) for name, _ in subjects[len(used) :]]
         if never:
             more = len(never) - MOST_NEVER
             named = ", ".join(never[:MOST_NEVER]) + (f" and {more:,} more" if more > 0 else "")
-            yield from wrap(
-                f"never: {named}",
-                width,
-                initial_indent="  ",
-                subsequent_indent="         ",
-                break_long_words=False,
-                break_on_hyphens=False,
-            )
+            words = TextWrapper(width, break_long_words=False, break_on_hyphens=False)
+            words.subsequent_indent = " " * 9
+            yield from words.wrap(f"  never: {named}")
     for heading, counts in (
         ("names that failed:", usage.failed),
         ("searches that found nothing:", usage.found_nothing),
     ):
         if counts:
             yield heading
-            yield from (f"{times:8,}  {visible_line(name)}" for name, times in counts)
+            yield from (f"{times:8,}  {visible_line(name)}" for name, times in rank(counts))
 
 
-def _rank(counts: Counter[str]) -> list[tuple[str, int]]:
+def rank(counts: Mapping[str, int]) -> list[tuple[str, int]]:
+    """Return names with their numbers, the highest first."""
     return sorted(counts.items(), key=lambda item: (-item[1], item[0]))

@@ -368,25 +368,6 @@ def test_a_current_directory_that_is_gone(
     )
 
 
-def test_a_variable_that_names_another_file_is_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run_llm: RunLlm
-) -> None:
-    monkeypatch.setenv("LLM_KB_CONFIG", "")
-    assert run_llm(["kb", "init"]).stderr.endswith(
-        "LLM_KB_CONFIG is set, so this file is not used; see 'llm kb path'\n"
-    )
-
-
-def test_a_workspace_that_no_longer_counts_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run_llm: RunLlm
-) -> None:
-    (tmp_path / "llm-kb.toml").write_text("[kb]\n")
-    (tmp_path / "sub").mkdir()
-    monkeypatch.chdir(tmp_path / "sub")
-    shown = run_llm(["kb", "init"]).stderr
-    assert f"In this directory {tmp_path}/llm-kb.toml is no longer used\n" in shown
-
-
 def test_a_later_page_with_a_similar_name_is_not_hidden(tmp_path: Path, run_llm: RunLlm) -> None:
     make_files(tmp_path, "README.md", "docs/a.md", "docs/b.md", "docs/code_of_conduct.md")
     run_llm(["kb", "init"])

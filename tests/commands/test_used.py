@@ -61,7 +61,7 @@ def test_counts(run_llm: RunLlm, log: Path, tmp_path: Path) -> None:
     result = run_llm(["kb", "used"])
     assert (result.exit_code, result.stderr) == (0, "")
     assert result.stdout == (
-        "project: 4 loads, listed 2 times\n"
+        "project: 4 loads\n"
         "  loaded   found   given  subject\n"
         "       3       1       0  review\n"
         "       1       0       1  release\n"
@@ -82,7 +82,6 @@ def test_counts(run_llm: RunLlm, log: Path, tmp_path: Path) -> None:
         "topics": [
             {
                 "id": "project",
-                "listed": 2,
                 "subjects": [
                     {"slug": "review", "loaded": 3, "found": 1, "given": 0},
                     {"slug": "release", "loaded": 1, "found": 0, "given": 1},
@@ -91,7 +90,6 @@ def test_counts(run_llm: RunLlm, log: Path, tmp_path: Path) -> None:
             },
             {
                 "id": "skills",
-                "listed": 0,
                 "subjects": [{"slug": "grep", "loaded": 1, "found": 0, "given": 0}],
             },
         ],
@@ -156,7 +154,7 @@ def test_a_log_that_is_locked(run_llm: RunLlm, user_dir: Path) -> None:
         result = run_llm(["kb", "used"])
     assert (result.exit_code, result.stderr) == (
         1,
-        f"Error: the log of llm, '{log}', cannot be read: database is locked; try again later\n",
+        f"Error: the log of llm, '{log}', cannot be read: database is locked\n",
     )
 
 

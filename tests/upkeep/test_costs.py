@@ -10,25 +10,30 @@ import pytest
 from llm_kb.knowledge_base.open_topics import OpenTopics
 from llm_kb.rendering.tokens import estimate_tokens
 from llm_kb.subjects.topics import Config
-from llm_kb.upkeep.costs import Costs, TopicCost, count_costs, render_costs
+from llm_kb.upkeep.costs import count_costs, render_costs
 from tests.conftest import RunLlm
 from tests.memory import MemoryCatalog, make_catalogs, make_topic
 
 GONE = estimate_tokens("(note: cannot be read: permission denied)")
 FILES = {"a.md": "x" * 400, "b/c.md": "y" * 80, ".hidden.md": "z" * 4000, "gone.md": None}
 
-COSTS = Costs(
-    section=1_234,
-    menu=56,
-    topics=(
-        TopicCost(
-            id="project",
-            preloaded={"a": 1_000, "a/long/slug": 20},
-            inlined=12_345,
-        ),
-        TopicCost(id="skills", preloaded={}, inlined=70),
-    ),
-)
+COSTS = {
+    "section": 1_234,
+    "menu": 56,
+    "inlined": 12_573,
+    "topics": [
+        {
+            "id": "project",
+            "tokens": 1_020,
+            "inlined": 12_345,
+            "subjects": [
+                {"slug": "a", "tokens": 1_000},
+                {"slug": "a/long/slug", "tokens": 20},
+            ],
+        },
+        {"id": "skills", "tokens": 0, "inlined": 70, "subjects": []},
+    ],
+}
 
 
 def open_kb(**fields: object) -> OpenTopics:
@@ -39,8 +44,8 @@ def open_kb(**fields: object) -> OpenTopics:
 
 def test_listed_subjects_are_counted_and_the_notice_of_what_cannot_be_read() -> None:
     costs = count_costs(open_kb(), learn=True)
-    assert costs.topics == (TopicCost(id="t", preloaded={}, inlined=120 + GONE),)
-    assert costs.inlined == 120 + GONE + costs.section - costs.menu
+    assert costs["topics"] == [{"id": "t", "tokens": 0, "inlined": 120 + GONE, "subjects": []}]
+    assert costs["inlined"] == 120 + GONE + costs["section"] - costs["menu"]
 
 
 def test_a_subject_counts_as_it_is_sent_which_is_whole() -> None:
@@ -48,8 +53,9 @@ def test_a_subject_counts_as_it_is_sent_which_is_whole() -> None:
     topic = make_topic("t", learned=("big",))
     kb = OpenTopics(Config(topics=(topic,), max_result_chars=400), make_catalogs((topic, catalog)))
     costs = count_costs(kb, learn=True)
-    assert costs.topics[0].preloaded == {"big": 100_025}
-    assert costs.topics[0].inlined == costs.topics[0].tokens < costs.section
+    (counted,) = costs["topics"]
+    assert counted["subjects"] == [{"slug": "big", "tokens": 100_025}]
+    assert counted["inlined"] == counted["tokens"] < costs["section"]
 
 
 @pytest.mark.parametrize(
@@ -66,7 +72,7 @@ def test_what_is_not_sent_is_estimated_from_its_start(text: str, tokens: int) ->
     topic = make_topic("t")
     config = Config(topics=(topic,), max_result_chars=40)
     costs = count_costs(OpenTopics(config, make_catalogs((topic, catalog))), learn=True)
-    assert costs.topics == (TopicCost(id="t", preloaded={}, inlined=tokens),)
+    assert costs["topics"] == [{"id": "t", "tokens": 0, "inlined": tokens, "subjects": []}]
     assert catalog.reads == [("a.md", 8192)]
 
 
@@ -77,24 +83,23 @@ def test_parts_never_exceed_the_whole(name: str) -> None:
     costs = count_costs(
         OpenTopics(Config(topics=(topic,)), make_catalogs((topic, catalog))), learn=True
     )
-    assert len(costs.topics[0].preloaded) == 3
-    assert costs.menu + costs.topics[0].tokens < costs.section
+    assert len(costs["topics"][0]["subjects"]) == 3
+    assert costs["menu"] + costs["topics"][0]["tokens"] < costs["section"]
 
 
 def test_what_is_preloaded_is_counted_by_subject() -> None:
     kb = open_kb(learned=("a",))
     costs = count_costs(kb, learn=True)
-    assert costs.topics[0].preloaded == {"a": 100}
-    assert costs.topics[0].tokens == 100
-    assert costs.section == estimate_tokens(kb.section() or "")
-    assert 0 < costs.menu < costs.section
+    assert costs["topics"][0]["subjects"] == [{"slug": "a", "tokens": 100}]
+    assert costs["section"] == estimate_tokens(kb.section() or "")
+    assert 0 < costs["menu"] < costs["section"]
 
 
 def test_without_learn_there_is_no_menu_to_pay_for() -> None:
     kb = open_kb(learned=("a",))
     costs = count_costs(kb, learn=False)
-    assert costs.menu == 0
-    assert costs.section == estimate_tokens(kb.section(learn=False) or "")
+    assert costs["menu"] == 0
+    assert costs["section"] == estimate_tokens(kb.section(learn=False) or "")
 
 
 def test_a_table_breaks_the_cost_down() -> None:
@@ -110,7 +115,8 @@ def test_a_table_breaks_the_cost_down() -> None:
 
 
 def test_a_menu_that_costs_more_than_what_it_spares_is_pointed_out() -> None:
-    tiny = Costs(section=90, menu=80, topics=(TopicCost(id="t", preloaded={}, inlined=5),))
+    topic = {"id": "t", "tokens": 0, "inlined": 5, "subjects": []}
+    tiny = {"section": 90, "menu": 80, "inlined": 15, "topics": [topic]}
     assert render_costs(tiny) == (
         "              sent  all of it   (estimated tokens)\n"
         "menu            80\n"
@@ -126,29 +132,9 @@ def test_what_is_sent_of_a_topic_is_never_more_than_all_of_it(
     learned: tuple[str, ...], learn: bool
 ) -> None:
     costs = count_costs(open_kb(learned=learned), learn=learn)
-    for topic in costs.topics:
-        assert topic.tokens <= topic.inlined
-    assert costs.section - costs.menu <= costs.inlined
-
-
-def test_figures_for_machines() -> None:
-    assert COSTS.as_dict() == {
-        "section": 1_234,
-        "menu": 56,
-        "inlined": 12_573,
-        "topics": [
-            {
-                "id": "project",
-                "tokens": 1_020,
-                "inlined": 12_345,
-                "subjects": [
-                    {"slug": "a", "tokens": 1_000},
-                    {"slug": "a/long/slug", "tokens": 20},
-                ],
-            },
-            {"id": "skills", "tokens": 0, "inlined": 70, "subjects": []},
-        ],
-    }
+    for topic in costs["topics"]:
+        assert topic["tokens"] <= topic["inlined"]
+    assert costs["section"] - costs["menu"] <= costs["inlined"]
 
 
 def test_the_command_prints_both(run_llm: RunLlm, tmp_path: Path) -> None:
