@@ -32,15 +32,12 @@ if TYPE_CHECKING:
     import llm
 
     from llm_kb.rendering.passages import Passages
-    from llm_kb.search.index.index import Progress
+    from llm_kb.search.index.update import Progress
     from llm_kb.search.roles import Scope
 
 
 MOST_PASSAGES = 20
 """Maximum number of passages that a model may request; their length is limited as well."""
-
-RECHECK_SECONDS = 2.0
-"""Seconds for which a process does not compare files with their index again."""
 
 
 class KnowledgeBase(open_topics.OpenTopics):
@@ -107,7 +104,6 @@ class KnowledgeBase(open_topics.OpenTopics):
         limit: int = DEFAULT_LIMIT,
         *,
         progress: Progress | None = None,
-        max_age: float = 0.0,
         whole: bool = False,
         scope: Scope | None = None,
         tags: Sequence[str] = (),
@@ -125,7 +121,6 @@ class KnowledgeBase(open_topics.OpenTopics):
             workspace=self.config.workspace,
             find_embedder=partial(find_embedder, self.config.references.embedding_model),
             progress=progress,
-            max_age=max_age,
             whole=whole,
             scope=scope,
             tags=tags,
@@ -193,7 +188,6 @@ class KnowledgeBase(open_topics.OpenTopics):
             min(given.get("limit", DEFAULT_LIMIT), MOST_PASSAGES),
             **read_filters(tool, given),
             progress=progress,
-            max_age=RECHECK_SECONDS,
         )
         return render_passages(found, given.get("limit", QUOTED))
 

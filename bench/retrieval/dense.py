@@ -28,7 +28,7 @@ import llm
 import sqlite_utils
 from measure import group_of
 
-from llm_kb.search.index.index import with_index
+from llm_kb.search.index.index import open_current
 from llm_kb.search.index.vectors import update_vectors
 
 LLM = """
@@ -79,12 +79,8 @@ def main(chunks: int = 20_000, dimensions: int = 384) -> None:
         for start in range(0, chunks, 1000):
             for number in range(start, min(start + 1000, chunks)):
                 (directory / f"{number}.txt").write_text(f"Number {number}\n")
-        with_index(
-            group_of(directory),
-            lambda index, _: update_vectors(
-                index, "m", lambda texts: [around(int(t.split()[1])) for t in texts]
-            ),
-        )
+        with open_current(group_of(directory)) as index:
+            update_vectors(index, "m", lambda texts: [around(int(t.split()[1])) for t in texts])
         store = Path(name, "llm.db")
         fill_collection(store, chunks, around)
         queries = [json.dumps(around(number * 37 + 5)) for number in range(QUERIES)]

@@ -42,7 +42,7 @@ from llm_kb.files.directory import DirectoryCatalog
 from llm_kb.files.documents import TopicDocuments
 from llm_kb.knowledge_base.passages import SearchOptions, group_topics, open_documents
 from llm_kb.search.index.documents import TopicGroup
-from llm_kb.search.index.index import Index, with_index
+from llm_kb.search.index.index import Index, open_current
 from llm_kb.subjects.topics import Topic
 
 OURS, HYBRID, FIRST = "**llm-kb, keywords**", "**llm-kb, hybrid**", "llm-kb, BM25 alone"
@@ -221,7 +221,7 @@ def print_lengths(split: str) -> None:
     lengths, ranks, nothing = [], [], 0
     for project in read_projects(split):
         for asked in project.questions:
-            found = project.kb.find_passages(asked.text, max_age=math.inf).passages
+            found = project.kb.find_passages(asked.text).passages
             lengths.append(sum(len(passage.text) for passage in found))
             nothing += not found
             answering = (
@@ -247,11 +247,9 @@ def main(arguments: Sequence[str]) -> None:
     for case in read_cases(split):
         if dense and case.name not in EMBEDDED:
             continue
-
-        def ask(index: Index, _: object, case: Case = case) -> Ranks:
-            return find_ranks(case, index, make_rankers(case.group, index, dense=dense))
-
-        for kind, found in with_index(case.group, ask).items():
+        with open_current(case.group) as index:
+            asked = find_ranks(case, index, make_rankers(case.group, index, dense=dense))
+        for kind, found in asked.items():
             for title, places in found.items():
                 ranks.setdefault(kind, {}).setdefault(title, []).extend(places)
         print(case.name, file=sys.stderr, flush=True)

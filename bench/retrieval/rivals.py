@@ -12,7 +12,6 @@ are not needed to test this project: `pip install --group bench`.
 from __future__ import annotations
 
 import hashlib
-import math
 import os
 import re
 import sqlite3
@@ -215,12 +214,12 @@ def make_tantivy(chunks: Sequence[Chunk]) -> Ranker:
 
 def make_ours(group: TopicGroup, index: Index, embedder: Embedder | None = None) -> Ranker:
     """Rank as a search does, which looks for the nearest word of one that no text has."""
-    numbers = {tuple(chunk[1:5]): chunk.id for chunk in read_chunks(index)}
+    numbers = {chunk[1:5]: chunk.id for chunk in read_chunks(index)}
 
     def find(question: str) -> Sequence[int]:
         asked = parse_question(question)
-        hits = search([group], asked, lambda: embedder, limit=LEG, max_age=math.inf).hits
-        return [numbers[tuple(place)] for hit in hits for place in (hit.place, *hit.copies)]
+        hits = search([group], asked, lambda: embedder, limit=LEG).hits
+        return [numbers[place] for hit in hits for place in (hit.place, *hit.copies)]
 
     return find
 

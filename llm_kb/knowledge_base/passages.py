@@ -20,10 +20,10 @@ from llm_kb.rendering.excerpt import find_excerpt
 from llm_kb.rendering.parts import find_line, find_line_numbers, name_lines
 from llm_kb.rendering.passages import Passage, Passages
 from llm_kb.search.chunking.outline import find_outline
+from llm_kb.search.chunking.text import read_text
 from llm_kb.search.index.database import DocumentsGoneError
 from llm_kb.search.index.documents import MAX_FILE_BYTES, TopicGroup
-from llm_kb.search.index.documents_table import read_text
-from llm_kb.search.index.index import Progress
+from llm_kb.search.index.update import Progress
 from llm_kb.search.index.vectors import Embedder
 from llm_kb.search.question import parse_question
 from llm_kb.search.roles import Scope
@@ -32,7 +32,7 @@ from llm_kb.search.search import search
 if TYPE_CHECKING:
     from llm_kb.knowledge_base.topics import OpenTopic
     from llm_kb.search.chunking.sections import Outline
-    from llm_kb.search.hits import Hit
+    from llm_kb.search.ranking import Hit
     from llm_kb.subjects.topics import Subject
 
 SPARE = 12
@@ -60,8 +60,6 @@ class SearchOptions:
     find_embedder: Callable[[], Embedder | None] = lambda: None
     """Finds the embedding model. Raises EmbeddingError."""
     progress: Progress | None = None
-    max_age: float = 0.0
-    """Seconds for which a comparison of index and files is not repeated in this process."""
     whole: bool = False
     """Whether passages are shown whole, for a reader who cannot load more."""
     scope: Scope | None = None
@@ -88,7 +86,6 @@ def find_passages(
             options.find_embedder,
             limit=limit + SPARE,
             progress=options.progress,
-            max_age=options.max_age,
             scope=options.scope,
         )
     except DocumentsGoneError:

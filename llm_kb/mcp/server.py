@@ -25,7 +25,7 @@ from typing import Any, BinaryIO, TypeAlias
 from llm_kb import __version__
 from llm_kb.api import KnowledgeBase
 from llm_kb.errors import KbError
-from llm_kb.mcp import resources, tools
+from llm_kb.mcp import tools
 from llm_kb.rendering.plain_text import shorten
 
 Message: TypeAlias = "dict[str, Any]"
@@ -133,9 +133,6 @@ class Server:
             "ping": self._ping,
             "tools/list": self._list_tools,
             "tools/call": self._call_tool,
-            "resources/list": self._list_resources,
-            "resources/templates/list": self._list_templates,
-            "resources/read": self._read_resource,
         }
 
     def answer(self, request: Message, report: tools.Report) -> Message:
@@ -146,10 +143,7 @@ class Server:
         method = self._methods.get(request["method"])
         if method is None:
             raise ProtocolError(METHOD_NOT_FOUND, "the method is not served")
-        try:
-            return method(read_table(request, "params"), report)
-        except (KbError, OSError) as error:
-            raise ProtocolError(INVALID_PARAMS, tools.describe_error(error)) from error
+        return method(read_table(request, "params"), report)
 
     def _open(self) -> KnowledgeBase:
         return tools.fit_clients(self._discover())
@@ -163,7 +157,7 @@ class Server:
             instructions = _describe_broken(error)
         return {
             "protocolVersion": asked if asked in VERSIONS else VERSIONS[-1],
-            "capabilities": {"tools": {}, "resources": {}},
+            "capabilities": {"tools": {}},
             "serverInfo": {"name": "llm-kb", "version": __version__},
             **({"instructions": instructions} if instructions else {}),
         }
@@ -184,15 +178,6 @@ class Server:
             return make_result(tools.answer_call(self._open(), name, arguments, report))
         except (KbError, OSError) as error:
             return make_result(tools.describe_error(error), is_error=True)
-
-    def _list_resources(self, *_: object) -> Message:
-        return {"resources": resources.list_resources(self._open())}
-
-    def _list_templates(self, *_: object) -> Message:
-        return {"resourceTemplates": [resources.TEMPLATE]}
-
-    def _read_resource(self, params: Mapping[str, Any], _: tools.Report) -> Message:
-        return {"contents": [resources.read_resource(self._open(), read_text(params, "uri"))]}
 
 
 def _describe_broken(error: KbError | OSError) -> str:

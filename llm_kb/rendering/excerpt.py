@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from llm_kb.rendering.parts import find_holding, find_line, find_line_numbers
-from llm_kb.search.chunking.chunk import CAP
+from llm_kb.search.chunking.outline import CAP
 from llm_kb.search.chunking.sections import Outline, Section
 from llm_kb.search.ranking import find_stems
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from llm_kb.errors import UnreadableError
 from llm_kb.rendering.plain_text import attribute, count, defuse, one_line
-from llm_kb.search.chunking.notebook import read_notebook
+from llm_kb.search.chunking.text import read_notebook
 from llm_kb.subjects.names import DOCUMENTS
 from llm_kb.subjects.topics import Content, Subject, is_binary
 

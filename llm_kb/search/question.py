@@ -8,8 +8,13 @@ from dataclasses import dataclass
 from string import ascii_lowercase
 
 from llm_kb.errors import KbError
-from llm_kb.search.chunking.words import split_identifiers, split_unspaced
-from llm_kb.search.languages import STOP_WORDS, find_language, fold
+from llm_kb.search.languages import (
+    STOP_WORDS,
+    find_language,
+    fold,
+    split_identifiers,
+    split_unspaced,
+)
 from llm_kb.search.roles import Asked
 
 MAX_WORDS = 48

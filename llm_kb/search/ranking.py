@@ -15,10 +15,11 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
+from typing import NamedTuple
 
-from llm_kb.search.hits import Hit
 from llm_kb.search.languages import fold
 from llm_kb.search.question import Question, strip_owner
+from llm_kb.search.roles import Role
 
 CANDIDATES = 150
 """Number of chunks found by their words that are compared."""
@@ -42,6 +43,48 @@ _ASCII_BETWEEN = bytes(code for code in range(128) if not chr(code).isalnum())
 
 _UNSPACED = "\u2e80"
 """First character of the scripts without spaces, in which a word begins anywhere."""
+
+
+Place = tuple[str, str, int, int]
+"""The position of a chunk: topic, path, first and last line, which count from 1."""
+
+
+class Hit(NamedTuple):
+    """A chunk that may answer a question; lines count from 1, both inclusive."""
+
+    topic: str
+    path: str
+    first_line: int
+    last_line: int
+    title: str
+    heading: str
+    text: str
+    bm25: float = 0.0
+    """Its score by keywords; 0 if only the dense leg found it."""
+    cosine: float | None = None
+    """Its similarity; None if the dense leg did not find it."""
+    score: float = 0.0
+    """How well it answers, from 0 to 1: the share of the telling words that it has of the question,
+    or its similarity if that is higher. The order of the hits is more reliable."""
+    copies: tuple[Place, ...] = ()
+    """Other places of the same text."""
+    role: Role = Role.DOCS
+    language: str = ""
+    """The language that it is translated into; empty if it is not translated."""
+    prior: float = 0.0
+    """The part of its score from its role and the trust in its topic."""
+
+    @property
+    def place(self) -> Place:
+        """Its position."""
+        return self[:4]
+
+    @property
+    def also_in(self) -> tuple[str, ...]:
+        """The other documents with the same text, each once, as `topic/path`."""
+        files = dict.fromkeys(f"{topic}/{path}" for topic, path, _, _ in self.copies)
+        files.pop(f"{self.topic}/{self.path}", None)
+        return tuple(files)
 
 
 class Rarities:

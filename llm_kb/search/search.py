@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
-from typing import Any
+from functools import partial
 
-from llm_kb.search.hits import Hit
 from llm_kb.search.index.database import DocumentsGoneError, IndexUnusableError
 from llm_kb.search.index.documents import LeftOut, TopicGroup
-from llm_kb.search.index.index import Index, Progress, Reports, WordCount, with_index
+from llm_kb.search.index.index import Index, WordCount, open_current, rebuild_damaged
+from llm_kb.search.index.update import Progress
 from llm_kb.search.index.vectors import Embedder, EmbeddingError, rank_by_vector, update_vectors
 from llm_kb.search.question import Question, build_match, is_correctable, list_neighbours
-from llm_kb.search.ranking import CANDIDATES, Rarities, find_rarity, rank
+from llm_kb.search.ranking import CANDIDATES, Hit, Rarities, find_rarity, rank
 from llm_kb.search.roles import OTHER_LANGUAGE, Scope
 
 NEAREST = 50
@@ -72,107 +73,89 @@ class SearchResult:
         ]
 
 
-@dataclass(frozen=True, slots=True)
-class _Opened:
-    """A group of topics with its open index, brought up to date."""
-
-    group: TopicGroup
-    index: Index
-    reports: Reports
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Options:
-    """The choices of the caller of a search."""
-
-    limit: int = 10
-    embedder: Embedder | None = None
-    progress: Progress | None = None
-    max_age: float = 0.0
-    scope: Scope | None = None
-
-
-def search(
+def search(  # noqa: PLR0913 - each is a choice of the caller
     groups: Sequence[TopicGroup],
     question: Question,
     find_embedder: Callable[[], Embedder | None] = lambda: None,
-    **options: Any,
+    *,
+    limit: int = 10,
+    progress: Progress | None = None,
+    scope: Scope | None = None,
 ) -> SearchResult:
     """Search groups of topics together, replacing words that no text has by the nearest one.
 
-    `limit` hits are returned at most. Every topic is brought up to date with its files first,
-    unless this process did so less than `max_age` seconds ago; `scope` limits the search to
-    some documents. If an index cannot be used, one is made in memory and the result says so;
-    if the embedding model fails, the search is by words only, and the result says that. A topic
-    that has been deleted meanwhile is left out. Raises DocumentsGoneError if it is the only one,
-    and IndexUnusableError if SQLite itself cannot be used.
+    `limit` hits are returned at most. Every topic is brought up to date with its files first;
+    `scope` limits the search to some documents. If an index cannot be used, all are made in memory
+    and the result says so; if the embedding model fails, the search is by words only, and the
+    result says that. A topic that has been deleted meanwhile is left out. Raises
+    DocumentsGoneError if it is the only one, and IndexUnusableError if SQLite itself cannot be
+    used.
     """
-    given = _Options(**options)
+
+    def search_in(groups: Sequence[TopicGroup], embedder: Embedder | None) -> SearchResult:
+        with ExitStack() as stack:
+            indexes = list(_open_all(groups, stack, progress))
+            return _search(indexes, question, limit, embedder, scope)
+
+    def search_anew(embedder: Embedder | None) -> SearchResult:
+        try:
+            return rebuild_damaged(groups, partial(search_in, groups, embedder))
+        except DocumentsGoneError:
+            raise
+        except IndexUnusableError as error:
+            if error.database is None:
+                raise
+            in_memory = [replace(group, database=None) for group in groups]
+            return replace(search_in(in_memory, embedder), problems=(error,))
+
     try:
-        return _open_all(groups, (), (), question, replace(given, embedder=find_embedder()))
+        return search_anew(find_embedder())
     except EmbeddingError as error:
-        result = _open_all(groups, (), (), question, given)
-        return replace(result, words_only=str(error))
+        return replace(search_anew(None), words_only=str(error))
 
 
 def _open_all(
-    groups: Sequence[TopicGroup],
-    opened: Sequence[_Opened],
-    problems: Sequence[IndexUnusableError],
+    groups: Sequence[TopicGroup], stack: ExitStack, progress: Progress | None
+) -> Iterator[Index]:
+    """Yield the index of each group that has documents, up to date."""
+    for group in groups:
+        try:
+            yield stack.enter_context(open_current(group, progress))
+        except DocumentsGoneError:
+            if sum(len(each.topics) for each in groups) == 1:
+                raise
+
+
+def _search(
+    indexes: Sequence[Index],
     question: Question,
-    options: _Options,
+    limit: int,
+    embedder: Embedder | None,
+    scope: Scope | None,
 ) -> SearchResult:
-    """Open the index of each group, one within the other, and search them."""
-    if not groups:
-        return replace(_search(opened, question, options), problems=tuple(problems))
-    first, *others = groups
-
-    def search_others(index: Index, reports: Reports) -> SearchResult:
-        here = _Opened(first, index, reports)
-        return _open_all(others, [*opened, here], problems, question, options)
-
-    try:
-        return with_index(first, search_others, progress=options.progress, max_age=options.max_age)
-    except DocumentsGoneError:
-        if len(opened) + len(others) == 0:
-            raise
-        return _open_all(others, opened, problems, question, options)
-    except IndexUnusableError as error:
-        if error.database != first.database or error.database is None:
-            raise
-        problems = [*problems, error]
-        return with_index(first, search_others, progress=options.progress, in_memory=True)
-
-
-def _search(opened: Sequence[_Opened], question: Question, options: _Options) -> SearchResult:
     """Search open indexes for a question, or for its nearest spelling in them."""
-    if not opened:
+    if not indexes:
         return SearchResult(hits=(), legs=("keyword",))
-    counts = _count_words(opened, question)
+    counts = _count_words(indexes, question)
     unknown = tuple(word for word, count in counts.items() if not count.frequency)
-    nearest = _find_nearest([each.index for each in opened], unknown)
+    nearest = _find_nearest(indexes, unknown)
     if nearest:
         question = question.correct(nearest)
-        counts = _count_words(opened, question)
+        counts = _count_words(indexes, question)
     frequencies = {word: count.frequency for word, count in counts.items()}
-    total = sum(each.index.count_chunks() for each in opened)
+    total = sum(index.count_chunks() for index in indexes)
     rarities = Rarities({word: count.stem for word, count in counts.items()}, frequencies, total)
     hits: list[Hit] = []
-    missing, covered = 0, [not options.scope]
-    for each in opened:
-        covered.append(not options.scope or each.index.narrow_to(each.group.topics, options.scope))
-        cosines, lacking = _find_near(each.index, question, options.embedder)
+    missing, covered = 0, [scope is None]
+    for index in indexes:
+        covered.append(index.narrow_to(scope))
+        cosines, lacking = _find_near(index, question, embedder)
         missing += lacking
-        hits += _find_hits(each, question, cosines, frequencies, total)
+        hits += _find_hits(index, question, cosines, frequencies, total)
     return SearchResult(
-        hits=tuple(rank(hits, question, rarities)[: options.limit]),
+        hits=tuple(rank(hits, question, rarities)[:limit]),
         legs=_legs(total, missing),
-        left_out=tuple(
-            (name, left)
-            for each in opened
-            for name, report in each.reports.items()
-            for left in report.left_out
-        ),
+        left_out=tuple(left for index in indexes for left in index.left_out),
         unknown=unknown,
         counts=tuple((word, number) for word, number in frequencies.items() if number),
         replaced=tuple(nearest.items()),
@@ -181,13 +164,13 @@ def _search(opened: Sequence[_Opened], question: Question, options: _Options) ->
     )
 
 
-def _count_words(opened: Sequence[_Opened], question: Question) -> dict[str, WordCount]:
+def _count_words(indexes: Sequence[Index], question: Question) -> dict[str, WordCount]:
     """Return the stem of each word of a question, and how many chunks of all indexes have it."""
-    found = [each.index.count_words(question.words) for each in opened]
+    found = [index.count_words(question.words) for index in indexes]
     return {
         word: WordCount(
             sum(counts[word].frequency for counts in found),
-            next((counts[word].stem for counts in found), word),
+            found[0][word].stem,
         )
         for word in question.words
     }
@@ -223,7 +206,7 @@ def _find_near(
 
 
 def _find_hits(
-    opened: _Opened,
+    index: Index,
     question: Question,
     cosines: Mapping[int, float],
     frequencies: Mapping[str, int],
@@ -234,14 +217,13 @@ def _find_hits(
     A word that an index is about is frequent in it and counts little in its scores. So the scores
     are scaled to how rare the words are in all indexes together.
     """
-    index = opened.index
     own = {word: count.frequency for word, count in index.count_words(question.words).items()}
     match, times = build_match(question.words, own)
     scores = index.match(match, CANDIDATES, list(cosines)) if match else {}
     here = sum(find_rarity(own[word], index.count_chunks()) for word in own if own[word])
     everywhere = sum(find_rarity(frequencies[word], total) for word in own if own[word])
     scale = everywhere / here / times if here else 1.0
-    trust = {topic.name: topic.trust for topic in opened.group.topics}
+    trust = {topic.name: topic.trust for topic in index.topics}
     for hit in index.read_hits(scores, cosines):
         prior = question.asked.find_prior(hit.role, trust.get(hit.topic))
         if hit.language and not hit.language.startswith(question.language):

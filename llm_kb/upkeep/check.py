@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from hashlib import blake2b
 from itertools import pairwise
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from urllib.parse import unquote
 
-from llm_kb.capture.catalog import KnowledgeCatalog
 from llm_kb.characters import REORDERING, TAG_CHARACTERS
 from llm_kb.config.layers import topic_key
 from llm_kb.errors import (
@@ -31,15 +30,15 @@ from llm_kb.knowledge_base.subject_list import find_disabled, find_problem, name
 from llm_kb.knowledge_base.topics import OpenTopic
 from llm_kb.rendering.plain_text import count, name_some, visible_line
 from llm_kb.rendering.presentation import MARKDOWN, present, read_as_markdown
+from llm_kb.rendering.summaries import read_front_matter
 from llm_kb.search.chunking.outline import find_outline
 from llm_kb.subjects.patterns import parse_pattern
-from llm_kb.subjects.selection import is_listed, select
-from llm_kb.subjects.topics import Layout, Skipped, Subject, Topic
+from llm_kb.subjects.selection import is_listed
+from llm_kb.subjects.topics import Layout, Subject, Topic
 from llm_kb.upkeep.rules import RULE_IDS, Finding, Rule
-from llm_kb.upkeep.skills import check_skill, check_strays
 
-MOST_PATTERNS = 1_000
-"""The most references that are followed: each may need a walk of a topic."""
+MOST_REFERENCES = 1_000
+"""The most different references that are followed: each may need a walk of a topic."""
 
 _LEAST_COPIED = 200
 """The fewest bytes of a file that is worth a finding if it is there twice."""
@@ -47,9 +46,8 @@ _LEAST_COPIED = 200
 
 def inspect_config_error(error: ConfigError, cwd: Path) -> Iterator[Finding]:
     """Yield the problems of a configuration file that cannot be used."""
-    file = name_place(error.where, cwd)
     for problem in error.problems:
-        yield Finding(Rule.CONFIGURATION, file, problem)
+        yield Finding(Rule.CONFIGURATION, name_place(error.where, cwd), problem)
 
 
 class Inspection:
@@ -64,121 +62,100 @@ class Inspection:
         self._kb = kb
         self._cwd = cwd
         self._progress = progress
-        self._configured = frozenset(topic.id for topic in kb.config.topics)
-        self._resolved: dict[tuple[str, str], str | None] = {}
+        # Fetched and captured subjects cannot be fixed here.
+        configured = {topic.id for topic in kb.config.topics}
+        self._own = [opened for id_, opened in kb.topics.items() if id_ in configured]
+        self._resolved: dict[tuple[str, str], str] = {}
+        """The reasons why references lead to no subject; empty if they lead to one."""
         self._contents: defaultdict[bytes, dict[str, str]] = defaultdict(dict)
         """The files of each content that was read: their real paths with their names."""
-        self._exists: dict[str, bool] = {}
-        self._unchecked = ""
-        """The first file with a reference that was not looked up."""
         self.subjects = 0
         """The number of subjects that were read so far."""
 
     def run(self) -> Iterator[Finding]:
         """Yield every finding, in no particular order."""
-        if not (self._kb.config.topics or self._kb.config.adjustments):
-            yield self._report_no_topics()
+        yield from self._inspect_configuration()
         for opened in self._kb.topics.values():
+            yield from self._inspect_patterns(opened)
+            yield from self._inspect_files(opened)
+        for opened in self._own:
             yield from self._inspect_topic(opened)
-        yield from self._inspect_subjects()
-        yield from self._inspect_nesting()
-        yield from self._inspect_menu()
-        yield from self._inspect_ignored_rules()
-        if self._unchecked:
-            what = f"only the first {MOST_PATTERNS:,} references in texts were looked up"
-            yield Finding(Rule.UNCHECKED, self._unchecked, what)
-
-    def _report_no_topics(self) -> Finding:
-        file = self._kb.config.workspace_file
-        if file is None:
-            what = "there is no llm-kb.toml here or above, and no topic of your own"
-            return Finding(Rule.CONFIGURATION, str(self._cwd), what)
-        place = name_place(str(file), self._cwd)
-        return Finding(Rule.EMPTY_TOPIC, place, "no topics are configured")
-
-    def _inspect_topic(self, opened: OpenTopic) -> Iterator[Finding]:
-        listing = opened.listing
-        problem = find_problem(opened, listing)
-        if problem:
-            yield Finding(Rule.NO_DIRECTORY, self._config_file(opened), problem)
-            return
-        if isinstance(opened.catalog, KnowledgeCatalog):
-            for skipped in listing.skipped:
-                yield Finding(Rule.DAMAGED_STORE, skipped.path, skipped.reason)
-        else:
-            yield from self._inspect_skipped(opened, listing.skipped)
-        yield from self._inspect_patterns(opened)
-        # Fetched and captured subjects cannot be fixed here.
-        if opened.topic.id in self._configured:
-            yield from self._inspect_words(opened)
-            if not listing.listed:
-                what = f"topic {opened.topic.id!r} lists no subject{_name_cause(opened)}"
-                yield Finding(Rule.EMPTY_TOPIC, self._config_file(opened), what)
-            yield from check_strays(self._file(opened, "").rstrip("/"), listing.skipped)
-            for left in find_unsearched(opened.topic.root, listing.listed):
-                file = self._file(opened, left.path).rstrip("/")
-                yield Finding(Rule.NOT_SEARCHED, file, left.reason)
-
-    def _inspect_skipped(self, opened: OpenTopic, skipped: Iterable[Skipped]) -> Iterator[Finding]:
-        """Yield one finding for each reason why files are skipped."""
-        reasons: defaultdict[str, list[str]] = defaultdict(list)
-        for each in skipped:
-            if each.reason != NO_SKILL:
-                reasons[each.reason].append(self._file(opened, each.path))
-        for reason, files in reasons.items():
-            more = f" ({len(files) - 1:,} more like it)" if len(files) > 1 else ""
-            yield Finding(Rule.SKIPPED, files[0], f"{reason}{more}")
-
-    def _inspect_nesting(self) -> Iterator[Finding]:
-        """Find topics whose subjects are all subjects of another topic, too; one for each."""
-        own = [opened for id_, opened in self._kb.topics.items() if id_ in self._configured]
-        for number, inner in enumerate(own):
-            for other, outer in enumerate(own):
-                is_same = inner.topic.root == outer.topic.root  # reported once
-                if inner is outer or (is_same and other > number) or not holds(outer, inner):
-                    continue
-                what = f"all subjects of topic {inner.topic.id!r} are in {outer.topic.id!r} too"
-                yield Finding(Rule.NESTED, self._config_file(inner), what)
-                break
-
-    def _inspect_words(self, opened: OpenTopic) -> Iterator[Finding]:
-        """Check the texts of a topic in the configuration."""
-        topic, file = opened.topic, self._config_file(opened)
-        if not (topic.introduction or "").strip():
-            yield Finding(Rule.NO_INTRODUCTION, file, f"topic {topic.id!r} has no introduction")
-        for name in ("title", "introduction", "description"):
-            for finding in _check_characters(file, getattr(topic, name) or ""):
-                what = f"{finding.what} in {topic_key(topic.id, name)}"
-                yield Finding(finding.rule, file, what)
-
-    def _inspect_patterns(self, opened: OpenTopic) -> Iterator[Finding]:
-        topic = opened.topic
-        disabled = [pattern for pattern in topic.disabled if not disables_any(topic, pattern)]
-        no_parts = [str(each) for each in self._kb.find_missing_parts(topic.id, opened.learned)]
-        learned = [_name_unmatched(pattern) for pattern in opened.learned.missing]
-        for name, problems in (
-            ("learned", learned + no_parts),
-            ("disabled", map(_name_unmatched, disabled)),
-        ):
-            key = topic_key(topic.id, name)
-            file = self._place(key) or self._config_file(opened)
-            for problem in problems:
-                yield Finding(Rule.UNMATCHED, file, f"{key}: {problem}")
-
-    def _inspect_subjects(self) -> Iterator[Finding]:
-        """Read the subjects that searches read, and check their texts."""
-        read = [
-            (opened, subject)
-            for id_, opened in self._kb.topics.items()
-            if id_ in self._configured
-            for subject in _list_searched(opened)
-        ]
+        read = [(opened, each) for opened in self._own for each in _list_searched(opened)]
         for number, (opened, subject) in enumerate(read, start=1):
             self.subjects += is_listed(subject)
             yield from self._inspect_subject(opened, subject)
             if self._progress and (number % 100 == 0 or number == len(read)):
                 self._progress(number, len(read))
-        yield from self._report_copies()
+        for files in (sorted(found.values()) for found in self._contents.values()):
+            if len(files) > 1:
+                what = f"its content is also in {name_some(files[1:])}"
+                yield Finding(Rule.DUPLICATE, files[0], what)
+
+    def _inspect_configuration(self) -> Iterator[Finding]:
+        config = self._kb.config
+        if not (config.topics or config.adjustments):
+            file, what = (
+                str(config.workspace_file or self._cwd),
+                "no topics are configured; `llm kb init` proposes some",
+            )
+            rule = Rule.EMPTY_TOPIC if config.workspace_file else Rule.CONFIGURATION
+            yield Finding(rule, name_place(file, self._cwd), what)
+        for name in config.check_ignore:
+            if name not in RULE_IDS:
+                what = f"kb.check.ignore: {name!r} is not a rule{suggest(name, RULE_IDS)}"
+                yield Finding(Rule.UNMATCHED, self._place("kb.check.ignore"), what)
+
+    def _inspect_patterns(self, opened: OpenTopic) -> Iterator[Finding]:
+        topic = opened.topic
+        unmatched = [("learned", each) for each in opened.learned.missing]
+        unmatched += [
+            ("disabled", each) for each in topic.disabled if not disables_any(topic, each)
+        ]
+        problems = [(name, f"{pattern!r} matches nothing") for name, pattern in unmatched]
+        no_parts = self._kb.find_missing_parts(topic.id, opened.learned)
+        for name, problem in (*problems, *(("learned", str(error)) for error in no_parts)):
+            key = topic_key(topic.id, name)
+            file = self._place(key, topic_key(topic.id, "subjects"), topic.id)
+            yield Finding(Rule.UNMATCHED, file, f"{key}: {problem}")
+
+    def _inspect_files(self, opened: OpenTopic) -> Iterator[Finding]:
+        """Yield one finding for each reason why files are skipped."""
+        reasons: defaultdict[str, list[str]] = defaultdict(list)
+        for skipped in opened.listing.skipped:
+            reason = skipped.reason
+            if reason == NO_SKILL and skipped.path.lower().endswith(f"/{SKILL_FILE.lower()}"):
+                reason = f"its name must be {SKILL_FILE}, in upper case"
+            if skipped.path and reason != NO_SKILL:
+                reasons[reason].append(self._file(opened, skipped.path))
+        for reason, files in reasons.items():
+            more = f" ({len(files) - 1:,} more like it)" if len(files) > 1 else ""
+            yield Finding(Rule.SKIPPED, files[0], f"{reason}{more}")
+
+    def _inspect_topic(self, opened: OpenTopic) -> Iterator[Finding]:
+        topic, listing = opened.topic, opened.listing
+        file = self._place(topic_key(topic.id, "subjects"), topic.id)
+        if problem := find_problem(opened, listing):
+            yield Finding(Rule.CONFIGURATION, file, problem)
+        elif not listing.listed:
+            hidden = ": those that it has are hidden" if listing.subjects else ""
+            disabled = find_disabled(topic, listing) and ": `disabled` covers all of them"
+            what = f"topic {topic.id!r} lists no subject{hidden or disabled or ''}"
+            yield Finding(Rule.EMPTY_TOPIC, file, what)
+        if not (topic.introduction or "").strip():
+            yield Finding(Rule.NO_INTRODUCTION, file, f"topic {topic.id!r} has no introduction")
+        for name in ("title", "introduction", "description"):
+            for found in _check_characters(file, getattr(topic, name) or ""):
+                yield Finding(found.rule, file, f"{found.what} in {topic_key(topic.id, name)}")
+        for left in find_unsearched(topic.root, listing.listed):
+            what = f"no search reads it: it is {left.reason}"
+            yield Finding(Rule.OVERSIZE, self._file(opened, left.path.rstrip("/")), what)
+        for outer in self._own:
+            is_later = self._own.index(outer) > self._own.index(opened)
+            is_twin = outer.topic.root == topic.root and is_later  # reported once
+            if outer is not opened and not is_twin and holds(outer, opened):
+                what = f"all subjects of topic {topic.id!r} are in {outer.topic.id!r} too"
+                yield Finding(Rule.NESTED, file, what)
+                break
 
     def _inspect_subject(self, opened: OpenTopic, subject: Subject) -> Iterator[Finding]:
         file = self._file(opened, subject.path)
@@ -190,133 +167,55 @@ class Inspection:
         presented = present(subject, read_as_markdown(subject, content))
         if presented.binary:
             return
-        text, path = presented.body, PurePosixPath(subject.path)
-        if len(content.data) >= _LEAST_COPIED and subject.extension in MARKDOWN:
-            digest = blake2b(content.data, digest_size=16).digest()
-            real = f"{opened.topic.root}/{subject.identity}"
-            self._contents[digest].setdefault(real, file)
+        text, name = presented.body, subject.path.rpartition("/")[2]
         yield from self._check_size(file, text, subject)
         yield from _check_characters(file, text)
-        yield from self._inspect_references(file, text)
-        if subject.extension in MARKDOWN and "](" in text:
-            yield from self._inspect_links(opened, subject, text)
-        if opened.topic.layout is Layout.SKILLS and path.name == SKILL_FILE:
-            yield from check_skill(file, path.parent.name or opened.topic.root.name, text)
+        yield from self._check_references(file, text)
+        if opened.topic.layout is Layout.SKILLS and name == SKILL_FILE:
+            yield from _check_skill(file, (opened.topic.root / subject.path).parent.name, text)
+        if subject.extension in MARKDOWN and isinstance(opened.catalog, DirectoryCatalog):
+            place = f"{opened.topic.root}/{subject.path}"
+            yield from _check_links(file, place.rpartition("/")[0], text)
+            if len(content.data) >= _LEAST_COPIED:
+                digest = blake2b(content.data, digest_size=16).digest()
+                self._contents[digest].setdefault(os.path.realpath(place), file)
 
     def _check_size(self, file: str, text: str, subject: Subject) -> Iterator[Finding]:
         most = self._kb.config.max_result_chars
         if most and len(text) > most:
-            starts = [
-                0,
-                *(part.start for part in find_outline(subject.path, text).sections),
-                len(text),
-            ]
-            longest = max(end - start for start, end in pairwise(starts))
+            parts = [part.start for part in find_outline(subject.path, text).sections]
+            longest = max(end - start for start, end in pairwise([0, *parts, len(text)]))
             if longest > most:
                 what = f"{longest:,} characters in it have no heading, more than one load returns"
                 yield Finding(Rule.OVERSIZE, file, what)
 
-    def _inspect_references(self, file: str, text: str) -> Iterator[Finding]:
-        for reference in find_references(text, list(self._kb.topics)):
-            try:
-                opened = self._kb.find_topic(reference.topic)
-            except UnknownTopicError as error:
-                yield _locate(Rule.DANGLING, file, str(error), text, reference.span)
-                continue
-            problem = reference.pattern and self._resolve(opened, reference.pattern, file)
-            if problem:
-                yield _locate(Rule.DANGLING, file, problem, text, reference.span)
+    def _check_references(self, file: str, text: str) -> Iterator[Finding]:
+        for reference, span in find_references(text, list(self._kb.topics)):
+            if reference not in self._resolved and len(self._resolved) < MOST_REFERENCES:
+                self._resolved[reference] = self._find_problem(*reference)
+            if problem := self._resolved.get(reference):
+                yield _locate(Rule.DANGLING, file, problem, text, span)
 
-    def _resolve(self, opened: OpenTopic, pattern: str, file: str) -> str | None:
-        """Return the reason why a pattern of a file matches no subject; None if it matches one."""
-        key = (opened.topic.id, pattern)
-        if key not in self._resolved:
-            if len(self._resolved) >= MOST_PATTERNS:
-                self._unchecked = self._unchecked or file
-                return None
-            self._resolved[key] = self._match(opened, pattern)
-        return self._resolved[key]
-
-    def _match(self, opened: OpenTopic, pattern: str) -> str | None:
+    def _find_problem(self, topic: str, pattern: str) -> str:
+        """Return the reason why a reference leads to no subject; empty if it leads to one."""
         try:
-            parsed = parse_pattern(pattern)
-            # A text may hold thousands of globs, so they are matched against one list.
-            is_glob = parsed.literal is None and "#" not in pattern
-            if is_glob and not opened.catalog.list(pattern).subjects:
-                is_found = any(parsed.matches(each.slug) for each in opened.listing.listed)
-                return None if is_found else str(NoMatchError(opened.topic.id, pattern))
-            selection = select(opened.catalog, [pattern])
-        except PatternError as error:
+            opened = self._kb.find_topic(topic)
+            parsed = parse_pattern(pattern or "**")
+        except (UnknownTopicError, PatternError) as error:
             return str(error)
-        if selection.missing:
-            return str(NoMatchError(opened.topic.id, pattern))
-        no_parts = self._kb.find_missing_parts(opened.topic.id, selection)
-        return str(no_parts[0]) if no_parts else None
+        # A text may hold thousands of globs, so they are matched against one list.
+        if not pattern or opened.catalog.list(pattern).subjects:
+            return ""
+        is_found = any(parsed.matches(subject.slug) for subject in opened.listing.listed)
+        return "" if is_found else str(NoMatchError(opened.topic.id, pattern))
 
-    def _inspect_links(self, opened: OpenTopic, subject: Subject, text: str) -> Iterator[Finding]:
-        """Report the links of a text to pages that do not exist, as one finding."""
-        if not isinstance(opened.catalog, DirectoryCatalog):
-            return
-        above = f"{opened.topic.root}/{subject.path}".rpartition("/")[0]
-        plain = _CODE.sub(lambda code: " " * len(code[0]), text)
-        dead: dict[str, tuple[int, int]] = {}
-        for match in _LINK.finditer(plain):
-            target = unquote(match["target"])
-            if target not in dead and not self._leads_to_page(above, target):
-                dead[target] = match.span("target")
-        if dead:
-            number = count(len(dead), "link leads", "links lead")
-            what = f"{number} to nothing: {visible_line(name_some(list(dead)))}"
-            file = self._file(opened, subject.path)
-            yield _locate(Rule.DEAD_LINK, file, what, text, next(iter(dead.values())))
-
-    def _leads_to_page(self, above: str, target: str) -> bool:
-        path = os.path.normpath(f"{above}/{target}")
-        if path not in self._exists:
-            try:
-                self._exists[path] = os.path.exists(path)  # noqa: PTH110 - thousands of links
-            except ValueError:  # a NUL
-                self._exists[path] = False
-        return self._exists[path]
-
-    def _report_copies(self) -> Iterator[Finding]:
-        """Report each group of files with the same content as one finding."""
-        for places in self._contents.values():
-            if len(places) < 2:
-                continue
-            files = {os.path.realpath(place): file for place, file in sorted(places.items())[::-1]}
-            if len(files) > 1:
-                first, *others = sorted(files.values())
-                what = f"its content is also in {name_some(others)}"
-                yield Finding(Rule.DUPLICATE, first, what)
-
-    def _inspect_menu(self) -> Iterator[Finding]:
-        budget = self._kb.config.menu_budget
-        menu = self._kb.menu()
-        file = self._place("kb.menu_budget") or "kb.menu_budget"
-        if menu.cuts:
-            what = f"to fit into {budget:,} tokens, {'; '.join(menu.cuts)}"
-            yield Finding(Rule.OVER_BUDGET, file, what)
-        if menu.tokens > budget:
-            what = f"the menu takes about {menu.tokens:,} tokens of {budget:,}"
-            yield Finding(Rule.OVER_BUDGET, file, what)
-
-    def _inspect_ignored_rules(self) -> Iterator[Finding]:
-        key = "kb.check.ignore"
-        for name in self._kb.config.check_ignore:
-            if name not in RULE_IDS:
-                what = f"{key}: {name!r} is not a rule{suggest(name, RULE_IDS)}"
-                yield Finding(Rule.UNMATCHED, self._place(key) or key, what)
-
-    def _config_file(self, opened: OpenTopic) -> str:
-        """Return the file that configures a topic, or its id without one."""
-        return self._place(topic_key(opened.topic.id, "subjects")) or opened.topic.id
-
-    def _place(self, key: str) -> str | None:
-        """Return the file that sets a key; None without one."""
-        origins = self._kb.config.origins.get(key, ())
-        places = [origin.place for origin in origins if origin.place]
-        return name_place(places[-1], self._cwd) if places else None
+    def _place(self, *keys: str) -> str:
+        """Return the file that sets the first of some keys that any file sets, or the last key."""
+        for key in keys:
+            for origin in reversed(self._kb.config.origins.get(key, ())):
+                if origin.place:
+                    return name_place(origin.place, self._cwd)
+        return keys[-1]
 
     def _file(self, opened: OpenTopic, path: str) -> str:
         return name_file(opened, path, self._cwd)
@@ -325,21 +224,10 @@ class Inspection:
 def _list_searched(opened: OpenTopic) -> list[Subject]:
     """Return the subjects that a search reads, without those that are too large for it."""
     shown = [s for s in opened.listing.subjects if is_shown(s, opened.topic.layout)]
-    if not isinstance(opened.catalog, DirectoryCatalog):
-        return shown
-    left_out = {left.path for left in find_unsearched(opened.topic.root, shown)}
-    return [subject for subject in shown if subject.path not in left_out]
-
-
-def _name_cause(opened: OpenTopic) -> str:
-    """Return the reason why a topic with files lists none of them."""
-    if opened.listing.subjects:
-        return ": those that it has are hidden"
-    return ": `disabled` covers all of them" if find_disabled(opened.topic, opened.listing) else ""
-
-
-def _name_unmatched(pattern: str) -> str:
-    return f"{pattern!r} matches nothing"
+    is_directory = isinstance(opened.catalog, DirectoryCatalog)
+    left_out = find_unsearched(opened.topic.root, shown) if is_directory else ()
+    large = {left.path for left in left_out}
+    return [subject for subject in shown if subject.path not in large]
 
 
 def holds(outer: OpenTopic, inner: OpenTopic) -> bool:
@@ -360,22 +248,41 @@ def disables_any(topic: Topic, pattern: str) -> bool:
 
 # Texts
 
-_UNSEEN = (
-    ("tag character", re.compile(f"[{TAG_CHARACTERS}]")),
-    ("bidirectional control", re.compile(f"[{REORDERING}]")),
-)
+_UNSEEN = re.compile(f"[{TAG_CHARACTERS}{REORDERING}]")
 _MOST_POINTS = 5
 
 
 def _check_characters(file: str, text: str) -> Iterator[Finding]:
     """Find characters that are invisible or that change the order of the text."""
-    if text.isascii():
-        return
-    for name, pattern in _UNSEEN:
-        if found := pattern.findall(text):
-            points = ", ".join(f"U+{ord(c):04X}" for c in sorted(set(found))[:_MOST_POINTS])
-            line = text.count("\n", 0, text.index(found[0])) + 1
-            yield Finding(Rule.INVISIBLE, file, f"{count(len(found), name)}: {points}", line)
+    found = [] if text.isascii() else _UNSEEN.findall(text)
+    if found:
+        points = ", ".join(f"U+{ord(c):04X}" for c in sorted(set(found))[:_MOST_POINTS])
+        line = text.count("\n", 0, text.index(found[0])) + 1
+        what = f"{count(len(found), 'invisible character')}: {points}"
+        yield Finding(Rule.INVISIBLE, file, what, line)
+
+
+_SKILL_NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+_LONGEST_NAME = 64
+_LONGEST_DESCRIPTION = 1024
+
+
+def _check_skill(file: str, directory: str, text: str) -> Iterator[Finding]:
+    """Find violations of the specification of Agent Skills in the SKILL.md of a directory."""
+    fields, _ = read_front_matter(text)
+    name, description = fields.get("name", ""), fields.get("description", "")
+    if not (name and description):
+        missing = " and ".join(each for each in ("name", "description") if not fields.get(each))
+        yield Finding(Rule.SKILL, file, f"its front matter has no {missing}")
+    elif not _SKILL_NAME.fullmatch(name) or len(name) > _LONGEST_NAME:
+        what = f"its name {name!r} is not of at most {_LONGEST_NAME} lower-case letters, digits"
+        yield Finding(Rule.SKILL, file, f"{what} and single hyphens")
+    elif name != directory:
+        what = f"its name {name!r} is not the name of its directory, {directory!r}"
+        yield Finding(Rule.SKILL, file, what)
+    if len(description) > _LONGEST_DESCRIPTION:
+        what = f"its description has {len(description):,} characters"
+        yield Finding(Rule.SKILL, file, f"{what}; the most is {_LONGEST_DESCRIPTION:,}")
 
 
 _CODE = re.compile(r"^(?=(`{3,}|~{3,}))\1[^\n]*\n(?:(?!\1)[^\n]*\n)*|`[^`\n]*`", re.MULTILINE)
@@ -385,6 +292,24 @@ _LINK = re.compile(
     re.IGNORECASE,
 )
 """A relative link to a page; addresses of a site have no extension, or that of HTML."""
+
+
+def _check_links(file: str, directory: str, text: str) -> Iterator[Finding]:
+    """Report the links of a text to pages that do not exist, as one finding."""
+    plain = _CODE.sub(lambda code: " " * len(code[0]), text) if "](" in text else ""
+    links: dict[str, tuple[int, int]] = {}
+    for match in _LINK.finditer(plain):
+        links.setdefault(unquote(match["target"]), match.span("target"))
+    dead = [target for target in links if not _exists(f"{directory}/{target}")]
+    if dead:
+        number = count(len(dead), "link leads", "links lead")
+        what = f"{number} to nothing: {visible_line(name_some(dead))}"
+        yield _locate(Rule.DEAD_LINK, file, what, text, links[dead[0]])
+
+
+def _exists(path: str) -> bool:
+    return "\0" not in path and Path(os.path.normpath(path)).exists()
+
 
 _QUOTED = re.compile(r"""["']([^"'\n]+)["']""")
 _LEARN = re.compile(
@@ -397,32 +322,22 @@ _OPTION = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reference:
-    """A topic, and perhaps a pattern, that a text refers to, with its place in the text."""
-
-    topic: str
-    pattern: str | None
-    span: tuple[int, int]
-
-
-def find_references(text: str, topics: Sequence[str]) -> Iterator[Reference]:
-    """Yield the references to topics and subjects in a text.
+def find_references(
+    text: str, topics: Sequence[str]
+) -> Iterator[tuple[tuple[str, str], tuple[int, int]]]:
+    """Yield topic and pattern of each reference in a text, with its place; no pattern is empty.
 
     `learn("topic", "pattern")` counts with any topic; `-k topic/pattern`,
     `kb:topic/pattern` and `llm kb show topic/pattern` only with one of `topics`, since
-    others may belong to another project.
+    others may belong to another project. Parts are left out.
     """
-    if "learn(" in text:
-        for match in _LEARN.finditer(text):
-            patterns: Sequence[str | None] = _QUOTED.findall(match["subjects"] or "") or [None]
-            for pattern in patterns:
-                yield Reference(topic=match["topic"], pattern=pattern, span=match.span())
-    if any(mark in text for mark in ("-k", "--knowledge", "kb:", "kb show ")):
-        for match in _OPTION.finditer(text):
-            if match["topic"] in topics:
-                pattern = match["pattern"].rstrip(".:!?")
-                yield Reference(topic=match["topic"], pattern=pattern, span=match.span())
+    for match in _LEARN.finditer(text):
+        for pattern in _QUOTED.findall(match["subjects"] or "") or [""]:
+            yield (match["topic"], pattern.partition("#")[0]), match.span()
+    for match in _OPTION.finditer(text):
+        if match["topic"] in topics:
+            pattern = match["pattern"].partition("#")[0]
+            yield (match["topic"], pattern.rstrip(".:!?")), match.span()
 
 
 def _locate(rule: Rule, file: str, what: str, text: str, span: tuple[int, int]) -> Finding:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from llm_kb.git.run import GitError, read_git
 from llm_kb.search.roles import DOCS_DIRECTORY
 from llm_kb.subjects.editions import LANGUAGES, find_editions, find_translations
-from llm_kb.subjects.ignore import is_always_ignored
+from llm_kb.subjects.ignore import IgnoreRules, is_always_ignored
 from llm_kb.subjects.names import DOCUMENTS, can_convert, find_extension, find_flaw, is_readable
 
 
@@ -176,10 +176,19 @@ def _list_files(root: Path) -> list[str]:
 
 
 def _walk(root: Path) -> Iterator[str]:
+    """Yield the files below a directory, except those that its `.gitignore` excludes."""
+    rules_file = root / ".gitignore"
+    lines = rules_file.read_text("utf-8", "replace").splitlines() if rules_file.is_file() else []
+    rules = IgnoreRules([(".gitignore", lines)])
     for parent, directories, names in os.walk(root):
-        directories[:] = [name for name in directories if not is_always_ignored(name)]
         place = os.path.relpath(parent, root)
-        yield from (os.path.normpath(f"{place}/{name}") for name in names)
+        above = "" if place == "." else f"{place}/"
+        directories[:] = [
+            name
+            for name in directories
+            if not is_always_ignored(name) and not rules.ignores(f"{above}{name}/")
+        ]
+        yield from (above + name for name in names if not rules.ignores(above + name))
 
 
 def _measure(root: Path, path: str) -> int | None:

@@ -23,99 +23,60 @@ class Level(Enum):
 
 @unique
 class Rule(Enum):
-    """Every rule, in the order of a report."""
+    """Every rule, in the order of a report, with what it costs and what to do."""
 
     CONFIGURATION = (
         Level.ERROR,
-        "Without a configuration that can be used, models find nothing to learn.",
-        "Correct the key that is named, or write a first configuration with `llm kb init`.",
-    )
-    NO_DIRECTORY = (
-        Level.ERROR,
-        "The topic has no subjects, so no model ever sees it.",
-        "Create the directory, correct `subjects`, or remove the topic.",
+        "Models find nothing to learn until what is named is correct.",
     )
     UNMATCHED = (
         Level.ERROR,
-        "The configuration promises something that does not happen.",
-        "Correct the pattern after `llm kb list TOPIC --all`, or remove it.",
+        "What is configured does not happen: correct it after `llm kb list TOPIC --all`.",
     )
     SKIPPED = (
         Level.ERROR,
-        "It is in the topic's directory, but it cannot become a subject.",
-        "Rename it, make it readable, or add it to the topic's `ignore`.",
-    )
-    DAMAGED_STORE = (
-        Level.ERROR,
-        "Models see none of the entries captured in this repository, and none can be added.",
-        "Look at the note with the first command, and point its ref at a version that can be read.",
+        "It cannot become a subject: rename it, make it readable, or add it to `ignore`.",
     )
     INVISIBLE = (
         Level.ERROR,
-        "Models read these characters and reviewers do not see them: they can hide instructions.",
-        "Remove them, and find out where they came from.",
+        "Models read these and reviewers do not see them: remove them, and ask who wrote them.",
     )
     DANGLING = (
         Level.ERROR,
-        "A model that follows it gets an error instead of knowledge.",
-        "Correct the topic or the slug, or write the subject.",
+        "A model that follows it gets an error: correct the topic or the slug, or write it.",
     )
     EMPTY_TOPIC = (
         Level.WARNING,
-        "A topic without listed subjects is not in the menu.",
-        "Write a subject with `llm kb new`, or remove the topic.",
+        "It is not in the menu: write a subject (`llm kb new`), or define a topic (`llm kb init`).",
     )
     NESTED = (
         Level.WARNING,
-        "Its subjects are listed, searched and counted twice.",
-        "Remove one of the topics, or add the inner directory to the outer topic's `ignore`.",
+        "They are listed and found twice: remove a topic, or add the inner directory to `ignore`.",
     )
     NO_INTRODUCTION = (
         Level.WARNING,
-        "The introduction in the menu is all a model has to decide whether to look.",
-        'Describe in one sentence what the topic contains: `introduction = "…"`.',
-    )
-    OVER_BUDGET = (
-        Level.WARNING,
-        "A model has to ask for what was cut from the menu.",
-        "Raise `menu_budget`, shorten introductions, or disable topics.",
+        "A model chooses topics by it: say in one sentence what the topic contains.",
     )
     SKILL = (
         Level.NOTE,
-        "Models choose a skill by its description; clients that follow the specification of "
-        "Agent Skills leave out one that breaks its rules.",
-        "Correct the SKILL.md or its front matter (https://agentskills.io/specification).",
+        "Clients leave out what breaks the specification: see https://agentskills.io/specification",
     )
     OVERSIZE = (
         Level.NOTE,
-        "A model loads such a subject by its parts, and here it can only name lines.",
-        "Give it headings, split it, or raise `max_result_chars`.",
-    )
-    NOT_SEARCHED = (
-        Level.NOTE,
-        "It is not indexed, so searches never return it.",
-        "Split it into several subjects or topics, or add it to the topic's `ignore`.",
+        "A model cannot load or find a part of it: give it headings, split it, or ignore it.",
     )
     DEAD_LINK = (
         Level.NOTE,
-        "A model that follows the link finds nothing.",
-        "Correct the link, or write the page.",
-    )
-    UNCHECKED = (
-        Level.NOTE,
-        "What was not looked up may be dangling, too.",
-        "Correct the references that are reported, and run `llm kb check` again.",
+        "A model that follows the link finds nothing: correct it, or write the page.",
     )
     DUPLICATE = (
         Level.NOTE,
-        "Searches return one of them where another passage could have helped.",
-        "Keep one, or add the others to the topic's `ignore`.",
+        "It takes the place of another passage in searches: keep one, or add others to `ignore`.",
     )
 
-    def __init__(self, level: Level, why: str, fix: str) -> None:
+    def __init__(self, level: Level, advice: str) -> None:
         self.level = level
-        self.why = why
-        self.fix = fix
+        self.advice = advice
 
     @property
     def id(self) -> str:
@@ -152,8 +113,7 @@ class Finding(NamedTuple):
             "file": self.file,
             "line": self.line,
             "what": self.what,
-            "why": self.rule.why,
-            "fix": self.rule.fix,
+            "advice": self.rule.advice,
         }
 
 
@@ -187,8 +147,7 @@ def render_findings(
                 yield from _show_source(finding, style, width)
         if len(of_rule) > MOST_SHOWN:
             yield f"  and {len(of_rule) - MOST_SHOWN:,} more; --json lists all of them"
-        yield paint(f"  why: {rule.why}", dim=True)
-        yield paint(f"  fix: {rule.fix}", dim=True)
+        yield paint(f"  {rule.advice}", dim=True)
 
 
 def _paint_nothing(text: str, **_: object) -> str:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from llm_kb.api import KnowledgeBase
 from llm_kb.errors import KbError
+from llm_kb.files.documents import TopicDocuments
 from llm_kb.rendering.passages import render_passages
 from llm_kb.search.question import (
     MAX_CHARACTERS,
@@ -127,7 +128,9 @@ def test_no_file_hides_the_others_or_takes_for_ever(
     assert [passage.name for passage in found.passages] == ["walrus"]
 
 
-def test_an_index_that_lies_shows_nothing_that_is_hidden(workspace: Path, user_dir: Path) -> None:
+def test_an_index_that_lies_shows_nothing_that_is_hidden(
+    workspace: Path, user_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (workspace / "kb" / ".secret.md").write_text("The secret walrus.\n")
     kb = KnowledgeBase.discover(workspace)
     kb.find_passages("walrus")
@@ -141,8 +144,9 @@ def test_an_index_that_lies_shows_nothing_that_is_hidden(workspace: Path, user_d
             )
     connection.close()
 
+    monkeypatch.setattr(TopicDocuments, "holds", lambda *_: True)
     for _ in range(2):
-        found = kb.find_passages("walrus", max_age=60.0)
+        found = kb.find_passages("walrus")
         assert {passage.path for passage in found.passages} <= {"walrus.md"}
 
 

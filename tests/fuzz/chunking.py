@@ -5,9 +5,9 @@ Of an HTML page the chunks are its own text.
 
 from __future__ import annotations
 
-from llm_kb.search.chunking.chunk import CAP, chunk_document
-from llm_kb.search.chunking.outline import find_outline
-from llm_kb.search.chunking.words import decode_document, find_more_words
+from llm_kb.search.chunking.outline import CAP, chunk_document, find_outline
+from llm_kb.search.chunking.text import decode_document
+from llm_kb.search.languages import find_more_words
 
 PATHS = (
     "a.md",

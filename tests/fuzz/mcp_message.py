@@ -13,13 +13,10 @@ from llm_kb.mcp.server import ProtocolError, Server, is_request, parse_message, 
 from llm_kb.mcp.tools import ANSWERS
 from tests.console import SAMPLE
 
-METHODS = (
-    *("initialize", "ping", "tools/list", "tools/call", "resources/list", "resources/read"),
-    *("resources/templates/list", "completion/complete"),
-)
+METHODS = ("initialize", "ping", "tools/list", "tools/call", "completion/complete")
 
 NAMES = (
-    *("name", "arguments", "uri", "context", "protocolVersion"),
+    *("name", "arguments", "context", "protocolVersion"),
     *("topic", "subjects", "question", "limit", "type", "value", "_meta"),
 )
 

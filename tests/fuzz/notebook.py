@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from markdown_it import MarkdownIt
 
-from llm_kb.search.chunking.notebook import read_notebook
+from llm_kb.search.chunking.text import read_notebook
 
 
 def fuzz(data: bytes) -> None:

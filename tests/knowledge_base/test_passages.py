@@ -10,13 +10,14 @@ from pathlib import Path
 import pytest
 
 from llm_kb.files.directory import DirectoryCatalog
+from llm_kb.files.documents import TopicDocuments
 from llm_kb.files.walk import Places
 from llm_kb.knowledge_base.open_topics import OpenTopics
 from llm_kb.knowledge_base.passages import SearchOptions
 from llm_kb.knowledge_base.subject_list import list_topics, render_subjects, render_topic
 from llm_kb.knowledge_base.tool_text import DEFAULT_LIMIT, SEARCH_KNOWLEDGE
 from llm_kb.rendering.passages import QUOTED, Passage, Passages, find_notes, render_passages
-from llm_kb.search.index import documents, documents_table
+from llm_kb.search.index import documents, update
 from llm_kb.search.index import index as index_module
 from llm_kb.search.question import EmptyQuestionError
 from llm_kb.search.roles import Role, Scope
@@ -99,24 +100,31 @@ def test_what_machines_made_is_found_in_a_topic_that_asks_for_it(tmp_path: Path)
     assert places(find(kb, tmp_path, "walrus")) == ["animals:1-2"]
 
 
-def test_hidden_and_disabled_subjects_are_not_found_nor_kept(tmp_path: Path) -> None:
+def test_hidden_and_disabled_subjects_are_not_found_nor_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     files = {"a.md": "The walrus.\n", ".b.md": "Walrus two.\n", "c/d.md": "Walrus three.\n"}
     assert places(find(open_kb(tmp_path, files), tmp_path, "walrus")) == ["a:1-1", "c/d:1-1"]
 
     kb = open_kb(tmp_path, {}, disabled=("c/*",))
 
-    assert places(find(kb, tmp_path, "walrus", max_age=60.0)) == ["a:1-1"]
+    with monkeypatch.context() as patched:
+        patched.setattr(TopicDocuments, "holds", lambda *_: True)
+        assert places(find(kb, tmp_path, "walrus")) == ["a:1-1"]
     assert places(find(kb, tmp_path, "walrus")) == ["a:1-1"]
     (index,) = (tmp_path / "index").glob("*.sqlite3")
     assert b"Walrus two" not in index.read_bytes()
 
 
-def test_a_subject_that_is_gone_is_not_shown_from_the_index(tmp_path: Path) -> None:
+def test_a_subject_that_is_gone_is_not_shown_from_the_index(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     kb = open_kb(tmp_path, {"a.md": "The walrus.\n", "b.md": "A walrus.\n"})
     find(kb, tmp_path, "walrus")
     (tmp_path / "kb/a.md").unlink()
 
-    assert places(find(kb, tmp_path, "walrus", max_age=60.0)) == ["b:1-1"]
+    monkeypatch.setattr(TopicDocuments, "holds", lambda *_: True)
+    assert places(find(kb, tmp_path, "walrus")) == ["b:1-1"]
 
 
 def test_an_unchanged_directory_is_not_listed_again(
@@ -188,7 +196,7 @@ def test_an_unknown_word_is_not_corrected_to_what_no_text_has(tmp_path: Path) ->
 
 
 def test_what_was_not_searched_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(documents_table, "MAX_FILE_BYTES", 1_000_000)
+    monkeypatch.setattr(update, "MAX_FILE_BYTES", 1_000_000)
     kb = open_kb(tmp_path, {"a.md": "Walrus.\n", "big.md": "walrus " * 200_000, "i.png": "x"})
     os.truncate(tmp_path / "kb/i.png", 30_000_000)  # never text, so never missed
 

@@ -37,17 +37,6 @@ def test_an_answer_stays_below_what_clients_take(tmp_path: Path, line: str) -> N
     assert estimate_tokens(answer) < 25_000
 
 
-def test_a_resource_stays_below_it_too(tmp_path: Path) -> None:
-    workspace = write_topic(tmp_path, {"one.md": "word " * 40_000})
-
-    async def conversation(client: Client) -> Any:
-        return (await client.read_resource("kb://t/one")).contents[0]
-
-    text = talk(conversation, workspace).text
-    assert 40_000 < len(text) < 50_000
-    assert "bytes are not shown" in text
-
-
 def test_what_is_left_out_is_named(tmp_path: Path) -> None:
     answer, _ = call(write_topic(tmp_path, LONG), "learn", {"topic": "t", "subjects": "**"})
     assert len(answer) < 50_000

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from llm_kb.files.directory import DirectoryCatalog
 from llm_kb.files.documents import TopicDocuments
 from llm_kb.search import search as search_module
+from llm_kb.search.index.database import connect
 from llm_kb.search.index.documents import TopicGroup
-from llm_kb.search.index.index import IndexReport, with_index
+from llm_kb.search.index.index import open_current
 from llm_kb.search.question import parse_question
 from llm_kb.search.search import SearchResult
 from llm_kb.subjects.topics import Topic
@@ -35,16 +37,36 @@ def group(*directories: Path, **options: Any) -> TopicGroup:
     return TopicGroup(database=index_path(directories[0]), topics=topics)
 
 
-def update(directory: Path, *, progress: Any = None, **options: Any) -> IndexReport:
-    """Bring the index of one directory up to date."""
-    return with_index(
-        group(directory, **options), lambda _, reports: reports[directory.name], progress=progress
-    )
+def update(directory: Path, *, progress: Any = None, **options: Any) -> tuple[int, int]:
+    """Bring the index of one directory up to date.
+
+    Returns the number of its documents, and of those that were written with text.
+    """
+    before = _read_chunks(directory)
+    with open_current(group(directory, **options), progress):
+        pass
+    after = _read_chunks(directory)
+    return len({path for path, _ in after}), len({path for path, id_ in after - before if id_})
+
+
+def _read_chunks(directory: Path) -> set[tuple[str, int | None]]:
+    """Return path and id of each chunk of the index of a directory; no id for an empty file."""
+    if not index_path(directory).exists():
+        return set()
+    with closing(connect(index_path(directory))) as connection:
+        return set(
+            connection.execute(
+                "SELECT path, chunks.id FROM documents JOIN topics ON topics.id = topic"
+                " LEFT JOIN chunks ON documents.id = document WHERE root = ?",
+                (str(directory),),
+            )
+        )
 
 
 def count_chunks(directory: Path) -> int:
     """Bring the index of one directory up to date, and return the number of its chunks."""
-    return with_index(group(directory), lambda index, _: index.count_chunks(directory.name))
+    with open_current(group(directory)) as index:
+        return index.count_chunks(directory.name)
 
 
 def search(directories: Sequence[Path], question: str, **options: Any) -> SearchResult:

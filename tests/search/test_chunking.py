@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from llm_kb.rendering.parts import find_line_numbers
-from llm_kb.search.chunking.chunk import CAP, chunk_document
 from llm_kb.search.chunking.markdown import outline_markdown
-from llm_kb.search.chunking.outline import find_outline
+from llm_kb.search.chunking.outline import CAP, chunk_document, find_outline
 from llm_kb.search.chunking.sections import MAX_SECTIONS
-from llm_kb.search.chunking.words import decode_document, split_identifiers
+from llm_kb.search.chunking.text import decode_document
+from llm_kb.search.languages import split_identifiers
 from tests.cost import at_most
 
 PATHS = [

@@ -12,17 +12,16 @@ from pathlib import Path
 
 import pytest
 
-from llm_kb.search.hits import Hit
+from llm_kb.files.documents import TopicDocuments
 from llm_kb.search.index import database as index_database
-from llm_kb.search.index import index as index_module
+from llm_kb.search.index import update as index_update
 from llm_kb.search.index.database import (
     DocumentsGoneError,
     IndexUnusableError,
-    connect,
     discard,
 )
-from llm_kb.search.index.documents_table import DocumentTable, Known, Prepared, prepare
-from llm_kb.search.index.index import Index, IndexReport, forget_topic, open_index
+from llm_kb.search.index.index import Index, forget_topic, open_index
+from llm_kb.search.ranking import Hit
 from tests.preloaded import Process
 from tests.search.folders import count_chunks, folder, index_path, search, update
 
@@ -48,12 +47,6 @@ def topic(tmp_path: Path) -> Path:
     return directory
 
 
-def prepare_file(topic: Path, path: str, indexed: Known | None = None) -> Prepared:
-    documents = folder(topic)
-    (file,) = (file for file in documents.list() if file.path == path)
-    return prepare(file, documents.read, indexed)
-
-
 def paths(topic: Path, question: str) -> list[str]:
     return [hit.path for hit in search([topic], question).hits]
 
@@ -74,7 +67,7 @@ def count(index: Index, *words: str) -> list[int]:
 
 
 def test_what_was_indexed_is_found_and_counted(topic: Path) -> None:
-    assert update(topic) == IndexReport(documents=2, added=2)
+    assert update(topic) == (2, 2)
     assert paths(topic, "walrus") == ["docs/usage.md"]
     assert index_path(topic) == topic.parent / ".index" / "topics.sqlite3"
 
@@ -87,7 +80,7 @@ def test_an_unchanged_topic_is_not_read_again(topic: Path) -> None:
         file.write_bytes(b"x" * status.st_size)
         os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
 
-    assert update(topic) == IndexReport(documents=2)
+    assert update(topic) == (2, 0)
     assert paths(topic, "walrus") == ["docs/usage.md"]
 
 
@@ -102,20 +95,26 @@ def test_a_file_modified_just_before_it_was_read_is_compared_by_content(topic: P
     assert paths(topic, "giraffe") == ["docs/new.md"]
 
 
-def test_what_another_process_wrote_meanwhile_is_compared_again(topic: Path) -> None:
+def test_what_another_process_wrote_meanwhile_is_compared_again(
+    topic: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     write(topic, "new.md", "penguin")
     update(topic)
-    unchanged = prepare_file(topic, "new.md", prepare_file(topic, "new.md").known)
-    write(topic, "new.md", "giraffe", mtime_ns=OLD + 1)
-    update(topic)
-    write(topic, "new.md", "penguin")
+    write(topic, "new.md", "penguin", mtime_ns=OLD + 1)
+    read = TopicDocuments.read
 
-    documents = folder(topic)
-    assert [file.path for file in documents.list()]
-    with closing(connect(index_path(topic))) as connection:
-        assert DocumentTable(connection, 1).store([unchanged], documents.read) == [False]
-    assert unchanged.chunks is None
+    def read_late(documents: TopicDocuments, path: str) -> bytes:
+        data = read(documents, path)
+        monkeypatch.setattr(TopicDocuments, "read", read)
+        write(topic, "new.md", "giraffe", mtime_ns=OLD + 2)
+        assert paths(topic, "giraffe") == ["new.md"]
+        write(topic, "new.md", "penguin", mtime_ns=OLD + 1)
+        return data
+
+    monkeypatch.setattr(TopicDocuments, "read", read_late)
+
     assert paths(topic, "penguin") == ["new.md"]
+    assert paths(topic, "giraffe") == []
 
 
 def test_searching_sees_added_changed_moved_and_removed_files(topic: Path) -> None:
@@ -134,7 +133,7 @@ def test_a_touched_file_with_the_same_content_is_not_indexed_again(topic: Path) 
     update(topic)
     write(topic, "docs/usage.md", "# Usage\n\nCall the walrus.\n", mtime_ns=OLD + 1)
 
-    assert update(topic) == IndexReport(documents=2)
+    assert update(topic) == (2, 0)
 
 
 def test_an_updated_index_equals_a_new_one(topic: Path) -> None:
@@ -176,30 +175,29 @@ def test_any_content_is_indexed_or_left_out(
     write(topic, name, data)
 
     assert set(paths(topic, "giraffe")) == ({name} if word else set())
-    assert update(topic).documents == 3
+    assert update(topic)[0] == 3
 
 
 def test_what_machines_made_is_indexed_where_it_is_asked_for(topic: Path) -> None:
     write(topic, "uv.lock", 'name = "giraffe"\n')
     before = count_chunks(topic)
 
-    report = update(topic, generated=True)
-    assert (report.added, report.changed) == (0, 1)
+    assert update(topic, generated=True) == (3, 1)
     with open_index(index_path(topic)) as index:
         assert index.count_chunks() == before + 1
         assert [hit.path for hit in index.read_hits(index.match("giraffe", 9), {})] == ["uv.lock"]
-    assert update(topic, generated=True).changed == 0
-    assert update(topic).changed == 1
+    assert update(topic, generated=True) == (3, 0)
+    assert update(topic) == (3, 0)
     assert count_chunks(topic) == before
 
 
 def test_a_machine_made_file_that_was_touched_is_still_left_out(topic: Path) -> None:
     write(topic, "uv.lock", 'name = "giraffe"\n')
-    before = update(topic)
+    assert update(topic) == (3, 2)
     os.utime(topic / "uv.lock", (1, 1))
 
-    assert update(topic) == before._replace(added=0)
-    assert update(topic, generated=True).changed == 1
+    assert update(topic) == (3, 0)
+    assert update(topic, generated=True) == (3, 1)
 
 
 def test_a_notebook_is_searched_as_the_text_a_model_reads(topic: Path) -> None:
@@ -225,7 +223,7 @@ def test_names_and_links_that_are_no_documents(topic: Path, tmp_path: Path) -> N
     write(topic, ".git/config", "giraffe")
     (topic / os.fsdecode(b"bad\xff.md")).write_text("giraffe")
 
-    assert update(topic) == IndexReport(documents=2, added=2)
+    assert update(topic) == (2, 2)
 
 
 def test_a_topic_that_is_not_there_is_an_error_and_loses_nothing(topic: Path) -> None:
@@ -235,7 +233,7 @@ def test_a_topic_that_is_not_there_is_an_error_and_loses_nothing(topic: Path) ->
     with pytest.raises(DocumentsGoneError, match="the files of 'topic-x' are not there"):
         update(topic)
     topic.with_name("gone").rename(topic)
-    assert update(topic) == IndexReport(documents=2)
+    assert update(topic) == (2, 0)
 
 
 def test_a_topic_that_is_not_there_gets_no_index(tmp_path: Path) -> None:
@@ -248,9 +246,10 @@ def test_a_topic_deleted_while_its_index_is_open_is_gone(topic: Path) -> None:
     update(topic)
     with open_index(index_path(topic)) as index:
         topic.rename(topic.with_name("gone"))
-        assert index.update(folder(topic)) is None
+        index.update(folder(topic))
         topic.write_text("a file where the directory was")
-        assert index.update(folder(topic)) is None
+        index.update(folder(topic))
+        assert index.topics == []
 
 
 def test_topics_share_an_index_and_each_is_forgotten_alone(topic: Path) -> None:
@@ -274,9 +273,8 @@ def test_a_topic_that_is_missing_or_unused_leaves_the_index(
     write(other, "a.md", "Feed the walrus.\n")
     if is_missing:
         topic.rename(topic.parents[1] / "gone")
-    else:
-        days = time.time() + 40 * 86_400
-        monkeypatch.setattr(time, "time", lambda: days)
+    then = time.time() + (1 if is_missing else 40) * 86_400
+    monkeypatch.setattr(time, "time", lambda: then)
 
     update(other)
 
@@ -398,11 +396,12 @@ import sys
 from pathlib import Path
 from llm_kb.references.library import Store
 from llm_kb.search.index.documents import TopicGroup
-from llm_kb.search.index.index import with_index
+from llm_kb.search.index.index import open_current
 topic = Path(sys.argv[1])
 store = Store(topic.parent)
 group = TopicGroup(database=store.index, topics=[store.documents(topic.name)])
-print(with_index(group, lambda index, _: index.count_chunks(topic.name)))
+with open_current(group) as index:
+    print(index.count_chunks(topic.name))
 """
 
 
@@ -433,7 +432,7 @@ def test_killed_while_indexing_and_killed_again(topic: Path) -> None:
 def test_an_interruption_while_progress_is_shown_leaves_an_index_to_go_on_with(
     topic: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(index_module, "BATCH_CHUNKS", 1)
+    monkeypatch.setattr(index_update, "BATCH_CHUNKS", 1)
 
     def interrupt(done: int, _: int) -> None:
         raise KeyboardInterrupt
@@ -441,7 +440,7 @@ def test_an_interruption_while_progress_is_shown_leaves_an_index_to_go_on_with(
     with pytest.raises(KeyboardInterrupt):
         update(topic, progress=interrupt)
 
-    assert update(topic) == IndexReport(documents=2, added=1)
+    assert update(topic) == (2, 1)
 
 
 INTERRUPTED = """
@@ -449,13 +448,14 @@ import sys
 from pathlib import Path
 from llm_kb.references.library import Store
 from llm_kb.search.index.documents import TopicGroup
-from llm_kb.search.index.index import with_index
+from llm_kb.search.index.index import open_current
 topic = Path(sys.argv[1])
 store = Store(topic.parent)
 group = TopicGroup(database=store.index, topics=[store.documents(topic.name)])
 print("ready", flush=True)
 try:
-    with_index(group, lambda *_: None)
+    with open_current(group):
+        pass
 except KeyboardInterrupt:
     sys.exit("interrupted")
 """
@@ -504,7 +504,7 @@ def test_processes_at_once_index_everything_once(topic: Path) -> None:
     assert counts == [2 + 300 * 20] * 3
     with open_index(index_path(topic)) as index:
         assert count(index, "w7") == [300]
-        assert index.update(folder(topic)) == IndexReport(documents=302)
+    assert update(topic) == (302, 0)
 
 
 def test_reading_while_another_process_writes(topic: Path) -> None:

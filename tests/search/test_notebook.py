@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm_kb.search.chunking.notebook import LONGEST_OUTPUT, read_notebook
+from llm_kb.search.chunking.text import LONGEST_OUTPUT, read_notebook
 
 NOTEBOOK = {
     "metadata": {"language_info": {"name": "python"}},

@@ -6,10 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm_kb.search.hits import Hit
 from llm_kb.search.languages import fold
 from llm_kb.search.question import Question, parse_question
-from llm_kb.search.ranking import Rarities, find_stems, rank
+from llm_kb.search.ranking import Hit, Rarities, find_stems, rank
 
 STEMS = {"parse": "pars", "arguments": "argument"}
 ASKED = parse_question("how to parse the arguments")
@@ -154,7 +153,7 @@ def test_a_text_is_a_hit_once_and_names_its_copies() -> None:
 
     found = order(*hits)
 
-    assert [(hit.path, [copy.path for copy in hit.copies]) for hit in found] == [
+    assert [(hit.path, [path for _, path, _, _ in hit.copies]) for hit in found] == [
         ("1", ["3"]),
         ("2", []),
     ]

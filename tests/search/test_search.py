@@ -11,16 +11,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from llm_kb.search import search as search_module
-from llm_kb.search.chunking import chunk
+from llm_kb.search.chunking import outline
 from llm_kb.search.chunking.sections import Outline
-from llm_kb.search.hits import Hit, Place
 from llm_kb.search.index import documents as documents_module
-from llm_kb.search.index import documents_table
 from llm_kb.search.index import index as index_module
+from llm_kb.search.index import update
 from llm_kb.search.index.database import DocumentsGoneError
 from llm_kb.search.index.documents import File, LeftOut, bound_files
 from llm_kb.search.index.vectors import Embedder
 from llm_kb.search.question import EmptyQuestionError
+from llm_kb.search.ranking import Hit
 from llm_kb.search.search import SearchResult
 from tests.search.embedding import HashingModel
 from tests.search.folders import index_path, search
@@ -51,7 +51,7 @@ def test_a_hit_says_where_it_stands(zoo: Path) -> None:
     result = search([zoo], "tusks")
 
     (hit,) = result.hits
-    assert hit._replace(hash=b"", bm25=0.0) == Hit(
+    assert hit._replace(bm25=0.0) == Hit(
         topic="topic-zoo",
         path="docs/walrus.md",
         first_line=1,
@@ -85,7 +85,7 @@ def test_the_same_text_is_one_hit_that_names_its_copies(zoo: Path) -> None:
     (hit,) = search([zoo], "tusks").hits
 
     assert {hit.place, *hit.copies} == {
-        Place("topic-zoo", f"docs/{name}.md", 1, 3) for name in ("copy", "walrus")
+        ("topic-zoo", f"docs/{name}.md", 1, 3) for name in ("copy", "walrus")
     }
 
 
@@ -234,7 +234,7 @@ def test_without_a_place_for_an_index_one_is_made_for_the_search(
 
 
 def test_a_file_that_is_too_large_is_named(zoo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(documents_table, "MAX_FILE_BYTES", 1_000_000)
+    monkeypatch.setattr(update, "MAX_FILE_BYTES", 1_000_000)
     (zoo / "data.txt").write_text("tusks " * 200_000)
 
     result = search([zoo], "tusks")
@@ -304,24 +304,9 @@ def test_a_file_that_no_parser_can_take_is_cut_by_length(
     def fail(path: str, text: str) -> Outline:
         raise RecursionError(path)
 
-    monkeypatch.setattr(chunk, "find_outline", fail)
+    monkeypatch.setattr(outline, "find_outline", fail)
 
     assert [hit.path for hit in search([zoo], "tusks").hits] == ["docs/walrus.md"]
-
-
-def test_a_young_check_is_not_repeated(zoo: Path) -> None:
-    search([zoo], "tusks")
-    (zoo / "new.md").write_text("More tusks.\n")
-
-    assert len(search([zoo], "tusks", max_age=60.0).hits) == 1
-    assert len(search([zoo], "tusks").hits) == 2
-
-
-def test_a_young_check_does_not_count_for_a_new_index(zoo: Path) -> None:
-    search([zoo], "tusks")
-    index_path(zoo).unlink()
-
-    assert len(search([zoo], "tusks", max_age=60.0).hits) == 1
 
 
 def test_the_dense_leg_finds_what_shares_no_word(zoo: Path) -> None:

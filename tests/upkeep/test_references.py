@@ -10,7 +10,7 @@ from llm_kb.upkeep.check import find_references
 @pytest.mark.parametrize(
     ("text", "references"),
     [
-        pytest.param('learn("skills")', [("skills", None)], id="topic"),
+        pytest.param('learn("skills")', [("skills", "")], id="topic"),
         pytest.param("learn('skills', 'a/*')", [("skills", "a/*")], id="subject"),
         pytest.param(
             'learn(topic: "skills", subjects: ["a", "b"])',
@@ -20,7 +20,7 @@ from llm_kb.upkeep.check import find_references
         pytest.param(
             "learn(\n  topic='other one',\n  subjects=[\n'a'])", [("other one", "a")], id="lines"
         ),
-        pytest.param('learn("skills", [])', [("skills", None)], id="no subject"),
+        pytest.param('learn("skills", [])', [("skills", "")], id="no subject"),
         pytest.param('relearn("a") learn(a)', [], id="something else"),
         pytest.param("llm -k 'skills/**' hi", [("skills", "**")], id="option"),
         pytest.param("--knowledge=skills/a.", [("skills", "a")], id="long option"),
@@ -30,6 +30,6 @@ from llm_kb.upkeep.check import find_references
         pytest.param("look-k skills/a", [], id="no option"),
     ],
 )
-def test_references(text: str, references: list[tuple[str, str | None]]) -> None:
-    found = [(r.topic, r.pattern) for r in find_references(text, ["skills"])]
+def test_references(text: str, references: list[tuple[str, str]]) -> None:
+    found = [reference for reference, _ in find_references(text, ["skills"])]
     assert found == references

@@ -28,12 +28,10 @@ def test_errors_come_before_warnings_and_each_once() -> None:
 def test_a_report_gives_reasons_once_for_each_rule() -> None:
     assert list(render_findings([ERROR, WARNING, WARNING._replace(line=10)])) == [
         "b: error: wrong [unmatched]",
-        f"  why: {Rule.UNMATCHED.why}",
-        f"  fix: {Rule.UNMATCHED.fix}",
+        f"  {Rule.UNMATCHED.advice}",
         "a:3: warning: odd [nested]",
         "a:10: warning: odd [nested]",
-        f"  why: {Rule.NESTED.why}",
-        f"  fix: {Rule.NESTED.fix}",
+        f"  {Rule.NESTED.advice}",
     ]
 
 
@@ -44,8 +42,7 @@ def test_a_finding_as_json() -> None:
         "file": "a",
         "line": 3,
         "what": "odd",
-        "why": Rule.NESTED.why,
-        "fix": Rule.NESTED.fix,
+        "advice": Rule.NESTED.advice,
     }
     assert Rule.NO_INTRODUCTION.id == "no-introduction"
 
@@ -72,5 +69,4 @@ def test_what_was_ignored_is_counted() -> None:
 
 def test_rules_speak_in_sentences() -> None:
     for rule in Rule:
-        assert rule.why.endswith(".")
-        assert rule.fix.endswith(".")
+        assert rule.advice.endswith((".", "specification"))

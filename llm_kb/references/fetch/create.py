@@ -39,7 +39,7 @@ from llm_kb.references.topic.topic_file import (
 )
 from llm_kb.search.index.database import IndexUnusableError
 from llm_kb.search.index.documents import TopicGroup
-from llm_kb.search.index.index import Index, Reports, with_index
+from llm_kb.search.index.index import open_current, rebuild_damaged
 from llm_kb.search.index.vectors import EmbeddingError, update_vectors
 
 RUN_TIMEOUTS = 30
@@ -255,21 +255,22 @@ def index_topic(library: Library, topic_id: str, progress: Progress) -> tuple[in
     Embedding may fail without a key or a network; search works without it. Raises
     NotIndexedError if the index itself cannot be made.
     """
+    topic = library.store.documents(topic_id)
+    group = TopicGroup(database=library.store.index, topics=[topic])
 
-    def embed(index: Index, _: Reports) -> tuple[int, list[str]]:
-        chunks = index.count_chunks(topic_id)
-        try:
-            if embedder := library.find_embedder():
-                embedding = partial(progress, "embedding")
-                update_vectors(index, embedder.model, embedder.embed, progress=embedding)
-        except EmbeddingError as error:
-            return chunks, [str(error)]
-        return chunks, []
+    def embed() -> tuple[int, list[str]]:
+        with open_current(group, partial(progress, "indexing")) as index:
+            chunks = index.count_chunks(topic_id)
+            try:
+                if embedder := library.find_embedder():
+                    embedding = partial(progress, "embedding")
+                    update_vectors(index, embedder.model, embedder.embed, progress=embedding)
+            except EmbeddingError as error:
+                return chunks, [str(error)]
+            return chunks, []
 
     try:
-        topic = library.store.documents(topic_id)
-        group = TopicGroup(database=library.store.index, topics=[topic])
-        return with_index(group, embed, progress=partial(progress, "indexing"))
+        return rebuild_damaged([group], embed)
     except IndexUnusableError as error:
         raise NotIndexedError(topic_id, str(error)) from error
 

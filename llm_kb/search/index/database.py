@@ -10,7 +10,7 @@ from pathlib import Path
 
 from llm_kb.errors import KbError
 
-VERSION = 19
+VERSION = 20
 """Version of the schema and of how files become rows; other versions are rebuilt."""
 
 BUSY_SECONDS = 20
@@ -35,7 +35,6 @@ CREATE TABLE topics (
     root TEXT NOT NULL,
     used INTEGER NOT NULL,
     note TEXT NOT NULL DEFAULT '',
-    documents INTEGER NOT NULL DEFAULT 0,
     beyond TEXT NOT NULL DEFAULT '',
     UNIQUE (name, root)
 );
@@ -45,13 +44,11 @@ CREATE TABLE documents (
     path TEXT NOT NULL,
     size INTEGER NOT NULL,
     mtime_ns INTEGER NOT NULL,
-    racy INTEGER NOT NULL,
+    wishes TEXT NOT NULL,
     hash BLOB NOT NULL,
     problem TEXT NOT NULL,
-    given_role TEXT NOT NULL,
-    made INTEGER NOT NULL,
     role TEXT NOT NULL,
-    language TEXT NOT NULL DEFAULT '',
+    language TEXT NOT NULL,
     UNIQUE (topic, path)
 );
 CREATE TABLE chunks (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
@@ -27,9 +27,6 @@ MOST_NAMED = 5
 
 _MAX_INTEGER = 2**63 - 1
 
-ReadDocument = Callable[[str], bytes]
-"""Returns the content of the document at a path. Raises UnreadableError."""
-
 
 class File(NamedTuple):
     """A document: its `/`-separated path, and its size and time, by which changes are found."""
@@ -42,9 +39,13 @@ class File(NamedTuple):
     generated: bool = False
     """Whether it is indexed even if a machine made it."""
 
-    def stamp(self) -> tuple[int, int]:
-        """Return size and time within the range of SQLite; times may lie beyond the year 2262."""
-        return self.size, max(-_MAX_INTEGER, min(self.mtime_ns, _MAX_INTEGER))
+    def stamp(self) -> tuple[int, int, str]:
+        """Return size, time and the owner's wishes, by which a change is noticed.
+
+        The time is within the range of SQLite; it may lie beyond the year 2262.
+        """
+        mtime_ns = max(-_MAX_INTEGER, min(self.mtime_ns, _MAX_INTEGER))
+        return self.size, mtime_ns, f"{self.role} generated" if self.generated else self.role
 
 
 def tick(mtime_ns: int) -> int:

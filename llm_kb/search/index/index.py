@@ -11,31 +11,27 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from sqlite3 import Connection
+from typing import NamedTuple, TypeVar
 
-from llm_kb.search.hits import Hit
 from llm_kb.search.index.database import (
     DamageError,
     DocumentsGoneError,
     connect,
     discard,
-    transaction,
     translated,
 )
-from llm_kb.search.index.documents import (
-    MAX_BYTES,
-    Documents,
-    File,
-    LeftOut,
-    TopicGroup,
-    bound_files,
+from llm_kb.search.index.documents import MAX_BYTES, Documents, LeftOut, TopicGroup
+from llm_kb.search.index.update import (
+    DAY,
+    UNUSED_DAYS,
+    Progress,
+    remove_topic,
+    update_topic,
 )
-from llm_kb.search.index.documents_table import DocumentTable, Known, Prepared, prepare
 from llm_kb.search.index.vectors import VectorTable
+from llm_kb.search.ranking import Hit
 from llm_kb.search.roles import Role, Scope
-
-if TYPE_CHECKING:
-    from sqlite3 import Connection
 
 WEIGHTS = (2.0, 1.0, 1.0, 0.5)
 """Weights of a match in a chunk's heading, path and title, text, and parts of identifiers."""
@@ -43,34 +39,15 @@ WEIGHTS = (2.0, 1.0, 1.0, 0.5)
 MEMORY_BYTES = 20_000_000
 """Bytes of each topic that are indexed for a single search if no index can be written."""
 
-UNUSED_DAYS = 30
-"""Days after which an index, or a topic in one, that no search has used is deleted."""
-
 SPELLINGS = 50
 """Maximum number of texts with a word's stem that are searched for its spelling."""
 
-BATCH_CHUNKS = 20_000
-"""Chunks per transaction; an interruption loses at most these."""
+SHORTEST_STEM = 3
+"""Shortest common start, in characters; a word with a shorter one is matched as it is."""
 
 _ALLOWED = "SELECT id FROM chunks WHERE document IN temp.allowed"
 
-_DAY = 86_400
-
 Result = TypeVar("Result")
-
-Progress = Callable[[int, int], None]
-"""Called with the number of documents indexed so far and the number to index."""
-
-
-class IndexReport(NamedTuple):
-    """The result of an update of one topic: its number of documents, and of changes."""
-
-    documents: int
-    added: int = 0
-    changed: int = 0
-    removed: int = 0
-    left_out: tuple[LeftOut, ...] = ()
-    """The documents that no search reads."""
 
 
 class WordCount(NamedTuple):
@@ -103,7 +80,7 @@ def open_index(database: Path | None) -> Iterator[Index]:
 
 def _remove_unused(database: Path) -> None:
     """Delete indexes beside a new one that no search has used for a long time."""
-    oldest = time.time() - UNUSED_DAYS * _DAY
+    oldest = time.time() - UNUSED_DAYS * DAY
     for path in database.parent.glob("*.sqlite3"):
         try:
             if path.stat().st_mtime < oldest:
@@ -112,72 +89,33 @@ def _remove_unused(database: Path) -> None:
             continue  # another process has deleted it
 
 
-Reports = Mapping[str, IndexReport]
-"""The reports on topics, keyed by name; topics whose directory is missing have none."""
+@contextmanager
+def open_current(group: TopicGroup, progress: Progress | None = None) -> Iterator[Index]:
+    """Open the index of a group as `open_index` does, and bring its topics up to date.
 
-
-def with_index(
-    group: TopicGroup,
-    work: Callable[[Index, Reports], Result],
-    *,
-    progress: Progress | None = None,
-    max_age: float = 0.0,
-    in_memory: bool = False,
-) -> Result:
-    """Bring the topics of a group up to date and return the result of `work` on its index.
-
-    If the index turns out to be damaged, it is rebuilt and `work` runs again. The files
-    are not looked at where this process did so less than `max_age` seconds ago. An index
-    `in_memory` is made for this one call, of the first `MEMORY_BYTES` of each topic. Raises
-    IndexUnusableError, and DocumentsGoneError if the only topic is missing.
+    A group without a database has an index in memory, of the first `MEMORY_BYTES` of each topic.
+    Raises IndexUnusableError, and DocumentsGoneError if all topics are missing.
     """
-    database = None if in_memory else group.database
-    # Listed first, so that no index is created for a topic that has been deleted.
-    is_new = not (database and database.exists())
-    if is_new:
-        _forget_checks(database)
-    listed = {id(topic): _list(topic) for topic in group.topics} if is_new else {}
-    if len(group.topics) == 1 and listed == {id(group.topics[0]): None}:
-        raise DocumentsGoneError(database, group.topics[0].name)
+    # Looked for first, so that no index is created for a topic that has been deleted.
+    topics = [topic for topic in group.topics if not topic.root or Path(topic.root).is_dir()]
+    if not topics:
+        raise DocumentsGoneError(group.database, group.topics[0].name)
+    with open_index(group.database) as index:
+        for topic in topics:
+            index.update(topic, progress)
+        if not index.topics:
+            raise DocumentsGoneError(group.database, group.topics[0].name)
+        yield index
 
-    def run() -> Result:
-        with open_index(database) as index:
-            reports: dict[str, IndexReport] = {}
-            for topic in group.topics:
-                report = _recent(database, topic, max_age)
-                if report is None:
-                    report = index.update(topic, progress, listed.get(id(topic)))
-                    _checked[database, topic.name, topic.root] = (time.monotonic(), report)
-                if report is not None:
-                    reports[topic.name] = report
-            if len(group.topics) == 1 and not reports:
-                raise DocumentsGoneError(database, group.topics[0].name)
-            index.narrow_to(group.topics)
-            return work(index, reports)
 
+def rebuild_damaged(groups: Sequence[TopicGroup], work: Callable[[], Result]) -> Result:
+    """Return the result of work on the indexes of groups; if one is damaged, on new ones."""
     try:
-        return run()
-    except DamageError as error:
-        if error.database != database or isinstance(error, DocumentsGoneError):
-            raise
-        discard(database)
-    _forget_checks(database)
-    return run()
-
-
-_checked: dict[tuple[Path | None, str, str], tuple[float, IndexReport | None]] = {}
-"""The time of this process's last comparison of each topic with its files, and the report."""
-
-
-def _recent(database: Path | None, topic: Documents, max_age: float) -> IndexReport | None:
-    """Return the last report on a topic if it is at most `max_age` seconds old."""
-    checked = _checked.get((database, topic.name, topic.root)) if database and max_age else None
-    return checked[1] if checked and time.monotonic() - checked[0] < max_age else None
-
-
-def _forget_checks(database: Path | None) -> None:
-    for key in [key for key in _checked if key[0] == database]:
-        del _checked[key]
+        return work()
+    except DamageError:
+        for group in groups:
+            discard(group.database)
+        return work()
 
 
 def forget_topic(database: Path, name: str) -> None:
@@ -189,154 +127,37 @@ def forget_topic(database: Path, name: str) -> None:
             discard(database)
 
 
-class _Listed(NamedTuple):
-    """A list of documents, and the note on the state it depends on."""
-
-    files: Sequence[File]
-    note: str
-
-
-def _list(topic: Documents) -> _Listed | None:
-    """Return all documents of a topic, sorted; None if its directory is missing."""
-    # The note comes first, so that it shows changes made while listing.
-    note = topic.watch.note() if topic.watch else ""
-    try:
-        return _Listed(sorted(topic.list()), note)
-    except OSError:
-        return None
-
-
 class Index:
     """An open index; made by `open_index`."""
 
     def __init__(self, connection: Connection, most: int) -> None:
         self.vectors = VectorTable(connection)
+        self.topics: list[Documents] = []
+        """The topics that were brought up to date, which are searched."""
+        self.left_out: list[tuple[str, LeftOut]] = []
+        """The documents of each that no search reads, with its name."""
         self._connection = connection
         self._most = most
         self._is_narrow = False
 
-    # Keeping up with the files
-
-    def update(
-        self,
-        topic: Documents,
-        progress: Progress | None = None,
-        listed: _Listed | None = None,
-    ) -> IndexReport | None:
-        """Index the documents of a topic that have changed since the last update.
-
-        A file is unchanged if its size and modification time are. If it was
-        modified too shortly before it was read for these to be reliable, its
-        content is compared. `listed` are the documents, if they were listed already. Returns
-        None if the directory of the topic is missing.
-        """
-        if report := None if listed else self._check(topic):
-            return report
-        listed = listed or _list(topic)
-        if listed is None:
-            return None
-        id_ = self._ensure_topic(topic)
-        files, beyond = bound_files(listed.files, self._most)
-        table = DocumentTable(self._connection, id_, topic.place)
-        known = table.read_known()
-        gone = known.keys() - {file.path for file in files}
-        changed = [file for file in files if not (of := known.get(file.path)) or not of.is_of(file)]
-        if gone:
-            table.remove(sorted(gone))
-        outcomes: list[bool] = []
-        done = 0
-        for batch in _prepare(changed, known, topic):
-            outcomes += table.store(batch, topic.read)
-            done += len(batch)
-            if progress:
-                progress(done, len(changed))
-        if gone or any(outcomes):
-            table.write_languages()
-        self._write_note(id_, listed.note, len(files), [left.reason for left in beyond])
-        return IndexReport(
-            documents=len(files),
-            added=outcomes.count(True),
-            changed=outcomes.count(False),
-            removed=len(gone),
-            left_out=(*table.read_left_out(), *beyond),
-        )
-
-    def _ensure_topic(self, topic: Documents) -> int:
-        """Return the id of a topic, made if needed, and note that it is used."""
-        execute = self._connection.execute
-        today = int(time.time() // _DAY)
-        key = (topic.name, topic.root)
-        query = "SELECT id FROM topics WHERE name = ? AND root = ? AND used = ?"
-        row = execute(query, (*key, today)).fetchone()
-        if row is None:
-            with transaction(self._connection):
-                execute(
-                    "INSERT INTO topics (name, root, used) VALUES (?, ?, ?)"
-                    " ON CONFLICT DO UPDATE SET used = excluded.used",
-                    (*key, today),
-                )
-            self._remove_unused(today)
-            row = execute(query, (*key, today)).fetchone()
-        id_: int = row[0]
-        return id_
-
-    def _remove_unused(self, today: int) -> None:
-        """Delete topics whose directory is missing, or which no search has used for long."""
-        rows = self._connection.execute("SELECT id, root, used FROM topics").fetchall()
-        for id_, root, used in rows:
-            if used < today - UNUSED_DAYS or (root and not Path(root).exists()):
-                self._remove_topic(id_)
+    def update(self, topic: Documents, progress: Progress | None = None) -> None:
+        """Bring a topic up to date with its documents, unless its directory is missing."""
+        left_out = update_topic(self._connection, topic, self._most, progress)
+        if left_out is not None:
+            self.topics.append(topic)
+            self.left_out += [(topic.name, each) for each in left_out]
 
     def remove(self, name: str) -> int:
         """Delete a topic, its documents and their chunks; return the number of other topics."""
         rows = self._connection.execute("SELECT id, name FROM topics").fetchall()
         found = [id_ for id_, each in rows if each == name]
         for id_ in found:
-            self._remove_topic(id_)
+            remove_topic(self._connection, id_)
         return len(rows) - len(found)
 
-    def _remove_topic(self, id_: int) -> None:
-        table = DocumentTable(self._connection, id_)
-        table.remove(list(table.read_known()))
-        with transaction(self._connection):
-            self._connection.execute("DELETE FROM topics WHERE id = ?", (id_,))
-
-    def _check(self, topic: Documents) -> IndexReport | None:
-        """Return the report of the last update if no document can have changed since."""
-        row = self._connection.execute(
-            "SELECT id, note, documents, beyond FROM topics WHERE name = ? AND root = ?",
-            (topic.name, topic.root),
-        ).fetchone()
-        if row is None or not row[1] or topic.watch is None:
-            return None
-        id_, note, count, beyond = row
-        files = self._connection.execute(
-            "SELECT path, size, mtime_ns FROM documents WHERE topic = ? AND NOT racy", (id_,)
-        ).fetchall()
-        if len(files) != count or not topic.watch.holds(note, files):
-            return None
-        self._ensure_topic(topic)
-        left_out = DocumentTable(self._connection, id_).read_left_out()
-        left_out += [LeftOut("", reason) for reason in beyond.splitlines()]
-        return IndexReport(count, left_out=tuple(left_out))
-
-    def _write_note(self, id_: int, note: str, count: int, beyond: Sequence[str]) -> None:
-        """Record the present state of a topic for `_check`.
-
-        No note is written if another process may have removed documents this one listed.
-        """
-        with transaction(self._connection):
-            self._connection.execute(
-                "UPDATE topics SET beyond = ?2, documents = ?3, note = iif(?3 ="
-                " (SELECT count(*) FROM documents WHERE topic = ?4), ?1, '') WHERE id = ?4",
-                (note, "\n".join(beyond), count, id_),
-            )
-
-    # Answering
-
-    def narrow_to(self, topics: Sequence[Documents], scope: Scope | None = None) -> bool:
-        """Restrict searches to these topics, and to a scope; tell whether there is any document."""
-        wanted = {(topic.name, topic.root) for topic in topics}
+    def narrow_to(self, scope: Scope | None) -> bool:
+        """Restrict searches to its topics and to a scope; tell whether there is any document."""
+        wanted = {(topic.name, topic.root) for topic in self.topics}
         rows = self._connection.execute("SELECT id, name, root FROM topics").fetchall()
         names = {id_: name for id_, name, root in rows if (name, root) in wanted}
         self._is_narrow = scope is not None or len(names) < len(rows)
@@ -346,10 +167,10 @@ class Index:
         allowed = [
             (id_,)
             for topic, name in names.items()
-            for id_, path, role, given in execute(
-                "SELECT id, path, role, given_role FROM documents WHERE topic = ?", (topic,)
+            for id_, path, role in execute(
+                "SELECT id, path, role FROM documents WHERE topic = ?", (topic,)
             ).fetchall()
-            if scope is None or scope.covers(name, path, Role(given or role))
+            if scope is None or scope.covers(name, path, Role(role))
         ]
         execute("DELETE FROM temp.allowed")
         self._connection.executemany("INSERT INTO temp.allowed VALUES (?)", allowed)
@@ -424,49 +245,21 @@ class Index:
         """Return the chunks with these ids as hits; chunks deleted meanwhile are missing."""
         ids = dict.fromkeys([*scores, *cosines])
         rows = self._connection.execute(
-            "SELECT chunks.id, topics.name, given_role, role, language, path, first_line,"  # noqa: S608 - our numbers
-            " last_line, title, heading, text, chunks.hash FROM chunks"
+            "SELECT chunks.id, role, language, topics.name, path, first_line, last_line, title,"  # noqa: S608 - our numbers
+            " heading, text FROM chunks"
             " JOIN documents ON documents.id = document JOIN topics ON topics.id = topic"
             f" WHERE chunks.id IN ({', '.join(map(str, ids))})"
         )
         found = {}
-        for id_, topic, given, role, language, path, first, last, title, heading, *rest in rows:
+        for id_, role, language, topic, path, first, last, title, heading, text in rows:
             found[id_] = Hit(
-                topic=topic,
-                path=path,
-                first_line=first,
-                last_line=last,
-                title=title,
-                heading=heading,
-                text=rest[0],
-                hash=rest[1],
+                *(topic, path, first, last, title, heading, text),
                 bm25=scores.get(id_, 0.0),
                 cosine=cosines.get(id_),
-                role=Role(given or role),
+                role=Role(role),
                 language=language,
             )
         return [found[id_] for id_ in ids if id_ in found]
-
-
-def _prepare(
-    files: Sequence[File], known: Mapping[str, Known], topic: Documents
-) -> Iterator[list[Prepared]]:
-    """Yield prepared files in batches of about `BATCH_CHUNKS` chunks."""
-    batch: list[Prepared] = []
-    chunks = 0
-    for file in files:
-        document = prepare(file, topic.read, known.get(file.path), topic.place)
-        batch.append(document)
-        chunks += len(document.chunks or ()) + 1
-        if chunks >= BATCH_CHUNKS:
-            yield batch
-            batch, chunks = [], 0
-    if batch:
-        yield batch
-
-
-SHORTEST_STEM = 3
-"""Shortest common start, in characters; a word with a shorter one is matched as it is."""
 
 
 def _find_common_start(word: str, stem: str) -> str:

@@ -18,7 +18,8 @@ from llm_kb.search.index.database import transaction
 if TYPE_CHECKING:
     from sqlite3 import Connection
 
-    from llm_kb.search.index.index import Index, Progress
+    from llm_kb.search.index.index import Index
+    from llm_kb.search.index.update import Progress
 
 Embed = Callable[[Sequence[str]], Iterable[Sequence[float]]]
 """Returns the vectors of texts, in order and all of one length."""

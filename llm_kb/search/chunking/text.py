@@ -1,4 +1,4 @@
-"""Reading a Jupyter notebook as Markdown: its cells in order, with their outputs."""
+"""The text of a file; a Jupyter notebook is read as Markdown, its cells with their outputs."""
 
 from __future__ import annotations
 
@@ -7,10 +7,30 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from llm_kb.subjects.topics import is_binary
+
 LONGEST_OUTPUT = 2_000
 """Most characters of one output; a note replaces the rest."""
 
 _BACKTICKS = re.compile("`+")
+
+
+def read_text(path: str, data: bytes) -> str | None:
+    """Return the text of a file to be searched; a notebook is read as Markdown."""
+    text = read_notebook(data) if path.lower().endswith(".ipynb") else None
+    return decode_document(data if text is None else text.encode())
+
+
+def decode_document(data: bytes) -> str | None:
+    """Return the text of a file; None if it is binary.
+
+    Undecodable bytes are replaced, and NULs after the sniffed part and a byte order mark are
+    removed.
+    """
+    if is_binary(data):
+        return None
+    text = data.decode("utf-8-sig", "replace")
+    return text.replace("\0", "") if b"\0" in data else text
 
 
 def read_notebook(data: bytes) -> str | None:

@@ -1,0 +1,303 @@
+"""Bringing a topic's part of an index up to date with its documents."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from sqlite3 import Connection
+from typing import NamedTuple
+
+from llm_kb.errors import UnreadableError
+from llm_kb.search.chunking.outline import Chunk, chunk_safely
+from llm_kb.search.chunking.text import read_text
+from llm_kb.search.index.database import transaction
+from llm_kb.search.index.documents import (
+    MAX_FILE_BYTES,
+    TOO_LARGE,
+    Documents,
+    File,
+    LeftOut,
+    bound_files,
+    tick,
+)
+from llm_kb.search.languages import find_more_words
+from llm_kb.search.roles import find_role, is_machine_made
+from llm_kb.subjects.editions import find_translations
+
+UNUSED_DAYS = 30
+"""Days after which an index, or a topic in one, that no search has used is deleted."""
+
+BATCH_CHUNKS = 20_000
+"""Chunks per transaction; an interruption loses at most these."""
+
+DAY = 86_400
+
+_UNCERTAIN = -1
+"""The recorded time of a file that could change, or become readable, with its time unchanged."""
+
+Progress = Callable[[int, int], None]
+"""Called with the number of documents indexed so far and the number to index."""
+
+_Known = tuple[int, int, str, bytes]
+"""The recorded state of a file: its size, time and owner's wishes, and the hash of its content."""
+
+
+class _Prepared(NamedTuple):
+    """A file as it was read, ready to be written to the index."""
+
+    file: File
+    mtime_ns: int
+    hash: bytes
+    """Of its content and its owner's wishes."""
+    problem: str
+    """Why it is not indexed; empty if it is."""
+    role: str = ""
+    chunks: Sequence[Chunk] | None = None
+    """None if this content is indexed already."""
+
+
+def update_topic(
+    connection: Connection, topic: Documents, most: int, progress: Progress | None = None
+) -> tuple[LeftOut, ...] | None:
+    """Index the documents of a topic that have changed; return those that no search reads.
+
+    A file is unchanged if its size and modification time are. If it was modified too shortly
+    before it was read for these to be reliable, its content is compared. At most `most` bytes are
+    indexed. Returns None if the directory of the topic is missing.
+    """
+    id_, note, beyond = _open_topic(connection, topic)
+    if not (note and topic.watch and topic.watch.holds(note, _read_stamps(connection, id_))):
+        # The note comes first, so that it shows changes made while listing.
+        note = topic.watch.note() if topic.watch else ""
+        try:
+            files, left_out = bound_files(sorted(topic.list()), most)
+        except OSError:
+            return None
+        _write_changes(connection, id_, topic, files, progress)
+        beyond = "\n".join(each.reason for each in left_out)
+        with transaction(connection):
+            connection.execute(
+                "UPDATE topics SET note = ?, beyond = ? WHERE id = ?", (note, beyond, id_)
+            )
+    problems = connection.execute(
+        "SELECT path, problem FROM documents WHERE topic = ? AND problem != '' ORDER BY path",
+        (id_,),
+    )
+    return (*map(LeftOut._make, problems), *(LeftOut("", each) for each in beyond.splitlines()))
+
+
+def remove_topic(connection: Connection, id_: int) -> None:
+    """Delete a topic, its documents and their chunks."""
+    _remove(connection, id_, [path for path, _, _ in _read_stamps(connection, id_)])
+    with transaction(connection):
+        connection.execute("DELETE FROM topics WHERE id = ?", (id_,))
+
+
+def _open_topic(connection: Connection, topic: Documents) -> tuple[int, str, str]:
+    """Return the id of a topic, made if needed and marked as used, its note and what is beyond."""
+    today = int(time.time() // DAY)
+    key = (topic.name, topic.root, today)
+    query = "SELECT id, note, beyond FROM topics WHERE name = ? AND root = ? AND used = ?"
+    row = connection.execute(query, key).fetchone()
+    if row is None:
+        with transaction(connection):
+            connection.execute(
+                "INSERT INTO topics (name, root, used) VALUES (?, ?, ?)"
+                " ON CONFLICT DO UPDATE SET used = excluded.used",
+                key,
+            )
+        _remove_unused(connection, today)
+        row = connection.execute(query, key).fetchone()
+    id_, note, beyond = row
+    return id_, note, beyond
+
+
+def _remove_unused(connection: Connection, today: int) -> None:
+    """Delete topics not used today whose directory is missing, or which were not used for long."""
+    rows = connection.execute("SELECT id, root, used FROM topics WHERE used < ?", (today,))
+    for id_, root, used in rows.fetchall():
+        if used < today - UNUSED_DAYS or (root and not Path(root).exists()):
+            remove_topic(connection, id_)
+
+
+def _read_stamps(connection: Connection, topic: int) -> list[tuple[str, int, int]]:
+    """Return path, size and time of each document."""
+    return connection.execute(
+        "SELECT path, size, mtime_ns FROM documents WHERE topic = ?", (topic,)
+    ).fetchall()
+
+
+def _write_changes(
+    connection: Connection,
+    id_: int,
+    topic: Documents,
+    files: Sequence[File],
+    progress: Progress | None,
+) -> None:
+    """Delete the documents that are gone, and write those that are new or have changed."""
+    rows = connection.execute(
+        "SELECT path, size, mtime_ns, wishes, hash FROM documents WHERE topic = ?", (id_,)
+    )
+    known: dict[str, _Known] = {path: tuple(rest) for path, *rest in rows}
+    gone = known.keys() - {file.path for file in files}
+    changed = [file for file in files if known.get(file.path, ())[:3] != file.stamp()]
+    _remove(connection, id_, sorted(gone))
+    done = 0
+    for batch in _prepare_all(changed, known, topic):
+        _store(connection, id_, topic, batch)
+        done += len(batch)
+        if progress:
+            progress(done, len(changed))
+    if gone or any(file.path not in known for file in changed):
+        _write_languages(connection, id_, topic.place, [file.path for file in files])
+
+
+# Reading
+
+
+def _prepare_all(
+    files: Sequence[File], known: Mapping[str, _Known], topic: Documents
+) -> Iterator[list[_Prepared]]:
+    """Yield prepared files in batches of about `BATCH_CHUNKS` chunks."""
+    batch: list[_Prepared] = []
+    chunks = 0
+    for file in files:
+        document = _prepare(file, topic, known[file.path][3] if file.path in known else b"")
+        batch.append(document)
+        chunks += len(document.chunks or ()) + 1
+        if chunks >= BATCH_CHUNKS:
+            yield batch
+            batch, chunks = [], 0
+    if batch:
+        yield batch
+
+
+def _prepare(file: File, topic: Documents, indexed: bytes = b"") -> _Prepared:
+    """Return a file with its chunks, or without them if it is the one with the `indexed` hash."""
+    size, mtime_ns, wishes = file.stamp()
+    problem, data = "", b""
+    if size > MAX_FILE_BYTES:
+        problem = TOO_LARGE
+    else:
+        if time.time_ns() - mtime_ns < tick(mtime_ns):
+            mtime_ns = _UNCERTAIN
+        try:
+            data = topic.read(file.path)
+        except UnreadableError as error:
+            problem, mtime_ns = error.reason, _UNCERTAIN
+    digest = hashlib.blake2b(data, digest_size=16, key=wishes.encode()).digest()
+    document = _Prepared(file, mtime_ns, digest, problem)
+    if digest == indexed:
+        return document
+    text = read_text(file.path, data) or ""
+    role = file.role or find_role(f"{topic.place}{file.path}", text).value
+    if is_machine_made(file.path, text) and not file.generated:
+        text = ""
+    return document._replace(role=role, chunks=chunk_safely(file.path, text) if text else [])
+
+
+# Writing
+
+
+def _store(
+    connection: Connection, id_: int, topic: Documents, documents: Sequence[_Prepared]
+) -> None:
+    """Write documents and their chunks.
+
+    Chunks are inserted table by table: between other statements, SQLite would write out
+    time and again what full-text search has gathered.
+    """
+    new: list[tuple[str, int | None, Chunk]] = []
+    with transaction(connection):
+        for document in documents:
+            path = document.file.path
+            row = connection.execute(
+                "SELECT hash, id, role, language FROM documents WHERE topic = ? AND path = ?",
+                (id_, path),
+            ).fetchone()
+            indexed, known, role, language = row or (b"", None, "", "")
+            if indexed != document.hash:
+                if document.chunks is None:
+                    # Another process has indexed another version since the comparison.
+                    document = _prepare(document.file, topic)
+                role = document.role
+                _delete_chunks(connection, path, known)
+            size, _, wishes = document.file.stamp()
+            stamp = (size, document.mtime_ns, wishes, document.hash, document.problem)
+            number = connection.execute(
+                "REPLACE INTO documents VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (known, id_, path, *stamp, role, language),
+            ).lastrowid
+            if indexed != document.hash:
+                new += [(path, number, chunk) for chunk in document.chunks or ()]
+        _insert(connection, new)
+
+
+def _remove(connection: Connection, topic: int, paths: Sequence[str]) -> None:
+    """Delete documents with their chunks, and the note on what a topic has."""
+    if not paths:
+        return
+    with transaction(connection):
+        connection.execute("UPDATE topics SET note = '' WHERE id = ?", (topic,))
+        for path in paths:
+            row = connection.execute(
+                "SELECT id FROM documents WHERE topic = ? AND path = ?", (topic, path)
+            ).fetchone()
+            if row:
+                _delete_chunks(connection, path, row[0])
+                connection.execute("DELETE FROM documents WHERE id = ?", row)
+
+
+def _write_languages(connection: Connection, topic: int, place: str, paths: Sequence[str]) -> None:
+    """Record the language of every translated page."""
+    with transaction(connection):
+        connection.execute("UPDATE documents SET language = '' WHERE topic = ?", (topic,))
+        for directory in find_translations(f"{place}{path}" for path in paths):
+            language = directory.split("/")[-2].lower()
+            connection.execute(
+                "UPDATE documents SET language = ? WHERE topic = ? AND substr(? || path, 1, ?) = ?",
+                (language, topic, place, len(directory), directory),
+            )
+
+
+def _delete_chunks(connection: Connection, path: str, document: int | None) -> None:
+    """Delete the chunks of a document; full-text search needs their content for that."""
+    chunks = connection.execute(
+        "SELECT id, title, heading, text FROM chunks WHERE document = ?", (document,)
+    ).fetchall()
+    connection.executemany(
+        "INSERT INTO chunks_fts (chunks_fts, rowid, heading, context, text, parts)"
+        " VALUES ('delete', ?, ?, ?, ?, ?)",
+        ((id_, *_list_columns(path, *held)) for id_, *held in chunks),
+    )
+    connection.execute("DELETE FROM chunks WHERE document = ?", (document,))
+
+
+def _insert(connection: Connection, new: Sequence[tuple[str, int | None, Chunk]]) -> None:
+    """Insert chunks, in this order, into their table and into full-text search."""
+    # SQLite assigns the ids: each is the highest so far plus one.
+    (first,) = connection.execute("SELECT coalesce(max(id), 0) + 1 FROM chunks").fetchone()
+    connection.executemany(
+        "INSERT INTO chunks (document, hash, title, heading, text, first_line, last_line)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?)",
+        ((document, chunk.hash, *chunk) for _, document, chunk in new),
+    )
+    connection.executemany(
+        "INSERT INTO chunks_fts (rowid, heading, context, text, parts) VALUES (?, ?, ?, ?, ?)",
+        (
+            (id_, *_list_columns(path, chunk.title, chunk.heading, chunk.text))
+            for id_, (path, _, chunk) in enumerate(new, first)
+        ),
+    )
+
+
+def _list_columns(path: str, title: str, heading: str, text: str) -> tuple[str, str, str, str]:
+    """Return the columns of a chunk in the full-text index."""
+    return (
+        f"{heading} {find_more_words(heading)}",
+        f"{path} {title}",
+        text,
+        find_more_words(text),
+    )
