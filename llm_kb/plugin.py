@@ -48,7 +48,6 @@ _REFERENCES = {
     "refresh": "llm_kb.commands.references.fetch:refresh",
     "search": "llm_kb.commands.references.group:search",
     "show": "llm_kb.commands.references.group:show",
-    "update": "llm_kb.commands.references.group:update",
     "verify": "llm_kb.commands.references.group:verify",
 }
 COMMANDS: dict[str, Member] = {

@@ -118,8 +118,7 @@ class TopicExistsError(OperatorError):
     def __init__(self, topic_id: str, title: str) -> None:
         there = f"there is a reference topic {topic_id!r} already ({title!r}): "
         self.for_operator = (
-            f"{there}fetch it again (llm kb references refresh {topic_id}), change its description"
-            f" (llm kb references update {topic_id}), or choose another title"
+            f"{there}fetch it again (llm kb references refresh {topic_id}), or choose another title"
         )
         super().__init__(
             f"{there}search it with"

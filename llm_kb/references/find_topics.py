@@ -36,8 +36,8 @@ class ObsoleteTopicError(KbError):
         self.topic_id = topic_id
         super().__init__(
             f"reference topic {topic_id!r} is marked obsolete and is not searched; its files can"
-            " still be read, and"
-            f" `llm kb references update {topic_id} --status active` puts it back"
+            ' still be read, and `status = "active"` in its topic.md puts it back (see'
+            f" `llm kb references show {topic_id}`)"
         )
 
 

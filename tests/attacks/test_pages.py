@@ -165,7 +165,7 @@ def test_a_page_that_crashes_a_parser_stops_no_other_topic(
         assert created.exit_code == 0, created.stderr
     site.put("/evil", "<p>crash</p>")
     site.put("/good", "<p>The second good.</p>")
-    refreshed = run_llm(["kb", "references", "refresh", "--all", "-y"])
+    refreshed = run_llm(["kb", "references", "refresh", "-y"])
     assert f"cannot be processed ({error.__name__}: " in refreshed.stderr
     assert (refreshed.exit_code, "Traceback" in refreshed.stderr) == (1, False)
     assert "second good" in run_llm(["kb", "learn", "topic-good", "**"]).stdout

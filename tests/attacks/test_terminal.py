@@ -76,7 +76,6 @@ JSON_COMMANDS = {
     "references refresh": ["references", "refresh", "topic-evil", "-y"],
     "references search": ["references", "search", "needle"],
     "references show": ["references", "show", "topic-evil"],
-    "references update": ["references", "update", "topic-evil", "--tag", "new"],
     "references verify": ["references", "verify"],
 }
 

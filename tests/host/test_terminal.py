@@ -83,7 +83,10 @@ WITHOUT_INPUT = f"import os, sys; sys.stdin.close(); sys.stdin = None; {LLM}"
     ("line", "error"),
     [
         ("mcp", "a client speaks over standard input and output; one is closed"),
-        ("references update x --body -", "standard input is closed, so '-' has nothing to read"),
+        (
+            "references create --title x --local . --body -",
+            "standard input is closed, so '-' has nothing to read",
+        ),
     ],
     ids=["mcp", "body"],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as json_module
+import re
 import shlex
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,8 @@ from llm_kb.references.fetch.create import Created, create_topic, created_answer
 from llm_kb.references.sources.records import MAX_CRAWL_DEPTH, MAX_CRAWL_PAGES, PACKAGE_PAGES
 from llm_kb.references.topic.topic_file import MAX_AGE_DAYS, parse_request
 from llm_kb.rendering.plain_text import count
+
+_VERSIONED = re.compile(r"(.+?)(?:==|@)([^@=]+)")
 
 MAX_AGE = 30
 """After how many days a topic is stale, unless something says otherwise."""
@@ -71,17 +74,10 @@ def _refuse_paths(
     type=click.Path(exists=True, path_type=Path),
     help="A directory or file of this machine",
 )
-@click.option("pypi", "--pypi", multiple=True, metavar="NAME", help="A Python package's docs")
-@click.option("npm", "--npm", multiple=True, metavar="NAME", help="A Node package's docs")
+@click.option("pypi", "--pypi", multiple=True, metavar="NAME", help="A Python package: flask==3.0")
+@click.option("npm", "--npm", multiple=True, metavar="NAME", help="A Node package: vite@5.4")
 @click.option("crate", "--crate", multiple=True, metavar="NAME", help="A Rust crate's docs")
 @click.option("go", "--go", multiple=True, metavar="MODULE", help="A Go module's docs")
-@click.option(
-    "versions",
-    "--version",
-    multiple=True,
-    metavar="VERSION",
-    help="Version of the package  [default: the installed one]",
-)
 @click.option(
     "sources", "--source", multiple=True, metavar="JSON", help="Any source, as a JSON object"
 )
@@ -93,7 +89,6 @@ def _refuse_paths(
     type=click.IntRange(0, MAX_AGE_DAYS),
     help="After how many days it is stale; 0: never",
 )
-@click.option("--trust-score", type=click.IntRange(0, 10), help="How far the sources are trusted")
 @yes_option
 @json_option
 def create(title: str | None, body: str, yes: bool, json_: bool, **options: Any) -> None:
@@ -107,7 +102,7 @@ def create(title: str | None, body: str, yes: bool, json_: bool, **options: Any)
         llm kb references create --title "Dioxus - Rust UI Framework" \\
           --git https://github.com/DioxusLabs/docsite --path docs-src/0.6/ \\
           --web https://dioxuslabs.com/learn/0.6/ --tag rust
-        llm kb references create --pypi flask
+        llm kb references create --pypi flask==3.0.3
         llm kb references create --title Guides --crawl https://example.com/guide/
         llm kb references create --local ~/notes
     """
@@ -119,7 +114,6 @@ def create(title: str | None, body: str, yes: bool, json_: bool, **options: Any)
         "sources": sources,
         "tags": list(options["tags"]),
         "max_age_days": options["max_age_days"],
-        "trust_score": options["trust_score"],
     }
     request = parse_request(
         fields,
@@ -154,14 +148,8 @@ def _collect_sources(options: dict[str, Any]) -> list[dict[str, Any]]:
     if crawl_limits and not options["crawl"]:
         raise click.UsageError("--depth, --max-pages, --include and --exclude belong to --crawl")
     packages = [
-        {"type": "package", "ecosystem": ecosystem, "name": name}
-        for ecosystem in PACKAGE_PAGES
-        for name in options[ecosystem]
+        _read_package(ecosystem, name) for ecosystem in PACKAGE_PAGES for name in options[ecosystem]
     ]
-    if options["versions"]:
-        if len(packages) != 1 or len(options["versions"]) != 1:
-            raise click.UsageError("one --version belongs to one --pypi, --npm, --crate or --go")
-        packages[0]["version"] = options["versions"][0]
     tables = [
         *git,
         *packages,
@@ -178,9 +166,17 @@ def _collect_sources(options: dict[str, Any]) -> list[dict[str, Any]]:
     return tables
 
 
+def _read_package(ecosystem: str, text: str) -> dict[str, Any]:
+    """Return the source of a package that is written as `flask`, `flask==3.0` or `vite@5.4`."""
+    found = _VERSIONED.fullmatch(text)
+    name, version = found.groups() if found else (text, None)
+    return {"type": "package", "ecosystem": ecosystem, "name": name, "version": version}
+
+
 def _name_source(options: dict[str, Any]) -> str:
     """Return a title for the one package, repository or path of a request."""
-    names = [name for ecosystem in PACKAGE_PAGES for name in options[ecosystem]]
+    packages = (text for ecosystem in PACKAGE_PAGES for text in options[ecosystem])
+    names = [_VERSIONED.sub(r"\1", text) for text in packages]
     names += [url.rstrip("/").rpartition("/")[2].removesuffix(".git") for url in options["git"]]
     names += [path.resolve().name for path in options["local"]]
     if len(names) != 1 or not names[0]:

@@ -27,52 +27,53 @@ from llm_kb.references.fetch.refresh import refresh_topic
 from llm_kb.references.find_topics import find_id
 from llm_kb.references.library import Library
 from llm_kb.references.plan import PendingPlans, Plan, pending_entry, render_plan
-from llm_kb.references.topic.topic_file import Status, is_stale
+from llm_kb.references.topic.topic_file import Status, TopicFile, is_stale
 from llm_kb.rendering.plain_text import visible_line
 
 
 @click.command()
 @click.argument("topics", nargs=-1, metavar="[TOPIC]...", shell_complete=complete_reference)
-@click.option("all_", "--all", is_flag=True, help="Refresh all topics that are not obsolete")
-@click.option("--stale", is_flag=True, help="Refresh only stale topics; without TOPIC, all of them")
+@click.option("--stale", is_flag=True, help="Refresh only stale topics")
 @yes_option
 @json_option
-def refresh(topics: tuple[str, ...], all_: bool, stale: bool, yes: bool, json_: bool) -> None:
+def refresh(topics: tuple[str, ...], stale: bool, yes: bool, json_: bool) -> None:
     """
     Fetch what has changed since a topic was fetched
 
-    A page or repository that has not changed costs one request. You are asked only if a
-    topic leads to a host that was not approved here, or would fetch more than twice as much
-    as before.
+    Without TOPIC, all topics are refreshed that are not obsolete. A page or repository that has
+    not changed costs one request. You are asked only if a topic leads to a host that was not
+    approved here, or has grown to more than twice its size.
 
     \b
         llm kb references refresh topic-dioxus-ui
-        llm kb references refresh --all --stale
+        llm kb references refresh --stale
     """
-    if topics and all_:
-        raise click.UsageError("name topics, or give --all, but not both")
-    if not (topics or all_ or stale):
-        raise click.UsageError("name topics, or give --all or --stale")
     library = current_library()
     answers = []
-    chosen, problems = _choose(library, topics, stale=stale)
-    failed = bool(problems)
-    for problem in problems:
-        say(f"Left out: {problem}")
-    if not chosen and not failed:
-        say("Nothing to refresh: no topic is stale." if stale else "No topics to refresh.")
-    for topic_id in chosen:
+    failed = False
+    for wanted in dict.fromkeys(topics or library.store.ids()):
         try:
-            answers.append(_refresh(library, topic_id, yes=yes))
+            topic = library.read(find_id(library, wanted))
+            if _is_due(library, topic, by_name=bool(topics), stale=stale):
+                answers.append(_refresh(library, topic.id, yes=yes))
         except KbError as error:
             failed = True
-            say(f"{topic_id}: {error}")
+            say(f"{wanted}: {error}")
+    if not answers and not failed:
+        say("Nothing to refresh: no topic is stale." if stale else "No topics to refresh.")
     if json_:
         show_json(answers)
     for answer in [] if json_ else answers:
         click.echo(f"{answer['topic_id']}: {_render_counts(answer)}")
     if failed:
         raise click.exceptions.Exit(1)
+
+
+def _is_due(library: Library, topic: TopicFile, *, by_name: bool, stale: bool) -> bool:
+    """Tell whether a topic is to be refreshed: a stale one, or any that is not obsolete."""
+    if stale and not (is_stale(topic, library.clock()) or library.find_outdated(topic)):
+        return False
+    return by_name or topic.status is not Status.OBSOLETE
 
 
 @click.command()
@@ -124,30 +125,6 @@ def pending(drop: str | None, json_: bool) -> None:
         say(f"Left out: {problem}; --drop forgets it")
     if not plans and not problems and not json_:
         say("No plans are waiting for approval.")
-
-
-def _choose(
-    library: Library, topics: tuple[str, ...], *, stale: bool
-) -> tuple[list[str], list[str]]:
-    """Return the ids to refresh, and the errors of topics that cannot be read."""
-    problems: list[str] = []
-    if topics:
-        found = []
-        for topic_id in dict.fromkeys(topics):
-            try:
-                found.append(library.read(find_id(library, topic_id)))
-            except KbError as error:
-                problems.append(str(error))
-    else:
-        readable, problems = library.topics()
-        found = [topic for topic in readable if topic.status is not Status.OBSOLETE]
-    now = library.clock()
-    chosen = [
-        topic.id
-        for topic in found
-        if not stale or is_stale(topic, now) or library.find_outdated(topic)
-    ]
-    return chosen, problems
 
 
 def _render_counts(answer: dict[str, Any]) -> str:

@@ -16,11 +16,10 @@ from llm_kb.commands.references._shared import (
     json_option,
     yes_option,
 )
-from llm_kb.host.terminal import read_input
 from llm_kb.knowledge_base.references import search_references
 from llm_kb.references.catalog import topic_details, topic_entry
 from llm_kb.references.find_topics import find_id
-from llm_kb.references.topic.topic_file import MAX_AGE_DAYS, Status
+from llm_kb.references.topic.topic_file import Status
 from llm_kb.rendering.plain_text import count, visible_line, visible_text
 
 _TOLD_ELSEWHERE = frozenset(
@@ -152,51 +151,6 @@ def search(
         say(f"Warning: {warning}")
     if not answer["results"]:
         raise SystemExit(1)
-
-
-@click.command()
-@topic_argument
-@click.option("--status", type=click.Choice([s.value for s in Status]), help="New status")
-@click.option(
-    "--max-age-days",
-    type=click.IntRange(0, MAX_AGE_DAYS),
-    help="After how many days it is stale; 0: never",
-)
-@click.option("--body", metavar="TEXT", help="New description; '-' reads it from standard input")
-@click.option("tags", "--tag", multiple=True, metavar="TAG", help="Tags, in place of all old ones")
-@json_option
-def update(
-    topic: str,
-    status: str | None,
-    max_age_days: int | None,
-    body: str | None,
-    tags: tuple[str, ...],
-    json_: bool,
-) -> None:
-    """
-    Change the details of a topic; its files stay as they are
-
-    \b
-        llm kb references update topic-dioxus-ui --max-age-days 90
-        llm kb references update topic-old-thing --status obsolete
-    """
-    changes: dict[str, Any] = {
-        "status": status,
-        "max_age_days": max_age_days,
-        "body": read_input() if body == "-" else body,
-        "tags": list(tags) or None,
-    }
-    if all(value is None for value in changes.values()):
-        raise click.UsageError("give --status, --max-age-days, --body or --tag")
-    from llm_kb.references.topic.topic_file import parse_changes  # noqa: PLC0415 - slow to import
-
-    library = current_library()
-    topic = find_id(library, topic)
-    entry = topic_entry(library.update(topic, *parse_changes(changes)), library.clock())
-    if json_:
-        show_json(entry)
-    else:
-        click.echo(f"Updated {topic}")
 
 
 @click.command()
