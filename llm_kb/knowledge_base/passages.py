@@ -16,7 +16,7 @@ from llm_kb.files.documents import MemoryDocuments, TopicDocuments
 from llm_kb.files.layouts import is_shown
 from llm_kb.knowledge_base.topics import EmptyTopicError
 from llm_kb.references.catalog import ReferenceCatalog
-from llm_kb.rendering.excerpt import find_excerpt
+from llm_kb.rendering.excerpt import find_excerpt, mark_cuts, trim
 from llm_kb.rendering.parts import find_line, find_line_numbers, name_lines
 from llm_kb.rendering.passages import Passage, Passages
 from llm_kb.search.chunking.outline import find_outline
@@ -241,21 +241,13 @@ class _Source(NamedTuple):
         text = self.outline.text
         start = find_line(text, 0, group[0].first_line - 1)
         end = find_line(text, start, group[-1].last_line - group[0].first_line + 1)
-        excerpt = find_excerpt(
-            self.outline,
-            (start, end),
-            rarities,
-            most or MAX_PASSAGE,
-            self.shown,
-            can_load=most is not None,
-        )
-        if excerpt is None:
+        found = find_excerpt(self.outline, (start, end), rarities, most or MAX_PASSAGE, self.shown)
+        if found is None:
             return None
-        self.shown.append((excerpt.start, excerpt.end))
-        lines, part = excerpt.lines, excerpt.part
-        around = lines
-        if part and not excerpt.is_whole:
-            around = find_line_numbers(text, part.start, part.end)
+        start, end, part = found
+        self.shown.append((start, end))
+        lines = find_line_numbers(text, start, end)
+        around = find_line_numbers(text, *trim(text, *part[:2])) if part else lines
         return Passage(
             topic=best.topic,
             name=self.subject.name,
@@ -265,7 +257,7 @@ class _Source(NamedTuple):
             last_line=lines[1],
             part=around,
             title=best.title,
-            text=excerpt.text,
+            text=mark_cuts(text, start, end),
             score=best.score,
             role=best.role,
             also_in=best.also_in,

@@ -80,7 +80,7 @@ def test_the_address_in_a_notebook_is_that_of_its_text(tmp_path: Path) -> None:
 
     (passage,) = find(kb, tmp_path, "animal b").passages
 
-    assert passage.address == "n#part-b"
+    assert passage.address == "n#L1-L7"
     assert passage.text in kb.learn("zoo", passage.address)
 
 
