@@ -1,4 +1,4 @@
-"""A web page: its tree, and its title, main part, canonical address and links. Pure.
+"""A web page: its tree, and its title, main part and links. Pure.
 
 The standard library's parser takes quadratic time on some malformed pages in
 the Pythons we support. Here an element that is never closed ends with the page, as
@@ -283,15 +283,6 @@ def page_links(root: Element, url: str) -> list[str]:
         if link:
             links[link] = None
     return list(links)
-
-
-def canonical_link(root: Element, url: str) -> str | None:
-    """Return the canonical address that a page states; None without one."""
-    for element in root.find("link"):
-        if "canonical" in element.attributes.get("rel", "").lower().split():
-            link = element.attributes.get("href", "")
-            return absolute_link(page_base(root, url), link) or None
-    return None
 
 
 def refresh_target(root: Element, url: str) -> str | None:

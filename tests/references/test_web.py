@@ -1,4 +1,4 @@
-"""Pages of hostile servers: encodings, redirects and canonical addresses."""
+"""Pages of hostile servers: encodings and redirects."""
 
 from __future__ import annotations
 
