@@ -28,8 +28,7 @@ from contextlib import redirect_stdout
 from pathlib import Path
 
 from llm_kb.capture.emission import parse_emission
-from llm_kb.capture.entries import dump_store, parse_store
-from llm_kb.capture.likeness import filter_by_file
+from llm_kb.capture.entries import dump_store, filter_by_file, parse_store
 from llm_kb.capture.notes import EMPTY_TREES, KNOWLEDGE_REF, read_note
 from llm_kb.capture.store import add_to_store, parse_note
 from llm_kb.commands.knowledge.group import list_

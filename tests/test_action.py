@@ -12,7 +12,7 @@ import pytest
 import yaml  # type: ignore[import-untyped]  # it comes without stubs
 
 from llm_kb.capture.emission import parse_emission
-from llm_kb.capture.store import record_entry
+from llm_kb.capture.store import add_to_store
 from tests.capture.repositories import make_repo
 from tests.console import PROJECT
 
@@ -44,7 +44,7 @@ def test_what_is_wrong_fails_and_what_may_be_out_of_date_is_listed(tmp_path: Pat
     config = '[kb.topic.team]\nintroduction = "How we write."\nsubjects = "kb"\n'
     (origin.path / "llm-kb.toml").write_text(config)
     entry = {"entry_type": "convention", "scope": "*", "rule": "Write short lines."}
-    record_entry(origin.path, parse_emission(entry))
+    add_to_store(origin.path, parse_emission(entry))
     for words in (["add", "."], ["commit", "-qm", "knowledge"]):
         subprocess.run(["git", *words], cwd=origin.path, check=True)
     clone = tmp_path / "clone"

@@ -8,10 +8,15 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 
-from llm_kb.capture.emission import add_entry, parse_emission, with_provenance
-from llm_kb.capture.entries import Entry, dump_json, read_fields
-from llm_kb.capture.errors import InvalidAnnotationError, InvalidEntryError
-from llm_kb.capture.likeness import EVERYWHERE, find_place_problem, normalize_place
+from llm_kb.capture.emission import InvalidEntryError, add_entry, parse_emission, with_provenance
+from llm_kb.capture.entries import (
+    EVERYWHERE,
+    Entry,
+    dump_json,
+    find_place_problem,
+    normalize_place,
+    read_fields,
+)
 from llm_kb.capture.notes import (
     ANNOTATIONS_REF,
     Move,
@@ -23,6 +28,7 @@ from llm_kb.capture.notes import (
 )
 from llm_kb.capture.rendering import Item, Section, code_span, shorten_commit
 from llm_kb.capture.store import Snapshot, change_store, has_place, save_store
+from llm_kb.errors import KbError
 from llm_kb.files.fields import Fields
 from llm_kb.git.run import read_objects, run_git
 from llm_kb.rendering.plain_text import one_line, shorten
@@ -31,6 +37,15 @@ SCHEMA = "chronicle/v3"
 CATEGORIES = ("dead_end", "gotcha", "insight", "unfinished_thread")
 
 MAX_LINE = 2**32 - 1  # git-chronicle's limit
+
+
+class InvalidAnnotationError(KbError):
+    """JSON that is not an annotation, with the path of each problem."""
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        self.problems = tuple(problems)
+        listed = "".join(f"\n  - {problem}" for problem in self.problems)
+        super().__init__(f"the annotation is invalid, and nothing was written:{listed}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,14 +9,13 @@ from functools import cached_property
 from pathlib import Path
 
 from llm_kb.capture.annotation import read_wisdom
-from llm_kb.capture.entries import KINDS
-from llm_kb.capture.likeness import find_place_problem, normalize_place
+from llm_kb.capture.entries import KINDS, find_place_problem, normalize_place
 from llm_kb.capture.notes import (
     ANNOTATIONS_REF,
     KNOWLEDGE_REF,
     Repository,
     find_repository,
-    has_ref,
+    may_have_ref,
     read_note,
 )
 from llm_kb.capture.rendering import Section, make_section, make_texts, render_place
@@ -29,13 +28,14 @@ _EXTENSION = ".md"
 
 
 def find_knowledge(directory: Path) -> Repository | None:
-    """Return the repository of a directory if anything was captured in it.
+    """Return the repository of a directory if something may be captured in it.
 
-    Usually no process is started.
+    No process is started.
     """
-    repository = find_repository(directory, bare=False)
-    refs = (KNOWLEDGE_REF, ANNOTATIONS_REF)
-    return repository if repository and any(has_ref(repository, r) for r in refs) else None
+    repository = find_repository(directory)
+    if repository and any(may_have_ref(repository, r) for r in (KNOWLEDGE_REF, ANNOTATIONS_REF)):
+        return repository
+    return None
 
 
 def open_knowledge(

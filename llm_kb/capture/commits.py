@@ -16,11 +16,9 @@ from llm_kb.capture.briefing import (
     choose_files,
     render_briefing,
 )
-from llm_kb.capture.entries import Entry, KnowledgeStore
-from llm_kb.capture.errors import NoCommitError, UnknownCommitError
-from llm_kb.capture.likeness import scope_matches
+from llm_kb.capture.entries import Entry, KnowledgeStore, scope_matches
 from llm_kb.capture.notes import Repository
-from llm_kb.capture.store import load_store, require_repository
+from llm_kb.capture.store import NoCommitError, UnknownCommitError, load_store, require_repository
 from llm_kb.errors import KbError
 from llm_kb.git.run import GitError, read_git, run_git
 

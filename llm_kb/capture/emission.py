@@ -14,12 +14,14 @@ from llm_kb.capture.entries import (
     Kind,
     KnowledgeStore,
     arrange,
+    find_duplicate,
+    find_nearest,
+    find_place_problem,
+    plain_place,
 )
-from llm_kb.capture.errors import InvalidEntryError
-from llm_kb.capture.likeness import find_duplicate, find_nearest, find_place_problem, plain_place
 from llm_kb.capture.rendering import render_short
 from llm_kb.characters import JOINERS
-from llm_kb.errors import KbError, find_similar
+from llm_kb.errors import KbError, find_similar, limit_problems
 from llm_kb.files.fields import describe
 from llm_kb.rendering.plain_text import one_line
 
@@ -56,6 +58,18 @@ EMIT_SCHEMA: dict[str, Any] = {
     },
     "required": ["entry_type"],
 }
+
+
+MOST_SHOWN = 300
+"""The most characters of one problem that an error shows."""
+
+
+class InvalidEntryError(KbError):
+    """Fields that do not make an entry, with every problem."""
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("; ".join(each[:MOST_SHOWN] for each in limit_problems(self.problems)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

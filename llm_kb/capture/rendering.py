@@ -14,13 +14,15 @@ from llm_kb.capture.entries import (
     ANTI_PATTERN,
     BOUNDARY,
     CONVENTION,
+    EVERYWHERE,
     KINDS,
     Anchor,
     Entry,
     Kind,
     KnowledgeStore,
+    normalize_place,
+    scope_matches,
 )
-from llm_kb.capture.likeness import EVERYWHERE, normalize_place, scope_matches
 from llm_kb.errors import KbError
 from llm_kb.rendering.plain_text import count, one_line, shorten
 

@@ -13,22 +13,23 @@ from typing import TypeVar
 
 from llm_kb.capture.emission import (
     Addition,
+    InvalidEntryError,
     add_entry,
     edit_entry,
     keep_entry,
     remove_entry,
     with_provenance,
 )
-from llm_kb.capture.entries import Anchor, Entry, KnowledgeStore, dump_store, parse_store
-from llm_kb.capture.errors import (
-    BusyStoreError,
-    DamagedStoreError,
-    InvalidEntryError,
-    NoCommitError,
-    NotARepositoryError,
-    UnknownCommitError,
+from llm_kb.capture.entries import (
+    EVERYWHERE,
+    Anchor,
+    Entry,
+    KnowledgeStore,
+    dump_store,
+    find_place_problem,
+    normalize_place,
+    parse_store,
 )
-from llm_kb.capture.likeness import EVERYWHERE, find_place_problem, normalize_place
 from llm_kb.capture.notes import (
     EMPTY_TREES,
     KNOWLEDGE_REF,
@@ -42,12 +43,66 @@ from llm_kb.capture.notes import (
     read_note,
     read_ref,
 )
+from llm_kb.errors import KbError
 from llm_kb.git.run import run_git
 
 PATIENCE = 20.0
 """Seconds of attempts while others change the store."""
 
 T = TypeVar("T")
+
+
+class NotARepositoryError(KbError):
+    """A directory that is not in a git repository."""
+
+    def __init__(self, directory: Path) -> None:
+        super().__init__(
+            f"{str(directory)!r} is not inside a git repository with a work tree; "
+            "captured knowledge is kept in one, so change into it or run `git init`"
+        )
+
+
+class NoCommitError(KbError):
+    """A repository without a commit, so that knowledge has no provenance."""
+
+    def __init__(self, directory: Path) -> None:
+        super().__init__(
+            f"the repository of {str(directory)!r} has no commit yet; "
+            "knowledge is recorded with the commit it comes from, so commit something first"
+        )
+
+
+class UnknownCommitError(KbError):
+    """A name that does not refer to a commit of the repository."""
+
+    def __init__(self, name: str, hint: str = "") -> None:
+        super().__init__(f"no commit is called {name!r} in this repository{hint}")
+
+
+class DamagedStoreError(KbError):
+    """A note that is not a knowledge store; it is not overwritten."""
+
+    def __init__(
+        self, ref: str, path: str, problems: Sequence[str], remote: str | None = None
+    ) -> None:
+        self.problems = tuple(problems)
+        listed = "".join(f"\n  - {problem}" for problem in self.problems)
+        if remote is None:
+            message = f"the knowledge store under {ref} cannot be read, and was not touched"
+            advice = f"Find the versions before it with: git log -p {ref}"
+        else:
+            message = f"the knowledge store of {remote!r} cannot be read; nothing was changed here"
+            advice = f"Someone who can push to {remote!r} must repair it there"
+        super().__init__(f"{message}:{listed}\nLook at it with: git show {ref}:{path}\n{advice}")
+
+
+class BusyStoreError(KbError):
+    """A store that other writers kept changing until the time was over."""
+
+    def __init__(self, ref: str, reason: str) -> None:
+        super().__init__(
+            f"{ref} kept being changed or locked by others; try again. git's message: {reason}"
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,20 +200,18 @@ def save_store(
 
 
 def add_to_store(
-    directory: Path,
-    entry: Entry,
-    *,
-    commit: str = "HEAD",
-    check: Callable[[Snapshot], None] = lambda _snapshot: None,
+    directory: Path, entry: Entry, *, commit: str = "HEAD", is_checked: bool = False
 ) -> Addition:
-    """Write an entry to the store unless it already exists.
+    """Write an entry to the store unless it already exists; its provenance becomes `commit`.
 
-    Its provenance becomes `commit`, unless it names another. Nothing is written if `check` raises.
+    With `is_checked`, for entries of models, raises InvalidEntryError if its place is neither in
+    the commit nor, for HEAD, in the work tree.
     """
 
     def decide(snapshot: Snapshot) -> tuple[Addition, Sequence[Move]]:
         addition = add_entry(snapshot.store, with_provenance(entry, snapshot.commit))
-        check(snapshot)
+        if is_checked:
+            _require_place(directory, snapshot.commit, entry, head=commit == "HEAD")
         if not addition.is_new:
             return addition, ()
         message = f"Add {addition.entry.id}"
@@ -167,23 +220,15 @@ def add_to_store(
     return change_store(directory, decide, commit)
 
 
-def record_entry(directory: Path, entry: Entry, *, commit: str = "HEAD") -> Addition:
-    """Record an entry that a model found in a commit, with that commit as its provenance.
-
-    Raises InvalidEntryError if its place is neither in the commit nor, for HEAD, in the
-    work tree.
-    """
-
-    def check(snapshot: Snapshot) -> None:
-        place = entry.place
-        if place and not has_place(directory, snapshot.commit, place, head=commit == "HEAD"):
-            problem = find_place_problem(place, exists=False) or (
-                f"does not exist at {snapshot.commit[:12]}; "
-                "give a directory or file that does, or '*' for everything"
-            )
-            raise InvalidEntryError([f"{entry.kind.place}: {place!r} {problem}"])
-
-    return add_to_store(directory, entry, commit=commit, check=check)
+def _require_place(directory: Path, commit: str, entry: Entry, *, head: bool) -> None:
+    place = entry.place
+    if not place or has_place(directory, commit, place, head=head):
+        return
+    problem = find_place_problem(place, exists=False) or (
+        f"does not exist at {commit[:12]}; give a directory or file that does,"
+        " or '*' for everything"
+    )
+    raise InvalidEntryError([f"{entry.kind.place}: {place!r} {problem}"])
 
 
 def has_place(directory: Path, commit: str, place: str, *, head: bool) -> bool:

@@ -13,9 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from llm_kb.capture.entries import Entry, KnowledgeStore, arrange
-from llm_kb.capture.errors import BusyStoreError
-from llm_kb.capture.likeness import dedup_key, normalize
+from llm_kb.capture.entries import Entry, KnowledgeStore, arrange, dedup_key, normalize
 from llm_kb.capture.notes import (
     ANNOTATIONS_REF,
     KNOWLEDGE_REF,
@@ -28,6 +26,7 @@ from llm_kb.capture.notes import (
 )
 from llm_kb.capture.rendering import render_short
 from llm_kb.capture.store import (
+    BusyStoreError,
     Snapshot,
     change_store,
     load_store,

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 from llm_kb.capture.briefing import SYSTEM_PROMPT, Briefing
 from llm_kb.capture.commits import Journal, read_briefing
-from llm_kb.capture.emission import Addition
+from llm_kb.capture.emission import Addition, render_reply
 from llm_kb.capture.store import load_store
 from llm_kb.errors import KbError
-from llm_kb.host.capture_tools import make_emit_tool
+from llm_kb.host.capture_tools import EMIT, record
 from llm_kb.rendering.tokens import estimate_tokens
 
 if TYPE_CHECKING:
@@ -92,15 +92,20 @@ def _capture(
     model: llm.Model, directory: Path, commit: str, say: Callable[[str], None]
 ) -> Captured:
     """Let a model look at one commit and return the result, even if it is not finished."""
+    import llm  # noqa: PLC0415 - `--help` and completion do without the host
+
     store = load_store(directory)
     briefing = read_briefing(directory, commit, store)
+    left = MAX_ENTRIES - sum(entry.provenance == commit for entry in store.entries)
     additions: list[Addition] = []
-    tool = make_emit_tool(
-        commit,
-        directory=directory,
-        watch=additions.append,
-        max_entries=MAX_ENTRIES - sum(entry.provenance == commit for entry in store.entries),
-    )
+
+    def emit_knowledge(**arguments: object) -> str:
+        if len(additions) >= left:
+            raise KbError("no more entries are recorded from this commit")
+        additions.append(record(directory, arguments, commit))
+        return render_reply(additions[-1])
+
+    tool = llm.Tool(**EMIT.bind(emit_knowledge))
     responses: list[llm.Response] = []
     failed = None
     try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,9 +15,8 @@ from llm_kb.capture.emission import (
     parse_emission,
     render_reply,
 )
-from llm_kb.capture.errors import NotARepositoryError, TooManyEntriesError
 from llm_kb.capture.notes import find_repository
-from llm_kb.capture.store import record_entry
+from llm_kb.capture.store import NotARepositoryError, add_to_store
 from llm_kb.config.workspace import find_cwd
 from llm_kb.knowledge_base.tool_text import ToolText, object_schema, read_arguments, string
 
@@ -38,7 +37,7 @@ def make_emit_knowledge() -> Tool | None:
 
 def find_root(directory: Path | None) -> Path | None:
     """Return the root of the repository that holds a directory; None without one."""
-    repository = find_repository(directory, bare=False) if directory else None
+    repository = find_repository(directory) if directory else None
     return repository.root if repository else None
 
 
@@ -50,41 +49,20 @@ def require_root(directory: Path | None) -> Path:
     return root
 
 
-def emit(directory: Path | None, arguments: Mapping[str, object]) -> str:
-    """Answer a call of `emit_knowledge` in the repository of a directory. Raises KbError."""
-    return render_reply(
-        record_entry(require_root(directory), parse_emission(read_arguments(EMIT, arguments)))
-    )
+def record(
+    directory: Path | None, arguments: Mapping[str, object], commit: str = "HEAD"
+) -> Addition:
+    """Record the entry of a call of `emit_knowledge` in a repository. Raises KbError."""
+    entry = parse_emission(read_arguments(EMIT, arguments))
+    return add_to_store(require_root(directory), entry, commit=commit, is_checked=True)
 
 
-def make_emit_tool(
-    commit: str = "HEAD",
-    *,
-    directory: Path | None = None,
-    watch: Callable[[Addition], None] | None = None,
-    max_entries: int | None = None,
-) -> Tool:
-    """Return the tool `emit_knowledge` for entries that come from `commit`.
-
-    The repository is that of `directory`, by default that of the current directory at each
-    call. `watch` is called with every addition before the model gets its answer. The tool
-    fails after it has recorded or recognized `max_entries` entries.
-    """
+def make_emit_tool() -> Tool:
+    """Return the tool `emit_knowledge` for the repository of the current directory."""
     from llm import Tool  # noqa: PLC0415 - the MCP server does without the host
 
-    calls = 0
-
     def emit_knowledge(**arguments: object) -> str:
-        nonlocal calls
-        entry = parse_emission(read_arguments(EMIT, arguments))
-        if max_entries is not None and calls >= max_entries:
-            raise TooManyEntriesError
-        root = directory or require_root(find_cwd())
-        addition = record_entry(root, entry, commit=commit)
-        calls += 1
-        if watch:
-            watch(addition)
-        return render_reply(addition)
+        return render_reply(record(find_cwd(), arguments))
 
     return Tool(**EMIT.bind(emit_knowledge))
 

@@ -13,12 +13,12 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from llm_kb.api import KnowledgeBase
-from llm_kb.capture.annotation import annotate, parse_live_input
+from llm_kb.capture.annotation import InvalidAnnotationError, annotate, parse_live_input
+from llm_kb.capture.emission import render_reply
 from llm_kb.capture.entries import dump_json
-from llm_kb.capture.errors import InvalidAnnotationError
 from llm_kb.errors import KbError
 from llm_kb.host import reference_calls
-from llm_kb.host.capture_tools import EMIT, LIVE_INPUT, emit, find_root, require_root
+from llm_kb.host.capture_tools import EMIT, LIVE_INPUT, find_root, record, require_root
 from llm_kb.knowledge_base.tool_text import (
     LEARN,
     SEARCH_KNOWLEDGE,
@@ -226,7 +226,7 @@ def _create(kb: KnowledgeBase, arguments: Arguments, report: Report) -> str:
 
 
 def _emit(kb: KnowledgeBase, arguments: Arguments, _: Report) -> str:
-    return emit(kb.directory, arguments)
+    return render_reply(record(kb.directory, arguments))
 
 
 def _annotate(kb: KnowledgeBase, arguments: Arguments, _: Report) -> str:

@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from llm_kb.capture.annotation import LiveInput, annotate, parse_live_input
-from llm_kb.capture.errors import DamagedStoreError, UnknownCommitError
 from llm_kb.capture.notes import ANNOTATIONS_REF
-from llm_kb.capture.store import load_store
+from llm_kb.capture.store import DamagedStoreError, UnknownCommitError, load_store
 from tests.capture.repositories import Repo
 
 SUMMARY = "Because the other way round it hangs"

@@ -7,13 +7,13 @@ import json
 import pytest
 
 from llm_kb.capture.annotation import (
+    InvalidAnnotationError,
     LiveInput,
     Wisdom,
     annotation_json,
     parse_live_input,
 )
 from llm_kb.capture.entries import ANTI_PATTERN, CONVENTION, Entry
-from llm_kb.capture.errors import InvalidAnnotationError
 
 MINIMAL = LiveInput(commit="HEAD", summary="Because the broker limits reconnects")
 

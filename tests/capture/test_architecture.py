@@ -9,7 +9,6 @@ PURE = (
     "briefing",
     "emission",
     "entries",
-    "likeness",
     "rendering",
 )
 

@@ -10,8 +10,7 @@ import pytest
 from llm_kb.capture.briefing import MAX_DIFF_CHARS
 from llm_kb.capture.commits import plan_commits, read_briefing, resolve_commits
 from llm_kb.capture.emission import parse_emission
-from llm_kb.capture.errors import NoCommitError, UnknownCommitError
-from llm_kb.capture.store import add_to_store, load_store
+from llm_kb.capture.store import NoCommitError, UnknownCommitError, add_to_store, load_store
 from tests.capture.repositories import Repo, make_empty_repo
 
 

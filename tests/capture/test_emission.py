@@ -9,6 +9,7 @@ import pytest
 from llm_kb.capture.emission import (
     EMIT_SCHEMA,
     Addition,
+    InvalidEntryError,
     add_entry,
     parse_emission,
     remove_entry,
@@ -24,7 +25,6 @@ from llm_kb.capture.entries import (
     Entry,
     KnowledgeStore,
 )
-from llm_kb.capture.errors import InvalidEntryError
 from llm_kb.errors import KbError
 
 

@@ -4,8 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from llm_kb.capture.entries import ANTI_PATTERN, BOUNDARY, CONVENTION, Entry, KnowledgeStore
-from llm_kb.capture.likeness import filter_by_file, scope_matches
+from llm_kb.capture.entries import (
+    ANTI_PATTERN,
+    BOUNDARY,
+    CONVENTION,
+    Entry,
+    KnowledgeStore,
+    filter_by_file,
+    scope_matches,
+)
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm_kb.capture.entries import ANTI_PATTERN, BOUNDARY, CONVENTION, Entry
-from llm_kb.capture.likeness import find_duplicate, find_nearest, normalize, normalize_place
+from llm_kb.capture.entries import (
+    ANTI_PATTERN,
+    BOUNDARY,
+    CONVENTION,
+    Entry,
+    find_duplicate,
+    find_nearest,
+    normalize,
+    normalize_place,
+)
 
 
 def convention(rule: str, scope: str = "src/", id_: str = "conv-1") -> Entry:

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm_kb.capture.entries import ANTI_PATTERN, CONVENTION, Entry, KnowledgeStore
-from llm_kb.capture.likeness import dedup_key
+from llm_kb.capture.entries import ANTI_PATTERN, CONVENTION, Entry, KnowledgeStore, dedup_key
 from llm_kb.capture.sync import Merge, merge
 
 

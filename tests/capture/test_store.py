@@ -14,28 +14,23 @@ from typing import Any
 import pytest
 
 from llm_kb.capture import store as store_module
-from llm_kb.capture.emission import parse_emission
+from llm_kb.capture.emission import InvalidEntryError, parse_emission
 from llm_kb.capture.entries import Entry, KnowledgeStore
-from llm_kb.capture.errors import (
-    BusyStoreError,
-    DamagedStoreError,
-    InvalidEntryError,
-    NoCommitError,
-    NotARepositoryError,
-    UnknownCommitError,
-)
 from llm_kb.capture.notes import DamagedNotesError, Move
 from llm_kb.capture.store import (
+    BusyStoreError,
+    DamagedStoreError,
+    NoCommitError,
+    NotARepositoryError,
     Snapshot,
+    UnknownCommitError,
     add_to_store,
     change_store,
     load_store,
-    record_entry,
     remove_from_store,
     save_store,
 )
 from llm_kb.errors import KbError
-from llm_kb.git.run import GitError
 from tests.capture.repositories import (
     KNOWLEDGE_REF,
     SHA1_EMPTY_TREE,
@@ -192,7 +187,7 @@ def test_every_place_of_a_repository_shares_one_store(repo: Repo, tmp_path: Path
         assert rules(repo.path)[-1] == rule
     bare = tmp_path / "bare.git"
     repo.git("clone", "--quiet", "--mirror", ".", str(bare))
-    with pytest.raises(GitError, match="cannot use bare repository"):
+    with pytest.raises(NotARepositoryError, match="with a work tree"):
         add_to_store(bare, convention("bare"))
 
 
@@ -245,7 +240,7 @@ def test_a_model_can_record_nothing_for_a_place_that_is_not_there(
     repo.commit("src", src__a_py="")
     entry = parse_emission({"entry_type": "convention", "scope": place, "rule": "r"})
     with pytest.raises(InvalidEntryError, match=problem):
-        record_entry(repo.path, entry)
+        add_to_store(repo.path, entry, is_checked=True)
     assert load_store(repo.path) == KnowledgeStore()
 
 
@@ -254,12 +249,13 @@ def test_a_place_may_be_named_like_a_pattern_or_be_new_in_the_work_tree(repo: Re
     (repo.path / "new dir").mkdir()
     for place in ("src/odd*, name", "new dir/", "src", "./src/**", "*", "."):
         entry = parse_emission({"entry_type": "convention", "scope": place, "rule": f"r {place}"})
-        assert record_entry(repo.path, entry).is_new
+        assert add_to_store(repo.path, entry, is_checked=True).is_new
     with pytest.raises(InvalidEntryError, match="'new dir/' is not a path"):
-        record_entry(
+        add_to_store(
             repo.path,
             parse_emission({"entry_type": "convention", "scope": "new dir/", "rule": "q"}),
             commit=old,
+            is_checked=True,
         )
 
 

@@ -22,7 +22,7 @@ from llm_kb.capture.entries import (
     dump_store,
     parse_store,
 )
-from llm_kb.capture.errors import DamagedStoreError
+from llm_kb.capture.store import DamagedStoreError
 
 refuse = partial(DamagedStoreError, "ref", "path")
 

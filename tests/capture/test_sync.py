@@ -9,9 +9,8 @@ import pytest
 
 from llm_kb.capture.annotation import annotate, parse_live_input
 from llm_kb.capture.emission import parse_emission
-from llm_kb.capture.errors import DamagedStoreError
 from llm_kb.capture.notes import ANNOTATIONS_REF
-from llm_kb.capture.store import add_to_store, load_store, remove_from_store
+from llm_kb.capture.store import DamagedStoreError, add_to_store, load_store, remove_from_store
 from llm_kb.capture.sync import pull, push
 from llm_kb.errors import KbError
 from llm_kb.git.run import GitError

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from llm_kb.capture.annotation import annotation_json, parse_live_input
+from llm_kb.capture.annotation import InvalidAnnotationError, annotation_json, parse_live_input
 from llm_kb.capture.entries import dump_json
-from llm_kb.capture.errors import InvalidAnnotationError
 
 
 def fuzz(data: bytes) -> None:

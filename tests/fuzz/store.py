@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import partial
 
 from llm_kb.capture.entries import dump_store, parse_store
-from llm_kb.capture.errors import DamagedStoreError
 from llm_kb.capture.rendering import render_store
+from llm_kb.capture.store import DamagedStoreError
 
 refuse = partial(DamagedStoreError, "ref", "path")
 

@@ -9,9 +9,10 @@ from typing import ParamSpec, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
-from llm_kb.capture.entries import STABILITIES, KnowledgeStore
-from llm_kb.capture.likeness import (
+from llm_kb.capture.entries import (
     EVERYWHERE,
+    STABILITIES,
+    KnowledgeStore,
     filter_by_file,
     find_place_problem,
     without_stars,

@@ -8,10 +8,8 @@ import click
 
 from llm_kb.capture.annotation import annotate as write_annotation
 from llm_kb.capture.annotation import parse_live_input
-from llm_kb.capture.emission import parse_emission
-from llm_kb.capture.entries import KINDS, dump_store
-from llm_kb.capture.errors import InvalidEntryError
-from llm_kb.capture.likeness import EVERYWHERE
+from llm_kb.capture.emission import InvalidEntryError, parse_emission
+from llm_kb.capture.entries import EVERYWHERE, KINDS, dump_store
 from llm_kb.capture.notes import KNOWLEDGE_REF, read_note
 from llm_kb.capture.rendering import render_short, render_store
 from llm_kb.capture.store import (

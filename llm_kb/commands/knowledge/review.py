@@ -6,9 +6,8 @@ from pathlib import Path
 
 import click
 
-from llm_kb.capture.entries import STABILITIES, Entry
-from llm_kb.capture.errors import InvalidEntryError
-from llm_kb.capture.likeness import find_nearest
+from llm_kb.capture.emission import InvalidEntryError
+from llm_kb.capture.entries import STABILITIES, Entry, find_nearest
 from llm_kb.capture.rendering import render_entry, render_short
 from llm_kb.capture.store import (
     edit_in_store,
