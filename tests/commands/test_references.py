@@ -263,14 +263,14 @@ def test_refresh_goes_on_after_a_topic_that_cannot_be_read(
         1,
         "topic-another: unchanged\ntopic-frob: unchanged\n",
     )
-    assert result.stderr.startswith(f"Left out: {broken}: it has no front matter")
+    assert result.stderr.startswith(f"topic-broken: {broken}: it has no front matter")
 
 
 def test_refresh_of_an_unknown_topic_is_an_error(run_llm: RunLlm, remote: Remote) -> None:
     create(run_llm, remote)
     result = run_llm(["kb", "references", "refresh", "topic-x"])
     assert (result.exit_code, result.stdout) == (1, "")
-    assert result.stderr == ("Left out: unknown reference topic 'topic-x'; available: topic-frob\n")
+    assert result.stderr == ("topic-x: unknown reference topic 'topic-x'; available: topic-frob\n")
 
 
 def test_a_refresh_that_grows_needs_a_word_or_an_option(run_llm: RunLlm, remote: Remote) -> None:
