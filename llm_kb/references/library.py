@@ -65,9 +65,8 @@ class Store:
     """The directories of all topics, each complete at any moment, even if a process is killed.
 
     root/topic-x/           a topic: topic.md, .provenance.json, the fetched files
-    root/.staging/topic-x.… a topic in the making, swapped in whole
+    root/.staging/topic-x.… a topic in the making, swapped in whole, or one that is deleted
     root/.old/topic-x       the topic it replaces, during the two renames of the swap
-    root/.trash/…           what is being deleted
     root/.index/…           the index of all topics
     root/.locks/topic-x     the lock of the process that writes the topic; it ends with the process
 
@@ -223,14 +222,12 @@ class Store:
         self._trash(self.directory(topic_id))
 
     def clean(self) -> None:
-        """Remove what killed processes left. Lists three directories."""
+        """Remove what killed processes left. Lists two directories."""
         staged = list_names(self.root / ".staging")
         left = {name.rpartition(".")[0] for name in staged} | set(list_names(self.root / ".old"))
         for topic_id in filter(_ID.fullmatch, sorted(left)):
             with suppress(*_IGNORED), locked(self.root / ".locks" / topic_id, seconds=0):
                 self._recover(topic_id)
-        for name in list_names(self.root / ".trash"):
-            remove(self.root / ".trash" / name)
 
     def _places(self, topic_id: str) -> tuple[Path, Path, Path]:
         """Return the place of a topic, its place during a swap, and the first again.
@@ -253,7 +250,7 @@ class Store:
 
     def _trash(self, directory: Path) -> None:
         """Delete a directory: move it away in one step, then delete its files."""
-        target = self.root / ".trash" / f"{directory.name}.{secrets.token_hex(4)}"
+        target = self.root / ".staging" / f"{directory.name}.{secrets.token_hex(4)}"
         target.parent.mkdir(exist_ok=True)
         with suppress(FileNotFoundError):
             move(directory, target)

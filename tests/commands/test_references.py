@@ -224,7 +224,7 @@ def test_refresh_counts_the_files_it_restores(
     create(run_llm, remote)
     (user_dir / "kb" / "references" / "topic-frob" / "README.md").write_text("edited here")
     refresh = ["kb", "references", "refresh", "topic-frob"]
-    assert run_llm(refresh).stdout == "topic-frob: 0 added, 0 modified, 0 removed, 1 restored\n"
+    assert run_llm(refresh).stdout == "topic-frob: 0 added, 1 modified, 0 removed\n"
     assert run_llm(refresh).stdout == "topic-frob: unchanged\n"
 
 

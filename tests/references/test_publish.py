@@ -215,10 +215,10 @@ def test_refresh_brings_back_files_that_were_lost_or_edited(
     )
     refreshed = refresh_topic(library, "topic-frob", never)
     assert files_of(library) == before
-    assert refreshed == Refreshed(topic_id="topic-frob", changed=True, restored=2, file_count=3)
+    assert refreshed == Refreshed(topic_id="topic-frob", changed=True, modified=2, file_count=3)
 
 
-def test_files_that_changed_at_their_source_or_could_not_be_fetched_are_not_restored(
+def test_files_that_could_not_be_fetched_stay_as_they_were_edited(
     library: Library, remote: Remote, site: Site
 ) -> None:
     page = WebSource(url=site.put("/a", PAGE))
@@ -230,8 +230,8 @@ def test_files_that_changed_at_their_source_or_could_not_be_fetched_are_not_rest
     remote.write({"README.md": "# Changed\n"})
     refreshed = refresh_topic(library, "topic-frob", never)
     # README.md is the source's; the other two files of the repository are as before.
-    assert (refreshed.added, refreshed.modified, refreshed.removed) == (0, 1, 0)
-    assert (refreshed.restored, len(refreshed.warnings)) == (2, 1)
+    assert (refreshed.added, refreshed.modified, refreshed.removed) == (0, 3, 0)
+    assert len(refreshed.warnings) == 1
 
 
 def test_a_refresh_that_grows_a_lot_is_asked_about(library: Library, remote: Remote) -> None:

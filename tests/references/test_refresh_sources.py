@@ -524,7 +524,7 @@ def test_a_file_that_became_something_else_is_fetched_again(library: Library, no
     path.unlink()
     os.mkfifo(path)
     assert refresh_topic(library, "topic-frob", never) == Refreshed(
-        topic_id="topic-frob", changed=True, restored=1, file_count=3
+        topic_id="topic-frob", changed=True, modified=1, file_count=3
     )
     assert files_of(library) == before
 

@@ -40,7 +40,7 @@ def contents(library: Library) -> set[str]:
 
 
 def leftovers(root: Path) -> list[str]:
-    places = (root / name for name in (".staging", ".old", ".trash"))
+    places = (root / name for name in (".staging", ".old"))
     return [entry.name for place in places if place.is_dir() for entry in place.iterdir()]
 
 

@@ -131,7 +131,6 @@ def _render_counts(answer: dict[str, Any]) -> str:
     if not answer["changed"]:
         return "unchanged"
     counts = "{added} added, {modified} modified, {removed} removed".format_map(answer)
-    counts += f", {answer['restored']} restored" if answer["restored"] else ""
     return counts + (f", {len(answer['own'])} of your own kept" if answer["own"] else "")
 
 

@@ -27,8 +27,8 @@ from llm_kb.references.topic.topic_file import Status, TopicFile, format_time
 class Refreshed:
     """The result of a refresh: the numbers of new, changed and removed files.
 
-    `restored` files were edited or lost here and were fetched again; `own` are the files
-    that were put into the topic by hand, and stay.
+    Files that were edited or lost here and were fetched again count as changed; `own` are the
+    files that were put into the topic by hand, and stay.
     """
 
     topic_id: str
@@ -36,7 +36,6 @@ class Refreshed:
     added: int = 0
     modified: int = 0
     removed: int = 0
-    restored: int = 0
     file_count: int = 0
     own: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
@@ -70,8 +69,8 @@ def refresh_topic(
         old = OldTopic.match(topic.directory, topic.read_provenance(), topic.file.sources)
         old = replace(old, approved=library.approved_hosts(topic_id))
         plan, staged = stage_topic(library, topic.file, old, remotes, directory, progress)
-        staged.restored = old.count_restored(staged.files)
-        if _is_unchanged(staged):
+        modified = _find_modified(staged)
+        if not modified and _has_same_files(staged):
             _note_unchanged(library, topic, plan, staged)
             refreshed = Refreshed(
                 topic_id=topic_id,
@@ -82,19 +81,31 @@ def refresh_topic(
         else:
             _require_approval(plan, old, approve)
             _publish(library, topic, plan, staged)
-            refreshed = _summarize(topic_id, staged)
+            refreshed = _summarize(topic_id, staged, modified)
     # Also if nothing has changed: an earlier run may have been interrupted, or had no
     # embedding model.
     _, problems = index_topic(library, topic_id, progress)
     return replace(refreshed, warnings=(*refreshed.warnings, *problems))
 
 
-def _is_unchanged(staged: Staged) -> bool:
+def _find_modified(staged: Staged) -> set[str]:
+    """Return the files that are not as they were: in their source, or because of an edit here."""
+    old = staged.old
+    return {
+        path
+        for path, record in staged.files.items()
+        if (before := old.files.get(path))
+        # The same record: the file was taken over as it is.
+        and (record.hash != before.hash or (record is not before and not old.has({path: before})))
+    }
+
+
+def _has_same_files(staged: Staged) -> bool:
     """Tell whether the files are those of the old topic, whenever they were fetched."""
     old = staged.old
     now = {path: _identity(record) for path, record in staged.files.items()}
     before = {path: _identity(record) for path, record in old.files.items()}
-    return not staged.restored and now == before and len(before) == len(old.record.files)
+    return now == before and len(before) == len(old.record.files)
 
 
 def _identity(record: FileRecord) -> FileRecord:
@@ -174,16 +185,15 @@ def _freshness(topic: TopicFile, now: str) -> dict[str, str]:
     return {"fetched_at": now} | ({"status": Status.ACTIVE.value} if marked else {})
 
 
-def _summarize(topic_id: str, staged: Staged) -> Refreshed:
+def _summarize(topic_id: str, staged: Staged, modified: set[str]) -> Refreshed:
     """Count the changes of a refresh."""
     old, new = staged.old.record.files, staged.files
     return Refreshed(
         topic_id=topic_id,
         changed=True,
         added=len(new.keys() - old.keys()),
-        modified=sum(old[path].hash != new[path].hash for path in old.keys() & new),
+        modified=len(modified),
         removed=len(old.keys() - new.keys()),
-        restored=staged.restored,
         file_count=len(new),
         own=staged.own,
         warnings=tuple(staged.warnings),

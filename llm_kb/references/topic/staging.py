@@ -148,17 +148,6 @@ class OldTopic:
         records = self.of_source(index).items()
         return next(((path, record) for path, record in records if record.url == url), None)
 
-    def count_restored(self, files: Mapping[str, FileRecord]) -> int:
-        """Count the files that were fetched again only because they were edited or lost here."""
-        return sum(
-            # The same record: the file was taken over as it is.
-            path in self.files
-            and record is not self.files[path]
-            and record.hash == self.files[path].hash
-            and not self.has({path: record})
-            for path, record in files.items()
-        )
-
     def has(self, records: Mapping[str, FileRecord]) -> bool:
         """Tell whether the files on disk are as recorded."""
         try:
@@ -175,18 +164,16 @@ def match_sources(recorded: Provenance, sources: Sequence[Source]) -> tuple[int 
 
     A source is matched by its request, else by its address alone.
     """
-    found: list[int | None] = [None] * len(sources)
-    free = list(range(len(recorded.sources)))
+    free = dict(enumerate(recorded.sources))
+    found: dict[int, int] = {}
     for is_same in (asks_the_same, _has_same_place):
         for new, source in enumerate(sources):
-            # Its own number before any other.
-            candidates = sorted(free, key=lambda number: (number != new, number))
-            if found[new] is None:
-                found[new] = next(
-                    (old for old in candidates if is_same(source, recorded.sources[old])), None
-                )
-                free = [number for number in free if number != found[new]]
-    return tuple(found)
+            candidates = [old for old, other in free.items() if is_same(source, other)]
+            if new not in found and candidates:
+                # Its own number before any other.
+                found[new] = new if new in candidates else candidates[0]
+                del free[found[new]]
+    return tuple(found.get(new) for new in range(len(sources)))
 
 
 def asks_the_same(one: Source, other: Source | None) -> bool:
@@ -213,8 +200,7 @@ class Staged:
     """A topic in a staging directory, with the files put there so far.
 
     `failed` are the numbers of the sources that gave nothing new, `own` the kept files that
-    were never fetched, `restored` the number of fetched files that were edited or lost here and
-    were fetched again. Methods that write raise WriteError, as on a full disk.
+    were never fetched. Methods that write raise WriteError, as on a full disk.
     """
 
     directory: Path
@@ -223,7 +209,6 @@ class Staged:
     most_files: int
     old: OldTopic
     own: tuple[str, ...] = ()
-    restored: int = 0
     written_bytes: int = 0
     files: dict[str, FileRecord] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)

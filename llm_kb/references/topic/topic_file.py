@@ -142,8 +142,6 @@ _FRONT_MATTER = re.compile(
     r"\ufeff?\+\+\+[ \t]*\r?\n((?s:.*?))^\+\+\+[ \t]*(?:\r?\n|\Z)", re.MULTILINE
 )
 
-_LINE_FEED = re.compile(r"(?<!\r)\n")
-
 
 def parse_topic_file(text: str, where: str) -> TopicFile:
     """Return the content of a `topic.md`; raise TopicFileError, naming `where`."""
@@ -238,11 +236,12 @@ def change_topic_file(
     """Return the text of a `topic.md` with changed keys, and the rest kept to the byte.
 
     Changed `sources` must be as many as those in the file; only the fields that fetching
-    records are written. New text has the line ends of the file.
+    records are written. All lines end with line feeds then.
     """
     import tomlkit  # noqa: PLC0415 - slow to import, and only needed to write
     from tomlkit.exceptions import TOMLKitError  # noqa: PLC0415 - as above
 
+    text = text.replace("\r\n", "\n")
     front, old_body = _split(text, where)
     try:
         document = tomlkit.parse(front)
@@ -252,14 +251,11 @@ def change_topic_file(
         new_front = tomlkit.dumps(document)
     except TOMLKitError as error:
         raise TopicFileError(where, f"its front matter cannot be changed: {error}") from error
-    newline = _newline(text)
-    if newline != "\n":
-        new_front = _LINE_FEED.sub(newline, new_front)
     start = text.index(front) if front else text.index("\n") + 1
     tail = text[start + len(front) :]
     if body is not None:
         fence = tail[: len(tail) - len(old_body)].rstrip("\r\n")
-        tail = _LINE_FEED.sub(newline, f"{fence}\n\n{body.strip()}\n")
+        tail = f"{fence}\n\n{body.strip()}\n"
     return text[:start] + new_front + tail
 
 
@@ -282,11 +278,6 @@ def _pin_sources(tables: Sequence[Any], sources: Sequence[Source], where: str) -
             table["commit"] = new["commit"]
         if "package" in new:
             table.update({key: new[key] for key in ("ref", "package") if key in new})
-
-
-def _newline(text: str) -> str:
-    """Return the line end of a text; a line feed if it has both kinds."""
-    return "\r\n" if "\r\n" in text and not _LINE_FEED.search(text) else "\n"
 
 
 def with_heading(title: str, body: str) -> str:
