@@ -259,28 +259,23 @@ def make_options() -> list[click.Option]:
             multiple=True,
             metavar="TOPIC/PATTERN",
             help="Knowledge to pre-load into the system prompt",
-            shell_complete=make_completion("complete_topic_slash_slug"),
+            shell_complete=complete_pattern,
         ),
         click.Option(
             ["kb_cfg", "--kb-cfg"],
             multiple=True,
             metavar="NAME|FILE|KEY=VALUE",
             help="Config fragment or assignment for the knowledge base",
-            shell_complete=make_completion("complete_fragment"),
         ),
         click.Option(["no_kb", "--no-kb"], is_flag=True, help="Leave the knowledge base out"),
     ]
 
 
-def make_completion(name: str) -> Callable[[click.Context, click.Parameter, str], list[Any]]:
-    """Return a completion that is imported when it is called."""
+def complete_pattern(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
+    """Complete a value of `-k`."""
+    from llm_kb.commands._options import complete_topic_slash_slug
 
-    def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
-        from llm_kb.commands import _options
-
-        return cast(list[Any], getattr(_options, name)(ctx, param, incomplete))
-
-    return complete
+    return complete_topic_slash_slug(ctx, param, incomplete)
 
 
 def wrap_callback(callback: Callable[..., Any], command: str) -> Callable[..., Any]:

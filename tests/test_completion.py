@@ -14,7 +14,6 @@ from tests.preloaded import Process
     [
         pytest.param("llm kb pr", "plain,prompt", id="subcommand"),
         pytest.param("llm kb references ref", "plain,refresh", id="of-a-group"),
-        pytest.param("llm prompt --kb-cfg rev", "plain,review", id="config-fragment"),
         pytest.param("llm chat -k project/a", "plain,project/architecture", id="slug"),
     ],
 )
@@ -24,8 +23,6 @@ def test_shell_completes(
     (tmp_path / "kb").mkdir()
     (tmp_path / "kb/architecture.md").write_text("# Architecture\n## Rooms\n")
     (tmp_path / "llm-kb.toml").write_text('[kb.topic.project]\nsubjects = "kb"\n')
-    (tmp_path / ".llm/config.d").mkdir(parents=True)
-    (tmp_path / ".llm/config.d/review.toml").touch()
     monkeypatch.setenv("COMP_WORDS", words)
     monkeypatch.setenv("COMP_CWORD", str(len(words.split()) - 1))
     monkeypatch.setenv("_LLM_COMPLETE", "bash_complete")

@@ -56,15 +56,14 @@ def _explain_usage(
 ) -> click.ClickException:
     """Return a usage error reworded to help if its arguments were misunderstood."""
     is_usage = isinstance(error, click.UsageError)
-    is_extra = is_usage and error.message.startswith(_EXTRA)
-    if typed is None:
-        return error
-    if not is_usage and not isinstance(error.__cause__, UnknownTopicError):
+    if typed is None or not (is_usage or isinstance(error.__cause__, UnknownTopicError)):
         return error
     near = find_similar(typed, commands, most=3)
     names = " or ".join(f"'{ctx.command_path} {name}'" for name in near)
-    if is_usage and (near or is_extra):
+    if not is_usage:
+        message = f"{error.format_message()}\nDid you mean the command {names}?"
+        return click.ClickException(message) if near else error
+    if near or error.message.startswith(_EXTRA):
         advice = f"did you mean {names}?" if near else f"'{ctx.command_path} --help' lists them"
         return click.UsageError(f"{typed!r} is not a command; {advice}", ctx)
-    message = f"{error.format_message()}\nDid you mean the command {names}?"
-    return click.ClickException(message) if near else error
+    return error

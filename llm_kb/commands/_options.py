@@ -55,14 +55,6 @@ def _open_topics(ctx: click.Context) -> Topics:
     return list(open_catalogs(config, find_cwd(), find_user_dir()).values())
 
 
-def _find_fragments(_ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-    from llm_kb.commands._config import current_config  # noqa: PLC0415
-    from llm_kb.config.load import list_fragments  # noqa: PLC0415
-
-    names = list_fragments(current_config().config_load_paths)
-    return [CompletionItem(name) for name in names if name.startswith(incomplete)]
-
-
 def _find_slugs_of_topic(ctx: click.Context, incomplete: str) -> list[CompletionItem]:
     """Return the listed slugs of the topic given before, without hidden ones."""
     wanted = ctx.params.get("topic")
@@ -76,7 +68,6 @@ complete_slug = complete_quietly(_find_slugs_of_topic)
 complete_topic_slash_slug = complete_quietly(
     lambda ctx, typed: _offer_slugs(_open_topics(ctx), typed)
 )
-complete_fragment = complete_quietly(_find_fragments)
 
 
 def _offer_topics(topics: Topics, incomplete: str, form: str) -> list[CompletionItem]:
@@ -164,7 +155,6 @@ def kb_cfg_option(function: F) -> F:
         multiple=True,
         metavar="NAME|FILE|KEY=VALUE",
         help="Config fragment or assignment for the knowledge base",
-        shell_complete=complete_fragment,
     )(function)
 
 

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import shlex
-
 import click
 
 from llm_kb.api import KnowledgeBase
 from llm_kb.commands._config import say_notices
 from llm_kb.commands._options import complete_slug, complete_topic, knowledge_options
-from llm_kb.commands._output import say, show_content
-from llm_kb.knowledge_base.topics import EmptyTopicError
-from llm_kb.rendering.learn_text import ALREADY
+from llm_kb.commands._output import show_content
 
 
 @click.command()
@@ -36,10 +32,3 @@ def learn(
     say_notices(kb.config)
     text = kb.learn(topic, list(patterns) or None)
     show_content(text, nl=not text.endswith("\n"))
-    for id_, wanted in kb.group_patterns(topic, patterns).items():
-        opened = kb.topics[id_]
-        if not opened.listing.listed:
-            say(f"llm-kb: {EmptyTopicError(opened.topic, opened.listing)}")
-        elif wanted and text.startswith(ALREADY):
-            names = " ".join(shlex.quote(f"{id_}/{each}") for each in wanted)
-            say(f"llm-kb: models are only told its name; to read it: llm kb show {names}")

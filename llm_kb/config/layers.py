@@ -323,7 +323,10 @@ def _read_key(fields: Fields, name: str, key: Key, source: LayerSource) -> Value
     def read(value: object) -> Any:
         return key.read(value, source)
 
-    return fields.texts(name, read) if key.is_list else fields.get(name, read)
+    if key.is_list and not (layer is Layer.COMMAND_LINE and isinstance(fields.table[name], str)):
+        return fields.texts(name, read)
+    value: Value | None = fields.get(name, read)
+    return (value,) if key.is_list and isinstance(value, str) else value
 
 
 def merge(layers: Iterable[LayerConfig]) -> LayerConfig:

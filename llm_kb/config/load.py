@@ -49,6 +49,7 @@ from llm_kb.errors import (
 )
 from llm_kb.files.containment import resolve_links
 from llm_kb.files.fields import suggest
+from llm_kb.files.toml import TomlError, decode_toml
 from llm_kb.files.walk import iter_files
 from llm_kb.subjects.topics import (
     BUILT_IN_TOPICS,
@@ -159,8 +160,7 @@ def load_config(
     if file and withheld and is_trusted(file.path, layers.digest, user_dir):
         withheld = ()
     merged = merge([layers.below, layers.workspace.without(withheld)])
-    workspace = file.root if file else None
-    base = workspace or cwd or user_dir
+    base = file.root if file else (cwd or user_dir)
     own = LayerSource(origin=Origin(layer=Layer.COMMAND_LINE), base=base)
     for text in excluded:
         layer = parse_assignment(text, own)
@@ -172,71 +172,40 @@ def load_config(
         else:
             path = find_fragment(text, cwd or base, [base / each for each in _load_paths(merged)])
             merged = _add_fragment(merged, path, own, layers)
-    return resolve(
-        merged,
-        root=own.base,
-        workspace=workspace,
-        workspace_file=file.path if file else None,
-        withheld=withheld,
-    )
+    return resolve(merged, root=base, file=file, withheld=withheld)
 
 
 # A key has no slash, so that `conf/a=b.toml` stays a path.
-_ASSIGNMENT = re.compile(r"(?P<key>[\w.\"'\s-]+)(?P<operator>\+?=)(?P<value>.*)", re.DOTALL)
+_ASSIGNMENT = re.compile(r"[\w.\"'\s-]+\+?=.*", re.DOTALL)
 
 
 def assign(merged: LayerConfig, text: str, own: LayerSource) -> LayerConfig:
-    """Merge an assignment: KEY=VALUE replaces a list, KEY+=VALUE extends it."""
-    layer = parse_assignment(text, own)
-    if not text.partition("=")[0].endswith("+"):
-        merged = merged.without(
-            key for key, setting in layer.settings.items() if isinstance(setting.value, tuple)
-        )
-    return merge([merged, layer])
+    """Merge an assignment: KEY=VALUE replaces a list, KEY+=VALUE extends it. Raises ConfigError."""
+    layer, is_extended = parse_assignment(text, own), text.partition("=")[0].endswith("+")
+    lists = {key for key, each in layer.settings.items() if isinstance(each.value, tuple)}
+    if is_extended and layer.settings.keys() - lists:
+        place = f"--kb-cfg {cut(text, MAX_PATH_SHOWN)}"
+        raise ConfigError(place, ["only a list can be extended with '+='; use '='"])
+    return merge([merged if is_extended else merged.without(lists), layer])
 
 
 def parse_assignment(text: str, own: LayerSource) -> LayerConfig:
-    """Return the layer of an assignment.
+    """Return the layer of an assignment, whose value is TOML or else a string without quotes.
 
-    The value is TOML. A string needs no quotes, which shells remove, and may stand for a
-    list of one. Raises ConfigError.
+    Raises ConfigError.
     """
     place = f"--kb-cfg {cut(text, MAX_PATH_SHOWN)}"
     source = replace(own, origin=Origin(layer=Layer.COMMAND_LINE, place=place))
     key, _, value = text.partition("=")
-    *parents, name = _split_key(key.removesuffix("+"))
-    table = TOPIC if parents[:2] == ["kb", "topic"] else ".".join(parents)
-    found = TABLES.get(table, {}).get(name)
-    is_list = found is not None and found.is_list
-    if key.endswith("+") and found is not None and not is_list:
-        problem = f"{'.'.join([*parents, name])}: only a list can be extended with '+='; use '='"
-        raise ConfigError(place, [problem])
-    layer = {name: _parse_value(value.strip(), is_list=is_list)}
-    for part in reversed(parents):
-        layer = {part: layer}
-    return parse_layer(layer, source)
-
-
-def _split_key(text: str) -> list[str]:
-    """Split a dotted key; a topic's id may hold dots, and may be quoted."""
-    start, _, name = text.strip().rpartition(".")
-    if start.startswith(f"{TOPIC}."):
-        id_ = start.removeprefix(f"{TOPIC}.")
-        return ["kb", "topic", id_.strip(" \"'"), name.strip()]
-    return [part.strip() for part in text.split(".")]
-
-
-def _parse_value(text: str, *, is_list: bool) -> object:
-    """Return a value as TOML, or else as a string."""
-    # Imported here: `-k` does not need the TOML reader.
-    from llm_kb.files.toml import TomlError, decode_toml  # noqa: PLC0415
-
+    key, quoted = key.removesuffix("+"), json.dumps(value.strip(), ensure_ascii=False)
     try:
-        table = decode_toml(f"value = {text}")
-    except TomlError:  # a string without quotes
-        table = {}
-    value: object = table["value"] if table.keys() == {"value"} else text
-    return [value] if is_list and not isinstance(value, list) else value
+        document = decode_toml(f"{key} = {value}")
+    except TomlError:
+        try:
+            document = decode_toml(f"{key} = {quoted}")
+        except TomlError as error:
+            raise ConfigError(place, [f"is not valid TOML: {error}"]) from error
+    return parse_layer(document, source)
 
 
 def _add_fragment(merged: LayerConfig, path: Path, own: LayerSource, layers: Layers) -> LayerConfig:
@@ -281,18 +250,13 @@ def find_fragment(text: str, cwd: Path, load_paths: Sequence[Path]) -> Path:
         path = Path(os.path.normpath(directory / f"{text}{SUFFIX}"))
         if os.path.lexists(path):
             return path
-    known = list_fragments(load_paths)
+    files = (path for directory in load_paths for path, _ in iter_files(directory))
+    known = sorted({path.removesuffix(SUFFIX) for path in files if path.endswith(SUFFIX)})
     searched = ", ".join(map(show_place, load_paths)) or "no directory"
     raise KbError(
         f"unknown config fragment {quote(text, MAX_PATH_SHOWN)}; available:"
         f" {', '.join(known) or 'none'} (in {searched}){suggest(text, known)}"
     )
-
-
-def list_fragments(load_paths: Sequence[Path]) -> list[str]:
-    """Return the names that `--kb-cfg` can find, sorted."""
-    paths = {path for directory in load_paths for path, _ in iter_files(directory)}
-    return sorted(path.removesuffix(SUFFIX) for path in paths if path.endswith(SUFFIX))
 
 
 _PASSING = frozenset({Layer.FRAGMENT, Layer.COMMAND_LINE})
@@ -301,15 +265,17 @@ _PASSING = frozenset({Layer.FRAGMENT, Layer.COMMAND_LINE})
 
 def list_exclusions(config: Config) -> Iterator[str]:
     """Yield the assignments that repeat what the config fragments of one run exclude."""
-    values = {"kb.max_result_chars": config.max_result_chars}
+    settings = [("kb.max_result_chars", "kb.max_result_chars", config.max_result_chars)]
     for topic in (*config.topics, *config.adjustments):
-        values |= {topic_key(topic.id, name): getattr(topic, name) for name in EXCLUDING}
-    for key, value in values.items():
+        for name in EXCLUDING:
+            key, written = topic_key(topic.id, name), f'{TOPIC}."{topic.id}".{name}'
+            settings.append((key, written, getattr(topic, name)))
+    for key, written, value in settings:
         if key in config.origins and config.origins[key][-1].layer in _PASSING:
             if isinstance(value, tuple):
-                yield f"{key}+={json.dumps(value)}"
+                yield f"{written}+={json.dumps(value)}"
             elif value is not True:
-                yield f"{key}={json.dumps(value)}"
+                yield f"{written}={json.dumps(value)}"
 
 
 def _load_paths(merged: LayerConfig) -> tuple[str, ...]:
@@ -321,8 +287,7 @@ def resolve(
     merged: LayerConfig,
     *,
     root: Path,
-    workspace: Path | None = None,
-    workspace_file: Path | None = None,
+    file: WorkspaceFile | None = None,
     withheld: Sequence[str] = (),
 ) -> Config:
     """Return the effective configuration of merged layers.
@@ -350,8 +315,8 @@ def resolve(
         references=References(**references),
         capture=Capture(**_given(settings, "kb.capture")),
         check_ignore=_given(settings, "kb.check").get("ignore", ()),
-        workspace=workspace,
-        workspace_file=workspace_file,
+        workspace=file.root if file else None,
+        workspace_file=file.path if file else None,
         withheld=tuple(withheld),
         origins={key: setting.origins for key, setting in settings.items()},
     )

@@ -149,7 +149,6 @@ def set_trust(file: Path, digest: str | None, user_dir: Path) -> bool:
 def render_request(
     place: Path,
     workspace: LayerConfig,
-    below: LayerConfig,
     withheld: Sequence[str],
     foreign: str | None,
 ) -> str:
@@ -161,18 +160,10 @@ def render_request(
         lines += [f"{show_place(place)} asks for:", ""]
     for key in withheld:
         lines.append(f"  {key} = {render_value(workspace.settings[key].value)}")
-        lines.append(f"      {_MEANINGS.get(key) or _explain_topic(key, below)}")
+        lines.append(f"      {_MEANINGS.get(key, 'change what a model sees of your own topic')}")
     if foreign or "kb.auto" in withheld:
         lines += ["", f"Its topics: {join_names(list(workspace.topics)) or 'none'}"]
     return "\n".join(lines)
-
-
-def _explain_topic(key: str, below: LayerConfig) -> str:
-    topic = key.rpartition(".")[0]
-    directory = below.settings.get(f"{topic}.subjects")
-    if directory is None:
-        return f"change what a model sees of {topic.removeprefix('kb.topic.')}, which you adjusted"
-    return f"change what a model sees of your own topic in {render_value(directory.value)}"
 
 
 def render_value(value: object) -> str:

@@ -34,13 +34,11 @@ def complete() -> Complete:
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Path:
-    """Two topics that begin alike, a third that is turned off, and a fragment."""
+    """Two topics that begin alike, and a third that is turned off."""
     for file in ("project/a.md", "project/m/b.md", "project/.hidden.md", "prose/c.md"):
         path = tmp_path / "kb" / file
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()
-    (tmp_path / ".llm" / "config.d").mkdir(parents=True)
-    (tmp_path / ".llm" / "config.d" / "review.toml").touch()
     (tmp_path / "llm-kb.toml").write_text(
         '[kb.topic.project]\nsubjects = "kb/project"\n[kb.topic.prose]\nsubjects = "kb/prose"\n'
         '[kb.topic.off]\nsubjects = "kb"\nenable = false\n'
@@ -69,7 +67,6 @@ def workspace(tmp_path: Path) -> Path:
         ("llm kb edit project/a", ["project/a"]),
         ("llm kb edit project/", ["project/a", "project/m/b"]),
         ("llm kb new pro", ["project/", "prose/"]),
-        ("llm kb config --kb-cfg r", ["review"]),
     ],
 )
 def test_topics_and_slugs_are_offered(
@@ -78,7 +75,7 @@ def test_topics_and_slugs_are_offered(
     assert complete(line) == offered
 
 
-@pytest.mark.parametrize("line", ["llm -k ", "llm kb learn ", "llm kb config --kb-cfg "])
+@pytest.mark.parametrize("line", ["llm -k ", "llm kb learn "])
 def test_a_broken_configuration_offers_nothing_and_says_nothing(
     workspace: Path, complete: Complete, line: str
 ) -> None:

@@ -25,7 +25,7 @@ def workspace(tmp_path: Path, user_dir: Path) -> Path:
 def test_each_value_is_shown_with_its_layer(
     workspace: Path, user_dir: Path, run_llm: RunLlm
 ) -> None:
-    assignment = "kb.topic.v1.2.learned+=a*"
+    assignment = 'kb.topic."v1.2".learned+=a*'
     result = run_llm(["kb", "config", "--kb-cfg", assignment])
     assert (result.exit_code, result.stdout) == (
         0,

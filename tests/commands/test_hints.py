@@ -154,19 +154,3 @@ def test_a_topic_without_listed_subjects_says_so_once(run_llm: RunLlm, tmp_path:
     (tmp_path / "nowhere").rmdir()
     shown = f"no subjects: {tmp_path}/nowhere: no such directory\n"
     assert run_llm(["kb", "list", "empty"]).output == shown
-
-
-def test_learn_says_why_a_topic_is_empty_and_how_to_read_what_is_pre_loaded(
-    run_llm: RunLlm, tmp_path: Path
-) -> None:
-    write_files(tmp_path, {"llm-kb.toml": CONFIG, "docs/a.md": "A"})
-    empty = run_llm(["kb", "learn", "empty"])
-    assert (empty.exit_code, empty.stderr) == (
-        0,
-        f"llm-kb: topic 'empty' lists no subjects: {tmp_path}/nowhere: no such directory;"
-        " correct that, or `subjects` in the configuration\n",
-    )
-    learned = run_llm(["kb", "learn", "docs", "a", "-k", "docs/a"])
-    assert learned.stdout == "## Already learned (in system prompt):\n\n- a\n"
-    assert learned.stderr.endswith("to read it: llm kb show docs/a\n")
-    assert run_llm(["kb", "learn", "docs", "a"]).stderr == ""

@@ -31,7 +31,7 @@ def is_auto(run_llm: RunLlm) -> bool:
 
 
 def test_what_is_asked_for_is_shown_and_recorded(
-    file: Path, home: Path, user_dir: Path, run_llm: RunLlm
+    file: Path, user_dir: Path, run_llm: RunLlm
 ) -> None:
     result = run_llm(["kb", "trust", "-y"])
     assert (result.exit_code, result.stdout) == (0, "")
@@ -41,7 +41,7 @@ def test_what_is_asked_for_is_shown_and_recorded(
         "  kb.auto = true\n"
         "      send its section, and offer learn, on every prompt and chat here\n"
         '  kb.topic.notes.learned = ["**"]\n'
-        f'      change what a model sees of your own topic in "{home}/notes"\n'
+        "      change what a model sees of your own topic\n"
         "\n"
         "Its topics: notes, p\n"
         "\n"

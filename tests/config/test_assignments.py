@@ -47,7 +47,6 @@ def said(text: str) -> tuple[Origin, ...]:
         pytest.param("kb.topic.p.learned+=a=b", "kb.topic.p.learned", ("a=b",), id="equals sign"),
         pytest.param("kb.topic.p.title=", "kb.topic.p.title", "", id="empty"),
         pytest.param("kb.topic.p.title=a # b", "kb.topic.p.title", "a # b", id="no comment"),
-        pytest.param("kb.topic.v1.2.title=T", "kb.topic.v1.2.title", "T", id="dots in the id"),
         pytest.param('kb.topic."v1.2".title=T', "kb.topic.v1.2.title", "T", id="quoted id"),
         pytest.param(" kb.menu = subjects ", "kb.menu", "subjects", id="spaces"),
         pytest.param("kb.auto=true", "kb.auto", True, id="flag"),
@@ -93,15 +92,15 @@ def test_a_table_sets_several() -> None:
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("kb.menu+=subjects", "kb.menu: only a list can be extended with '+='; use '='"),
+        ("kb.menu+=subjects", "only a list can be extended with '+='; use '='"),
+        (
+            "kb..menu=topics",
+            "is not valid TOML: line 1, column 4: Invalid initial character for a key part",
+        ),
         ("kb.menu=x", "kb.menu: found 'x'; allowed: subjects, topics"),
         ("x=1", "x: unknown key; allowed: kb"),
         ("kb=1", "kb: found the number 1; allowed: a table"),
         ("kb.auto=yes", "kb.auto: found 'yes'; allowed: true or false"),
-        (
-            "kb.menu_budget=1\nkb.auto=true",
-            "kb.menu_budget: found '1\\nkb.auto=true'; allowed: a whole number, 0 or more",
-        ),
         (
             "kb.references.timeout=1",
             (
@@ -120,7 +119,7 @@ def test_a_table_sets_several() -> None:
 )
 def test_a_bad_assignment_says_why(text: str, problem: str) -> None:
     with pytest.raises(ConfigError) as caught:
-        parse_assignment(text, SOURCE)
+        assign(LayerConfig(), text, SOURCE)
     assert caught.value.where == f"--kb-cfg {text}"
     assert caught.value.problems == (problem,)
 

@@ -20,6 +20,7 @@ from llm_kb.config.layers import (
 )
 from llm_kb.config.load import resolve
 from llm_kb.config.trust import find_withheld
+from llm_kb.config.workspace import WorkspaceFile
 from llm_kb.errors import ConfigError
 from llm_kb.references.sources.rules import OPTIONAL_GIT_PROTOCOLS
 from llm_kb.subjects.topics import Config, Layer, Layout, Origin, References, Topic
@@ -490,8 +491,7 @@ def test_every_key_reaches_the_result(monkeypatch: pytest.MonkeyPatch) -> None:
     config = resolve(
         parse(kb, USER),
         root=Path("/w"),
-        workspace=Path("/w"),
-        workspace_file=Path("/w/llm-kb.toml"),
+        file=WorkspaceFile(path=Path("/w/llm-kb.toml"), root=Path("/w")),
         withheld=["kb.auto"],
     )
     keys = [f"kb.{name}" for name in kb if name not in {"references", "topic"}]
