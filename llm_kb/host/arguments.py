@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, MutableMapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import click
 import llm
 from llm.cli import _get_conversation_tools, load_conversation, load_template
 
-from llm_kb.host.request import MEMORY, OUR_TOOLS, OURS, SEARCH, SECTION
+from llm_kb.host.request import MEMORY, OUR_TOOLS, OURS, SEARCH, SECTION, require_no_files
 
 FRAGMENT_KEYS = ("system_fragments", "fragments")
 
@@ -213,16 +212,6 @@ class _NoTools(tuple[str, ...]):
 
     def __bool__(self) -> bool:
         return True
-
-
-def require_no_files(names: Iterable[str]) -> None:
-    """Raise ClickException if a file has the name of one of our fragments or templates."""
-    for name in names:
-        if Path(name).exists():
-            raise click.ClickException(
-                f"a file named {name!r} in this directory would be sent in place of knowledge:"
-                " rename it, or run llm elsewhere"
-            )
 
 
 def tool_name(spec: str) -> str:

@@ -68,6 +68,6 @@ def _make_request(
         arguments.is_saving or not mentions_auto(find_cwd(), Path(llm.user_dir()), os.environ)
     ):
         return Request()
-    from llm_kb.host.prepare import prepare  # it imports the knowledge base
+    from llm_kb.host.hooks import prepare  # it imports the knowledge base
 
     return prepare(arguments, knowledge, kb_cfg)

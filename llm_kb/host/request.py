@@ -22,7 +22,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import click
 
 if TYPE_CHECKING:
     from llm_kb.api import KnowledgeBase
@@ -79,3 +82,13 @@ def running(request: Request) -> Iterator[None]:
         yield
     finally:
         _current.reset(token)
+
+
+def require_no_files(names: Iterable[str]) -> None:
+    """Raise ClickException if a file has the name of one of our fragments or templates."""
+    for name in names:
+        if Path(name).exists():
+            raise click.ClickException(
+                f"a file named {name!r} in this directory would be sent in place of knowledge:"
+                " rename it, or run llm elsewhere"
+            )
