@@ -10,6 +10,7 @@ from llm_kb.files.toml import TomlError, decode_toml
 from llm_kb.rendering.plain_text import one_line, shorten
 from llm_kb.rendering.presentation import PASS_THROUGH
 from llm_kb.search.chunking.markdown import mark_fenced
+from llm_kb.search.chunking.outline import find_outline
 
 LONGEST_SUMMARY = 100
 """A summary has at most this many characters."""
@@ -17,9 +18,6 @@ LONGEST_SUMMARY = 100
 KEYS = ("description", "summary")
 """The keys of front matter that hold a summary, the better one first."""
 
-_HEADING = re.compile(r" {0,3}#{1,6}[ \t]+(.*)")
-_CLOSING_HASHES = re.compile(r"(?:^|[ \t])#+[ \t]*$")
-_UNDERLINE = re.compile(r" {0,3}(?:=+|-+)[ \t]*$")
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _CODE_COMMENT = re.compile(r"""\s*(?:#+|//[/!]*|/\*+!?|--\[*|;+|%+|<!--|\(\*|"{3}|'{3})\s*""")
 _CODE_COMMENT_END = re.compile(r"""(?:\*/|-->|\*\)|"{3}|'{3})$""")
@@ -48,10 +46,10 @@ _IMPORT = re.compile(
 
 _MDX_IMPORT = re.compile(r"(?:import|export)\s(?:.*\sfrom\s|\s*(?:[\"'{*]|default\s|const\s))")
 
+_OVERLINE = re.compile(r"^([^\w\s])\1+ ")
 _RST = frozenset({"rst", "rest"})
-_RST_RULE = re.compile(r"([^\w\s])\1+[ \t]*$")
-_RST_MARKUP = re.compile(r"\.\.(?:[ \t]|$)|:[^:]+:(?:[ \t]|$)|__[ \t]")
-"""Comments, labels and directives; fields such as `:orphan:`; nameless targets."""
+_RST_MARKUP = re.compile(r"\.\.(?:[ \t]|$)|:[^:]+:(?:[ \t]|$)|__[ \t]|\s")
+"""Comments, labels and directives; fields such as `:orphan:`; nameless targets; indented lines."""
 _RST_ROLE = re.compile(r":[\w.+-]+:`[!~]?([^`]*)`")
 
 
@@ -73,14 +71,14 @@ def describe(data: bytes, extension: str = "", slug: str = "") -> str:
     text = data.decode("utf-8-sig", "replace")
     name = _loosen(slug.rpartition("/")[2])
     if extension in _RST:
-        return _choose(_rst_lines(text), name)
+        return _choose(_prose_lines(text, extension), name)
     if extension not in PASS_THROUGH:
         return _first_code_line(text)
     found, rest = read_front_matter(text)
     summaries = [one_line(found[key]) for key in KEYS if key in found]
     title = [one_line(found["title"])] if "title" in found else []
     said = next(filter(None, summaries), "")
-    return said or _choose([*title, *_prose_lines(rest)], name)
+    return said or _choose([*title, *_prose_lines(rest, "md")], name)
 
 
 def _choose(lines: Iterable[str], name: str) -> str:
@@ -97,21 +95,22 @@ def _loosen(text: str) -> str:
     return "".join(filter(str.isalnum, text.casefold()))
 
 
-def _prose_lines(text: str) -> Iterator[str]:
-    """Yield the first heading of a Markdown text, then its first sentences with words."""
-    lines = [
-        line for is_code, line in mark_fenced(_COMMENT.sub("", text).splitlines()) if not is_code
-    ]
+def _prose_lines(text: str, extension: str) -> Iterator[str]:
+    """Yield the first title of a text, then the other lines with words."""
+    is_rst = extension in _RST
+    text = text if is_rst else _COMMENT.sub("", text)
     if text.lstrip().startswith(("{", "[{")):
         return
-    found = [plain for plain in map(_plain_markdown, _headings(lines)) if plain]
-    yield from found[:1]
-    headings = set(found)
-    for line in lines:
-        if _has_words(line) and not (_SAYS_NOTHING.match(line) or _MDX_IMPORT.match(line)):
-            plain = _plain_markdown(_HEADING_MARK.sub("", line))
-            if _has_words(plain) and plain not in headings:
-                yield plain
+    plain = _plain_rst if is_rst else _plain_markdown
+    sections = find_outline("a.rst" if is_rst else "a.md", text).sections
+    titles = [plain(_OVERLINE.sub("", section.title)) for section in sections]
+    yield from list(filter(_has_words, titles))[:1]
+    for is_code, line in mark_fenced(text.splitlines()):
+        is_other = _RST_MARKUP.match(line) if is_rst else is_code or _MDX_IMPORT.match(line)
+        if _has_words(line) and not is_other and not _SAYS_NOTHING.match(line):
+            words = plain(_HEADING_MARK.sub("", line))
+            if _has_words(words) and words not in titles:
+                yield words
 
 
 def _plain_markdown(line: str) -> str:
@@ -120,40 +119,6 @@ def _plain_markdown(line: str) -> str:
     if "[" in line:
         line = _LINK.sub(r"\1", _BADGE.sub("", line))
     return one_line(_HTML_TAG.sub("", line) if "<" in line else line)
-
-
-def _headings(lines: Sequence[str]) -> Iterator[str]:
-    """Yield the text of each heading, underlined ones included."""
-    above = ""
-    for line in lines:
-        heading = _HEADING.match(line)
-        if heading:
-            yield _CLOSING_HASHES.sub("", heading[1])
-        elif _UNDERLINE.match(line) and _has_words(above):
-            yield above
-        above = line
-
-
-def _rst_lines(text: str) -> Iterator[str]:
-    """Yield the first title of a reStructuredText, then its lines with words.
-
-    A title is underlined, and may be overlined. Labels, comments and directives begin
-    with two dots, and what belongs to them is indented.
-    """
-    title = above = ""
-    words: list[str] = []
-    for line in text.splitlines():
-        if _RST_RULE.match(line) and _has_words(above):
-            title = title or _plain_rst(above)
-            if words[-1:] == [above]:
-                words.pop()  # a title is not a sentence
-        # Indented lines are not sentences; a title may be indented only between two rules.
-        above = "" if _RST_MARKUP.match(line) else line
-        if _has_words(above) and not above[0].isspace():
-            words.append(above)
-    if title:
-        yield title
-    yield from (_plain_rst(line) for line in words if not _SAYS_NOTHING.match(line))
 
 
 def _plain_rst(line: str) -> str:
