@@ -114,7 +114,10 @@ class KnowledgeBase(open_topics.OpenTopics):
         reduced to the lines that answer, unless they should be `whole`. `scope` narrows
         the search to some documents, `tags` to topics that have one of them. Raises KbError.
         """
-        from llm_kb.knowledge_base.passages import SearchOptions  # noqa: PLC0415 - few requests search
+        from llm_kb.knowledge_base.passages import (  # noqa: PLC0415 - few requests search
+            SearchOptions,
+            find_passages,
+        )
 
         options = SearchOptions(
             index_dir=self.index_dir,
@@ -123,9 +126,8 @@ class KnowledgeBase(open_topics.OpenTopics):
             progress=progress,
             whole=whole,
             scope=scope,
-            tags=tags,
         )
-        return self.search(question, topics, limit, options)
+        return find_passages(self.choose_topics(topics, tags), question, limit, options)
 
     def unrestricted(self) -> KnowledgeBase:
         """Return the topics of this configuration without the restriction of `only`."""

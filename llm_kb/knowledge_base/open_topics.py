@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from llm_kb.errors import NoMatchError, NoPartError, UnknownTopicError
 from llm_kb.files.documents import find_size
@@ -29,6 +28,7 @@ from llm_kb.knowledge_base.topics import (
     suggest_topics,
 )
 from llm_kb.references.catalog import ReferenceCatalog
+from llm_kb.references.find_topics import ObsoleteTopicError
 from llm_kb.rendering.menu import Menu, list_topics, render_menu
 from llm_kb.rendering.parts import AnchorError, take_pieces
 from llm_kb.rendering.presentation import Presented
@@ -41,10 +41,6 @@ from llm_kb.subjects.selection import (
     select_each,
 )
 from llm_kb.subjects.topics import REFERENCE_PREFIX, Catalog, Config, Subject, Topic
-
-if TYPE_CHECKING:
-    from llm_kb.knowledge_base.passages import SearchOptions
-    from llm_kb.rendering.passages import Passages
 
 SEARCHED_FROM_SUBJECTS = 60
 SEARCHED_FROM_BYTES = 80_000
@@ -189,29 +185,18 @@ class OpenTopics:
                     return True
         return False
 
-    def search(
-        self,
-        question: str,
-        topics: Sequence[str] = (),
-        limit: int = 4,
-        options: SearchOptions | None = None,
-    ) -> Passages:
-        """Return the passages that answer a question, from these topics or all in the menu.
+    def choose_topics(self, names: Sequence[str] = (), tags: Sequence[str] = ()) -> list[OpenTopic]:
+        """Return the topics that are searched: the named ones, or all in the menu.
 
-        Raises KbError; EmptyQuestionError for a question without a word, and ObsoleteTopicError.
+        Only those with a wanted tag, if any is wanted. Raises KbError, and ObsoleteTopicError.
         """
-        # Imported here: few requests search, and the database is slow to import.
-        from llm_kb.knowledge_base.passages import SearchOptions, find_passages  # noqa: PLC0415
-        from llm_kb.references.find_topics import ObsoleteTopicError  # noqa: PLC0415
-
-        found = {opened.topic.id: opened for opened in map(self.find_topic, topics)}
+        found = {opened.topic.id: opened for opened in map(self.find_topic, names)}
         for opened in found.values():
             if isinstance(opened.catalog, ReferenceCatalog) and not opened.topic.in_menu:
                 raise ObsoleteTopicError(opened.topic.id)
         chosen = list(found.values()) or [each for each in self.active if each.topic.in_menu]
-        options = options or SearchOptions()
-        tagged = keep_tagged([opened.topic.tags for opened in chosen], options.tags)
-        return find_passages([chosen[number] for number in tagged], question, limit, options)
+        tagged = keep_tagged([opened.topic.tags for opened in chosen], tags)
+        return [chosen[number] for number in tagged]
 
     def has_preloaded(self) -> bool:
         """Tell whether any subject is pre-loaded, by this section or before."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 from llm_kb import __version__
 from llm_kb.capture.catalog import KnowledgeCatalog
@@ -64,8 +65,6 @@ class SearchOptions:
     """Whether passages are shown whole, for a reader who cannot load more."""
     scope: Scope | None = None
     """The documents that are searched; None for all."""
-    tags: Sequence[str] = ()
-    """Only topics with one of these tags are searched, if there are any."""
 
 
 def find_passages(
@@ -91,16 +90,19 @@ def find_passages(
     except DocumentsGoneError:
         gone = EmptyTopicError(topics[0].topic, topics[0].catalog.list())
         return Passages(passages=(), topics=tuple(sets), why_nothing=str(gone))
-    sources = _Sources(topics, sets)
+    by_id = {opened.topic.id: opened for opened in topics}
+    sources: dict[tuple[str, str], _Source | None] = {}
+    shown: defaultdict[tuple[str, str], list[tuple[int, int]]] = defaultdict(list)
     passages: list[Passage] = []
     for group in _join_neighbours(result.hits, limit + SPARE):
         if len(passages) == limit:
             break
-        source = sources.find(group[0].topic, group[0].path)
-        most = None if options.whole else NEXT_PASSAGES if passages else FIRST_PASSAGE
-        passage = source and source.cut(group, result.rarities, most)
-        if passage:
-            passages.append(passage)
+        topic, path = place = group[0].topic, group[0].path
+        if place not in sources:
+            sources[place] = _open(by_id[topic], sets[topic].find_subject(path))
+        most = MAX_PASSAGE if options.whole else NEXT_PASSAGES if passages else FIRST_PASSAGE
+        if source := sources[place]:
+            passages += _cut(source, group, result.rarities, most, shown[place])
     return Passages(
         passages=tuple(passages),
         topics=tuple(sets),
@@ -188,79 +190,57 @@ def _adjoins(hit: Hit, group: Sequence[Hit]) -> bool:
     return 1 <= before <= BETWEEN or 1 <= after <= BETWEEN
 
 
-class _Sources:
-    """The subjects of hits, each read and outlined once."""
-
-    def __init__(
-        self, topics: Sequence[OpenTopic], sets: Mapping[str, TopicDocuments | MemoryDocuments]
-    ) -> None:
-        self._topics = {opened.topic.id: opened for opened in topics}
-        self._sets = sets
-        self._read: dict[tuple[str, str], _Source | None] = {}
-
-    def find(self, topic: str, path: str) -> _Source | None:
-        """Return a listed subject with its text; None if it is gone."""
-        if (topic, path) not in self._read:
-            self._read[topic, path] = self._open(topic, path)
-        return self._read[topic, path]
-
-    def _open(self, topic: str, path: str) -> _Source | None:
-        opened, subject = self._topics[topic], self._sets[topic].find_subject(path)
-        if subject is None or not is_shown(subject, opened.topic.layout):
-            return None
-        try:
-            content = opened.catalog.read(subject, MAX_FILE_BYTES + 1)
-        except UnreadableError:
-            return None
-        text = read_text(path, content.data)
-        if text is None:
-            return None
-        is_preloaded = subject.identity in opened.preloaded
-        outline = find_outline(path, text)
-        return _Source(subject, outline, content.origin, is_preloaded, [])
+_Source: TypeAlias = "tuple[Subject, Outline, str | None, bool]"
+"""A subject, its text, the origin of that, and whether it is pre-loaded."""
 
 
-class _Source(NamedTuple):
-    """A subject with its text and outline, and the spans shown so far."""
+def _open(opened: OpenTopic, subject: Subject | None) -> _Source | None:
+    """Return a subject with its text; None if it is gone, or may not be shown."""
+    if subject is None or not is_shown(subject, opened.topic.layout):
+        return None
+    try:
+        content = opened.catalog.read(subject, MAX_FILE_BYTES + 1)
+    except UnreadableError:
+        return None
+    text = read_text(subject.path, content.data)
+    if text is None:
+        return None
+    is_preloaded = subject.identity in opened.preloaded
+    return subject, find_outline(subject.path, text), content.origin, is_preloaded
 
-    subject: Subject
-    outline: Outline
-    origin: str | None
-    is_preloaded: bool
-    shown: list[tuple[int, int]]
-    """The spans that earlier passages show."""
 
-    def cut(
-        self, group: Sequence[Hit], rarities: Mapping[str, float], most: int | None
-    ) -> Passage | None:
-        """Return the passage for adjoining hits; None if it would show nothing new.
-
-        `most` characters are shown, or all found ones for a reader who cannot load more.
-        """
-        best = max(group, key=lambda hit: hit.score)
-        text = self.outline.text
-        start = find_line(text, 0, group[0].first_line - 1)
-        end = find_line(text, start, group[-1].last_line - group[0].first_line + 1)
-        found = find_excerpt(self.outline, (start, end), rarities, most or MAX_PASSAGE, self.shown)
-        if found is None:
-            return None
-        start, end, part = found
-        self.shown.append((start, end))
-        lines = find_line_numbers(text, start, end)
-        around = find_line_numbers(text, *trim(text, *part[:2])) if part else lines
-        return Passage(
-            topic=best.topic,
-            name=self.subject.name,
-            path=self.subject.path,
-            address=f"{self.subject.name}#{part.anchor if part else name_lines(*lines)}",
-            first_line=lines[0],
-            last_line=lines[1],
-            part=around,
-            title=best.title,
-            text=mark_cuts(text, start, end),
-            score=best.score,
-            role=best.role,
-            also_in=best.also_in,
-            origin=self.origin,
-            is_preloaded=self.is_preloaded,
-        )
+def _cut(
+    source: _Source,
+    group: Sequence[Hit],
+    rarities: Mapping[str, float],
+    most: int,
+    shown: list[tuple[int, int]],
+) -> Iterator[Passage]:
+    """Yield the passage for adjoining hits, unless its lines were `shown` before."""
+    subject, outline, origin, is_preloaded = source
+    best = max(group, key=lambda hit: hit.score)
+    text = outline.text
+    start = find_line(text, 0, group[0].first_line - 1)
+    end = find_line(text, start, group[-1].last_line - group[0].first_line + 1)
+    found = find_excerpt(outline, (start, end), rarities, most, shown)
+    if found is None:
+        return
+    start, end, part = found
+    shown.append((start, end))
+    lines = find_line_numbers(text, start, end)
+    yield Passage(
+        topic=best.topic,
+        name=subject.name,
+        path=subject.path,
+        address=f"{subject.name}#{part.anchor if part else name_lines(*lines)}",
+        first_line=lines[0],
+        last_line=lines[1],
+        part=find_line_numbers(text, *trim(text, *part[:2])) if part else lines,
+        title=best.title,
+        text=mark_cuts(text, start, end),
+        score=best.score,
+        role=best.role,
+        also_in=best.also_in,
+        origin=origin,
+        is_preloaded=is_preloaded,
+    )

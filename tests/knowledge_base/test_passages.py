@@ -13,7 +13,7 @@ from llm_kb.files.directory import DirectoryCatalog
 from llm_kb.files.documents import TopicDocuments
 from llm_kb.files.walk import Places
 from llm_kb.knowledge_base.open_topics import OpenTopics
-from llm_kb.knowledge_base.passages import SearchOptions
+from llm_kb.knowledge_base.passages import SearchOptions, find_passages
 from llm_kb.knowledge_base.subject_list import list_topics, render_subjects, render_topic
 from llm_kb.knowledge_base.tool_text import DEFAULT_LIMIT, SEARCH_KNOWLEDGE
 from llm_kb.rendering.passages import QUOTED, Passage, Passages, find_notes, render_passages
@@ -38,7 +38,8 @@ def open_kb(root: Path, files: dict[str, str], **topic: object) -> OpenTopics:
 
 
 def find(kb: OpenTopics, root: Path, question: str, limit: int = 4, **more: object) -> Passages:
-    return kb.search(question, (), limit, SearchOptions(index_dir=root / "index", **more))  # type: ignore[arg-type]
+    options = SearchOptions(index_dir=root / "index", **more)  # type: ignore[arg-type]
+    return find_passages(kb.choose_topics(), question, limit, options)
 
 
 def places(found: Passages) -> list[str]:
