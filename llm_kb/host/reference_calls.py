@@ -43,7 +43,7 @@ _SOURCE = {
         "url": string("http(s) URL of the repository or page; not for package."),
         "ecosystem": {
             "type": "string",
-            "enum": ["pypi", "npm", "crate", "go"],
+            "enum": ["pypi", "npm", "crate"],
             "description": "package only: where it is published.",
         },
         "name": string("package only: its name, such as flask."),

@@ -167,7 +167,7 @@ def test_no_file_of_a_workspace_is_read_for_long(workspace: Path, name: str, tex
     """A search looks whether the packages of its topics are those of the workspace."""
     write(workspace, {name: text})
     with at_most(1):
-        for ecosystem, package in (("pypi", "a"), ("crate", "a"), ("go", "github.com/a/b")):
+        for ecosystem, package in (("pypi", "a"), ("crate", "a")):
             find_installed(ecosystem, package, workspace)
 
 
@@ -247,16 +247,6 @@ LOCK = '[[package]]\nname = "frob-nicate"\nversion = "1.2"\n'
             Package(version="3.0"),
         ),
         ("npm", "frob", {"package-lock.json": "[" * 100_000}, None),
-        ("go", "github.com/x/y/z", {"go.mod": "require github.com/x/y/z v1.2.3\n"},
-         Package(version="v1.2.3")),
-        ("go", "github.com/x/y", {"go.mod": "require github.com/x/y/z v1.2.3\n"}, None),
-        ("go", "github.com/x/y", {"go.mod": "require github.com/x/y v1.2.3 // indirect\n"
-         "replace github.com/x/y v1.0.0 => github.com/z/y v9.9.9\n"},
-         Package(version="v1.2.3")),
-        ("go", "go.example/y", {"go.mod": "require (\n\tgo.example/y v1.2.3\n)\n"},
-         Package(version="v1.2.3")),
-        ("go", "go.example/y", {"go.mod": "require go.example/y v1.2.3\n"
-         "replace go.example/y => ../y\n"}, Package(version="v1.2.3")),
     ],
 )  # fmt: skip
 def test_versions_are_found_where_they_are_installed_or_locked(
@@ -360,60 +350,3 @@ def test_repositories_that_other_registries_name_are_fetched_and_followed(
         (kept,) = library.read("topic-frob").sources
         assert kept.package == str(replace(of.source, version=version))
         assert ("version 2" in files_of(library)["docs/guide.md"]) == (version == "2.0")
-
-
-MODULE = PackageSource(ecosystem="go", name="go.example/Frob/sub/v2")
-
-
-def test_a_go_module_is_found_by_the_proxy(
-    library: Library, remote: Remote, workspace: Path, site: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(packages.INDEXES, "go", f"{site.url}/proxy")
-    remote.git("tag", "sub/v2.1.0")
-    write(
-        workspace,
-        {"go.mod": "module x\n\nrequire (\n\tgo.example/Frob/sub/v2 v2.1.0 // indirect\n)\n"},
-    )
-    origin = {"VCS": "git", "URL": remote.url, "Ref": "refs/tags/sub/v2.1.0"}
-    info = json.dumps({"Version": "v2.1.0", "Origin": origin})
-    site.put("/proxy/go.example/!frob/sub/v2/@v/v2.1.0.info", info)
-    plan = plan_topic(replace(library, workspace=workspace), request(MODULE))
-    source = plan.sources[0].source
-    assert isinstance(source, GitSource)
-    assert (source.ref, source.package) == ("sub/v2.1.0", "go go.example/Frob/sub/v2 v2.1.0")
-    site.put("/proxy/go.example/!frob/sub/v2/@latest", info)
-    assert plan_topic(library, request(MODULE)).sources[0].source == source
-
-
-@pytest.fixture
-def proxy(site: Site, monkeypatch: pytest.MonkeyPatch) -> Site:
-    """A site in the place of the proxy of Go modules."""
-    monkeypatch.setitem(packages.INDEXES, "go", site.url)
-    return site
-
-
-PSEUDO = "v0.0.0-20240102030405-0123456789ab"
-
-
-def test_a_go_version_without_a_tag_is_its_commit_and_is_followed(
-    library: Library, remote: Remote, workspace: Path, proxy: Site
-) -> None:
-    library = replace(library, workspace=workspace)
-    module = replace(MODULE, name="go.example/frob")
-    for number, text in enumerate(("# One\n", "# Two\n")):
-        remote.write({"docs/a.md": text})
-        commit = remote.git("rev-parse", "HEAD").strip()
-        version = f"{PSEUDO[:-1]}{number}"
-        # A branch is no version: it moves.
-        origin = {"VCS": "git", "URL": remote.url, "Ref": "refs/heads/main", "Hash": commit}
-        info = {"Version": version, "Origin": origin}
-        proxy.put(f"/go.example/frob/@v/{version}.info", json.dumps(info))
-        write(workspace, {"go.mod": f"module x\n\nrequire go.example/frob {version}\n"})
-        if number:
-            assert refresh_topic(library, "topic-frob", never).changed
-        else:
-            create_topic(library, request(module), yes)
-        (source,) = library.read("topic-frob").sources
-        assert isinstance(source, GitSource)
-        assert (source.ref, source.commit) == (commit, commit)
-        assert files_of(library)["docs/a.md"] == text

@@ -77,7 +77,6 @@ def _refuse_paths(
 @click.option("pypi", "--pypi", multiple=True, metavar="NAME", help="A Python package: flask==3.0")
 @click.option("npm", "--npm", multiple=True, metavar="NAME", help="A Node package: vite@5.4")
 @click.option("crate", "--crate", multiple=True, metavar="NAME", help="A Rust crate's docs")
-@click.option("go", "--go", multiple=True, metavar="MODULE", help="A Go module's docs")
 @click.option(
     "sources", "--source", multiple=True, metavar="JSON", help="Any source, as a JSON object"
 )
@@ -160,8 +159,7 @@ def _collect_sources(options: dict[str, Any]) -> list[dict[str, Any]]:
     ]
     if not tables:
         raise click.UsageError(
-            "give at least one of --git, --web, --crawl, --local, --pypi, --npm, --crate, --go,"
-            " --source"
+            "give at least one of --git, --web, --crawl, --local, --pypi, --npm, --crate, --source"
         )
     return tables
 

@@ -34,16 +34,14 @@ class Package:
 
     version: str
     repository: str | None = None
-    ref: str | None = None
-    """The revision of this version in the repository, if known."""
 
 
 def find_installed(ecosystem: str, name: str, workspace: Path | None) -> Package | None:
     """Return a package as a workspace has it: installed, else locked; None without it."""
     if workspace is None:
         return None
-    finders = {"pypi": _find_python, "npm": _find_node, "crate": _find_crate, "go": _find_module}
-    return finders[ecosystem](name, workspace)
+    finders = {"pypi": _find_python, "npm": _find_node, "crate": _find_crate}
+    return finders[ecosystem](name, workspace) if ecosystem in finders else None
 
 
 def _find_python(name: str, workspace: Path) -> Package | None:
@@ -87,19 +85,6 @@ def _find_crate(name: str, workspace: Path) -> Package | None:
     locked = _locked_packages(workspace / "Cargo.lock")
     versions = [version for each, version in locked if each == name]
     return Package(version=versions[-1]) if versions else None
-
-
-def _find_module(name: str, workspace: Path) -> Package | None:
-    text = read_text(workspace / "go.mod")
-    module = re.escape(name)
-    found = re.search(rf"(?m)^[ \t]*(?:require[ \t]+)?{module}[ \t]+(v\S+)[ \t]*(?:$|//)", text)
-    return Package(version=found[1]) if found else None
-
-
-def module_repository(name: str) -> str | None:
-    """Return the repository that a Go module's path begins with; None for an unknown forge."""
-    forge, *parts = name.split("/")
-    return f"https://{forge}/{'/'.join(parts[:2])}" if forge in _FORGES and len(parts) > 1 else None
 
 
 def _site_packages(workspace: Path) -> Iterator[Path]:

@@ -16,11 +16,9 @@ from llm_kb.references.sources.git import Remotes
 from llm_kb.references.sources.http import request
 from llm_kb.references.sources.installed import (
     Package,
-    as_git_url,
     choose_repository,
     find_installed,
     get_table,
-    module_repository,
     node_repository,
 )
 from llm_kb.references.sources.records import (
@@ -55,7 +53,7 @@ def resolve_package(source: PackageSource, remotes: Remotes) -> GitSource:
         )
     url = check_git_url(package.repository, source.url, remotes.policy.allow_protocols)
     require_approved(url, remotes.policy.hosts)
-    git = _find_tag(GitSource(url=url, role=source.role), source, remotes, package.ref)
+    git = _find_tag(GitSource(url=url, role=source.role), source, remotes)
     return replace(git, paths=choose_documents(f.path for f in remotes.open(git).tree(git).files))
 
 
@@ -68,24 +66,15 @@ def follow_package(source: GitSource, remotes: Remotes) -> GitSource:
     if installed is None or installed.version == package.version:
         return source
     wanted = replace(package, version=installed.version)
-    # A Go version without a tag is a commit that the proxy knows.
-    is_go = wanted.ecosystem == "go"
-    ref = ask_index(wanted, wanted.version, remotes.policy).ref if is_go else None
     # In the repository that was approved: the workspace's metadata may name any other.
-    return _find_tag(source, wanted, remotes, ref)
+    return _find_tag(source, wanted, remotes)
 
 
-def _find_tag(
-    git: GitSource, package: PackageSource, remotes: Remotes, ref: str | None
-) -> GitSource:
-    """Return a repository at the tag of a package's version; raise FetchError without one.
-
-    `ref` is the revision, if it is known.
-    """
-    name, version = package.name.rpartition("/")[2], package.version or ""
-    version = version.removesuffix("+incompatible")
-    tags = [pattern.format(name=name, version=version) for pattern in _TAGS]
-    for tag in [ref, *tags] if ref else tags:
+def _find_tag(git: GitSource, package: PackageSource, remotes: Remotes) -> GitSource:
+    """Return a repository at the tag of a package's version; raise FetchError without one."""
+    name = package.name.rpartition("/")[2]
+    for pattern in _TAGS:
+        tag = pattern.format(name=name, version=package.version)
         try:
             check_ref(tag, package.url)
             commit = remotes.find_commit(replace(git, ref=tag))
@@ -113,7 +102,6 @@ INDEXES = {
     "pypi": "https://pypi.org/pypi",
     "npm": "https://registry.npmjs.org",
     "crate": "https://crates.io/api/v1/crates",
-    "go": "https://proxy.golang.org",
 }
 """The address of the public index of each ecosystem."""
 
@@ -134,8 +122,6 @@ def find_package(source: PackageSource, workspace: Path | None, policy: Policy) 
 def ask_index(source: PackageSource, version: str | None, policy: Policy) -> Package:
     """Return a package as its index describes it; raise FetchError."""
     name, index = quote(source.name, safe="@"), INDEXES[source.ecosystem]
-    if source.ecosystem == "go":
-        return _ask_proxy(source.name, version, policy)
     if source.ecosystem == "pypi":
         place = f"{index}/{name}{f'/{version}' if version else ''}/json"
         info = get_table(_get_json(place, policy), "info")
@@ -152,23 +138,6 @@ def ask_index(source: PackageSource, version: str | None, policy: Policy) -> Pac
     crate = get_table(_get_json(f"{index}/{name}", policy), "crate")
     newest = str(crate.get("max_stable_version") or crate.get("max_version") or "")
     return Package(version=version or newest, repository=node_repository(crate))
-
-
-def _ask_proxy(module: str, version: str | None, policy: Policy) -> Package:
-    """Return a Go module as the public proxy describes it."""
-    escaped = re.sub(r"[A-Z]", lambda found: f"!{found[0].lower()}", module)
-    what = f"@v/{quote(version)}.info" if version else "@latest"
-    table = _get_json(f"{INDEXES['go']}/{escaped}/{what}", policy)
-    origin = get_table(table, "Origin")
-    url, ref, commit = (origin.get(key) for key in ("URL", "Ref", "Hash"))
-    tag = commit
-    if isinstance(ref, str) and ref.startswith("refs/tags/"):  # a branch moves
-        tag = ref.removeprefix("refs/tags/")
-    return Package(
-        version=str(table.get("Version", "")),
-        repository=as_git_url(url) if isinstance(url, str) else module_repository(module),
-        ref=tag if isinstance(tag, str) else None,
-    )
 
 
 def _get_json(url: str, policy: Policy) -> dict[str, Any]:

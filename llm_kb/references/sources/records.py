@@ -172,8 +172,7 @@ class PackageSource(_Source):
     role: Role | None = None
 
     def __post_init__(self) -> None:
-        pattern = _MODULE if self.ecosystem == "go" else _PACKAGE
-        if not pattern.fullmatch(self.name):
+        if not _PACKAGE.fullmatch(self.name):
             raise SourceError("", f"{self.name!r} is not the name of a package")
         if self.version is not None and not _VERSION.fullmatch(self.version):
             raise SourceError("", f"{self.version!r} is not a version")
@@ -195,7 +194,8 @@ def _folder(name: str) -> str:
 def parse_package(text: str) -> PackageSource:
     """Return the package named by a text such as `pypi flask 3.0.1`; raise SourceError."""
     words = text.split(" ")
-    if len(words) != 3 or words[0] not in PACKAGE_PAGES:
+    # A topic.md may also name modules of Go, which are no longer looked up.
+    if len(words) != 3 or words[0] not in {*PACKAGE_PAGES, "go"}:
         raise SourceError("", f"{text!r} is not a package such as 'pypi flask 3.0.1'")
     return PackageSource(ecosystem=words[0], name=words[1], version=words[2])
 
@@ -204,13 +204,9 @@ PACKAGE_PAGES = {
     "pypi": "https://pypi.org/project/",
     "npm": "https://www.npmjs.com/package/",
     "crate": "https://crates.io/crates/",
-    "go": "https://pkg.go.dev/",
 }
 
-_PACKAGE = re.compile(r"(?:@[A-Za-z0-9._-]{1,100}/)?[A-Za-z0-9][A-Za-z0-9._-]{0,200}")
-_MODULE = re.compile(
-    r"[a-z0-9-]{1,60}(?:\.[a-z0-9-]{1,60})+(?:/[\w~-][\w.~-]{0,100}){1,8}", re.ASCII
-)
+_PACKAGE = re.compile(r"(?:@?[A-Za-z0-9][\w.~-]{0,100}/){0,8}[A-Za-z0-9][\w.~-]{0,200}", re.ASCII)
 _VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+!-]{0,100}")
 
 _ON_GITHUB = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,38}/[A-Za-z0-9_-][\w.-]{0,99}", re.ASCII)
