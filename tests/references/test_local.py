@@ -164,8 +164,7 @@ def project(tmp_path: Path) -> Path:
     ):  # fmt: skip
         (project / name).parent.mkdir(parents=True, exist_ok=True)
         (project / name).write_text(name)
-    (project / ".gitignore").write_text("*.env\nbuild/\n")
-    (project / ".kbignore").write_text("drafts/\n")
+    (project / ".gitignore").write_text("*.env\nbuild/\ndrafts/\n")
     git(project, "init", "--quiet")
     return project
 
@@ -178,7 +177,7 @@ def test_what_is_hidden_or_ignored_stays_out_and_is_named(project: Path) -> None
     tree = list_local(LocalSource(url=str(project)), MOST)
     assert paths_of(tree) == ["README.md", "docs/guide.md", "docs/more.md"]
     assert tree.notes == (
-        "left out as hidden or ignored: .env, .github/, .gitignore, .kbignore, .venv/, build/,"
+        "left out as hidden or ignored: .env, .github/, .gitignore, .venv/, build/,"
         " drafts/, node_modules/, secret.env",
     )
 
@@ -188,13 +187,6 @@ def test_a_directory_inside_a_repository_keeps_to_its_rules(project: Path) -> No
     (project / "docs" / "build" / "out.md").write_text("x")
     tree = list_local(LocalSource(url=str(project / "docs")), MOST)
     assert paths_of(tree) == ["guide.md", "more.md"]
-
-
-def test_a_repository_inside_a_directory_has_rules_of_its_own(project: Path) -> None:
-    outer = project.parent
-    tree = list_local(LocalSource(url=str(outer)), MOST)
-    assert "project/secret.env" not in paths_of(tree)
-    assert "project/docs/guide.md" in paths_of(tree)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from llm_kb.references.errors import FetchError
 from llm_kb.references.sources.git import GitFile, Tree, select_files
 from llm_kb.references.sources.records import LocalSource, covers
 from llm_kb.rendering.plain_text import format_size
-from llm_kb.subjects.ignore import RULES_FILE, IgnoreRules, is_always_ignored
+from llm_kb.subjects.ignore import is_always_ignored
 from llm_kb.subjects.names import is_readable, is_unread_document
 
 MOST_NAMED = 10
@@ -86,8 +86,7 @@ def has_changed(place: str, tags: Mapping[str, str | None]) -> bool:
 def _walk(source: LocalSource) -> Tree:
     """Return everything that is not a real directory, as git would record it."""
     root = Path(source.url)
-    rules = IgnoreRules([(RULES_FILE, _read_rules(root))])
-    ignored = _find_ignored(source, "")
+    ignored = _find_ignored(source)
     left_out: list[str] = []
     unread: dict[str, str] = {}
     files: list[GitFile] = []
@@ -97,18 +96,14 @@ def _walk(source: LocalSource) -> Tree:
         name = path.rstrip("/").rpartition("/")[2]
         if name in _VERSION_CONTROL:
             return False
-        is_odd = name.startswith(".") or is_always_ignored(name)
-        is_kept = _names(source, path) or not (is_odd or path in ignored or rules.ignores(path))
-        if not is_kept:
+        is_odd = name.startswith(".") or is_always_ignored(name) or path in ignored
+        if is_odd and not _names(source, path):
             left_out.append(path)
-        return is_kept
+            return False
+        return True
 
     def enters(path: str) -> bool:
-        is_wanted = covers(source.paths, path[:-1]) or _names(source, path)
-        is_entered = is_wanted and keeps(path)
-        if is_entered and os.path.lexists(root / path / ".git"):
-            ignored.update(_find_ignored(source, path))
-        return is_entered
+        return (covers(source.paths, path[:-1]) or _names(source, path)) and keeps(path)
 
     for path, entry in iter_files(root, enters):
         if isinstance(entry, OSError):
@@ -122,9 +117,9 @@ def _walk(source: LocalSource) -> Tree:
     return Tree(files=tuple(files), notes=tuple(notes), unread=unread)
 
 
-def _find_ignored(source: LocalSource, below: str) -> set[str]:
-    """Return the files in a directory of a source that git ignores; none outside a repository."""
-    directory = Path(source.url, below)
+def _find_ignored(source: LocalSource) -> set[str]:
+    """Return the files in a source that git ignores; none outside a repository."""
+    directory = Path(source.url)
     try:
         data, _ = read_git(
             *("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory"),
@@ -133,24 +128,15 @@ def _find_ignored(source: LocalSource, below: str) -> set[str]:
         )
     except GitError as error:
         if any((parent / ".git").exists() for parent in (directory, *directory.parents)):
-            reason = f"git's ignore rules of {directory} cannot be read: {error}"
+            reason = f"git's ignore rules cannot be read: {error}"
             raise FetchError(source.url, reason) from error
         return set()
-    names = data.decode("utf-8", "surrogateescape").split("\0")
-    return {below + name for name in names if name}
+    return set(data.decode("utf-8", "surrogateescape").split("\0"))
 
 
 def _note(what: str, names: Sequence[str]) -> list[str]:
     more = [f"and {len(names) - MOST_NAMED} more"] if len(names) > MOST_NAMED else []
     return [f"left out as {what}: {', '.join([*names[:MOST_NAMED], *more])}"] if names else []
-
-
-def _read_rules(root: Path) -> list[str]:
-    try:
-        data = read_regular(root / RULES_FILE, follow_link=True)
-    except OSError:
-        return []
-    return data.decode("utf-8", "replace").splitlines()
 
 
 def _fail(source: LocalSource, error: OSError) -> NoReturn:

@@ -60,16 +60,8 @@ class Description:
     @property
     def digest(self) -> str:
         """The SHA-256 of the request, which does not depend on the content of the sources."""
-        asked: Sequence[Any] = [
-            self.id,
-            self.title,
-            self.body,
-            list(self.tags),
-            self.max_age_days,
-            self.trust_score,
-            [source_table(source) for source in self.sources],
-        ]
-        return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
+        asked = json.dumps(request_table(self), sort_keys=True)
+        return hashlib.sha256(asked.encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
