@@ -19,20 +19,20 @@ from llm_kb.subjects.names import UNUSABLE, find_extension
 from llm_kb.subjects.topics import Layout, Topic
 from llm_kb.upkeep.project_files import (
     RULES,
+    count_below,
     escape,
     find_dense,
     find_pages,
     is_documentation,
     list_parents,
-    measure_below,
 )
 
 _MOST_TOPICS = 8
 """The most directories in one that are topics each; of more, only their parent is one."""
 _LEAST_PAGES = 3
 """The fewest pages for which a directory is a topic, unless its name says documentation."""
-_SHARES, _NAMED_SHARES = (0.002, 0.1, 0.1), (0.0, 0.002, 0.02)
-"""The smallest part of all pages of which a directory is a topic, by its depth."""
+_SHARES, _NAMED_SHARES = (0.002, 0.1), (0.0, 0.02)
+"""The smallest part of all pages of which a directory is a topic: in the root, and below."""
 _FEW = 2
 """Most pages outside of all other topics that are in the overview."""
 _MOST_NAMED = 5
@@ -91,9 +91,6 @@ def propose_topics(
         left_out[page.rule].append(page.path)
     whole = sum(files[page.path] for page in found if not page.rule)
     groups = _group(left_out.pop("", ()), files, whole)
-    copies = [place for place in groups if _is_copy(place, groups)]
-    if copies and "copies" not in rules:
-        left_out["copies"] = [path for place in copies for path in groups.pop(place)]
     proposals = [_name_topic(place, paths) for place, paths in groups.items()]
     for rule in left_out.keys() & rules:
         own = {path: patterns.pop(path) for path in left_out.pop(rule)}
@@ -178,17 +175,16 @@ def _find_places(paths: Sequence[str], sizes: Mapping[str, int], whole: int) -> 
     One inside another directory must hold a good part of the pages, and not a few of many.
     Of many beside one another their parent is one.
     """
-    counts = Counter(parent for path in paths for parent in list_parents(path))
-    written, dense = measure_below(sizes, paths), find_dense(sizes, paths)
+    counts, written = count_below(paths), count_below(paths, sizes)
+    dense = find_dense(sizes, paths)
     places: list[str] = []
     for place in sorted(counts, key=lambda place: (place.count("/"), place)):
         above, _, name = place.rpartition("/")
         is_inner = above == "kb" or name.lower() in _DECISIONS
         if not is_inner and any(parent in places for parent in list_parents(place)):
             continue
-        depth = min(place.count("/"), 2)
         is_named = is_inner or is_documentation(name)
-        share = (_NAMED_SHARES if is_named else _SHARES)[depth]
+        share = _NAMED_SHARES["/" in place] if is_named else _SHARES["/" in place]
         is_large = counts[place] >= (1 if is_named else _LEAST_PAGES)
         if is_large and written[place] >= share * whole and (is_named or place in dense):
             places.append(place)
@@ -199,22 +195,6 @@ def _find_places(paths: Sequence[str], sizes: Mapping[str, int], whole: int) -> 
     )
     ranked = sorted(merged, key=lambda place: -counts[place])[: 2 * _MOST_TOPICS]
     return filter(None, ranked)
-
-
-def _is_copy(place: str, groups: Mapping[str, Sequence[str]]) -> bool:
-    """Tell whether a directory of skills has only those of another tool that is named before."""
-    names = _list_skills(place, groups[place])
-    return bool(names) and any(
-        names <= (others := _list_skills(other, groups[other]))
-        and (names < others or other < place)
-        for other in groups
-        if other != place
-    )
-
-
-def _list_skills(place: str, paths: Sequence[str]) -> set[str]:
-    ends = (path.removeprefix(f"{place}/") for path in paths)
-    return {end.split("/")[0] for end in ends if end.endswith(f"/{SKILL_FILE}")}
 
 
 # Names
@@ -243,7 +223,7 @@ def _name_topic(place: str, paths: Sequence[str]) -> Proposal:
         id_, title, inside = "pages", "Pages", "."
         ignore = ["*", "!*/", *(f"!{kind}" for kind in _list_kinds(paths)), "/*.*", *_ALWAYS_OUT]
         about = f"Pages in single directories: {content}."
-    elif _list_skills(place, paths):
+    elif any(path.endswith(f"/{SKILL_FILE}") for path in paths):
         inside, layout = place, Layout.SKILLS
         title = f"{_title(owner)} {_title(last)}".strip()
         about = "Step-by-step instructions for particular tasks."
@@ -281,23 +261,18 @@ def _name_rule(rule: str, patterns: Mapping[str, str]) -> Proposal:
     what = next(each.what for each in RULES if each.name == rule)
     title = f"{what[:1].upper()}{what[1:]}"
     about = f"{title}: {_name_content(_narrow(paths), paths)}."
-    kept = sorted({_keep(pattern, path) for path, pattern in patterns.items()})
+    # The rule's pattern for names is of any kind of file: `CHANGELOG.*`, `CHANGELOG[._-]*`.
+    named = re.compile(r"([^/]+)(?:\.|\[\._-\])\*")
+    starts = {path: named.fullmatch(pattern) for path, pattern in patterns.items()}
+    kinds = {f"!{start[1] if start else ''}{_name_kind(path)}" for path, start in starts.items()}
     return Proposal(
         id=rule,
         title=title,
         introduction=about,
-        subjects=".",
-        ignore=("*", "!*/", *kept),
+        subjects=_narrow(paths) or ".",
+        ignore=("*", "!*/", *sorted(kinds)),
         pages=paths,
     )
-
-
-def _keep(pattern: str, path: str) -> str:
-    """Return the pattern that keeps the pages of this kind that a rule's pattern ignores."""
-    kind = _name_kind(path)
-    if not pattern.endswith("/"):
-        return f"!{pattern.removesuffix('*').removesuffix('.')}{kind}"
-    return f"!{pattern}**/{kind}" if pattern.startswith("/") else f"!**/{pattern}**/{kind}"
 
 
 def _narrow(paths: Sequence[str]) -> str:

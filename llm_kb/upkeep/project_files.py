@@ -77,7 +77,7 @@ RULES = (
     Rule("templates", "templates of a site", "archetypes _layouts _includes"),
     Rule("languages", "other languages than the main one"),
     Rule("versions", "other versions of the same pages", "versioned_docs", deep=True),
-    Rule("copies", "skills that are there twice"),
+    Rule("copies", "skills that another tool has too"),
 )
 """The rules by their names, in the order in which they are tried."""
 
@@ -116,7 +116,7 @@ def find_pages(root: Path) -> tuple[Mapping[str, int], list[Page]]:
     Files are those that git knows or would add, or all without git; links are left out.
     """
     files = {path: size for path in _list_files(root) if (size := _measure(root, path)) is not None}
-    written = measure_below(files, (path for path in files if find_extension(path) in _PROSE))
+    written = count_below(path for path in files if find_extension(path) in _PROSE)
     paths = [path for path in files if _is_page(path, written)]
     dense = find_dense(files, paths)
     editions = {place: (f"{kind}s", f"/{place}") for place, kind in find_editions(paths).items()}
@@ -126,11 +126,17 @@ def find_pages(root: Path) -> tuple[Mapping[str, int], list[Page]]:
         editions[place] = "languages", pattern
     own = {_find_stem(path).lower() for path in files if "/" not in path}
     pages = []
+    skills: dict[str, str] = {}
     for path in paths:
         places = [path, *(f"{place}/" for place in list_parents(path))]
         edition = next((editions[place] for place in places if place in editions), ("", ""))
-        rule = ("other", "") if any(map(find_flaw, path.split("/"))) else None
-        pages.append(Page(path, *(rule or _find_rule(path, dense, own) or edition)))
+        rule = _find_rule(path, dense, own) or edition
+        skill = f"/{path}".rpartition("/.")[2].partition("/")[2]
+        if any(map(find_flaw, path.split("/"))):
+            rule = "other", ""
+        elif skill.startswith("skills/") and skills.setdefault(skill, path) != path:
+            rule = "copies", ""
+        pages.append(Page(path, *rule))
     return files, pages
 
 
@@ -140,23 +146,21 @@ def list_parents(path: str) -> Iterator[str]:
         yield path[: match.start()]
 
 
-def measure_below(sizes: Mapping[str, int], paths: Iterable[str]) -> Counter[str]:
-    """Return the size of some files in each directory and all those below it."""
+def count_below(paths: Iterable[str], sizes: Mapping[str, int] | None = None) -> Counter[str]:
+    """Return the number of files, or their size, in each directory and all those below it."""
     total: Counter[str] = Counter()
     for path in paths:
         for parent in list_parents(path):
-            total[parent] += sizes[path]
+            total[parent] += sizes[path] if sizes else 1
     return total
 
 
 def find_dense(sizes: Mapping[str, int], pages: Collection[str]) -> frozenset[str]:
     """Return the directories whose text is mostly pages, by the number or the size of files."""
     texts = [path for path in sizes if is_readable(path) and find_extension(path) not in _NOT_TEXT]
-    texts = [*dict.fromkeys((*texts, *pages))]
-    once = dict.fromkeys(texts, 1)
     dense: set[str] = set()
-    for each in (sizes, once):
-        whole, prose = measure_below(each, texts), measure_below(each, pages)
+    for measure in (None, sizes):
+        whole, prose = count_below({*texts, *pages}, measure), count_below(pages, measure)
         dense.update(place for place in prose if 2 * prose[place] > whole[place])
     return frozenset(dense)
 
@@ -250,24 +254,24 @@ def _find_rule(path: str, dense: Collection[str], own: Collection[str]) -> tuple
 
 
 _TRANSLATED = re.compile(
-    r"(?P<stem>.*[^/])(?P<dot>[._-])(?P<language>[a-z]{2})"
-    r"(?:[-_][A-Za-z]{2,4})?(?P<end>\.\w+|/)"
+    r"(?P<stem>(?P<place>(?:.*/)?)(?P<name>[A-Z_]+?(?=[._-])|[^/]+(?=\.)))(?P<dot>[._-])"
+    r"(?P<language>[A-Za-z]{2})(?:[-_][A-Za-z]{2,4})?(?P<end>\.\w+|/)"
 )
 
 
 def _find_language_twins(files: Mapping[str, int]) -> Iterator[tuple[str, str]]:
     """Yield the files and directories named as another one with a language, and their patterns.
 
-    `README.de.md` is one beside `README.md`. Two letters that are rarely a language count
-    beside two that are.
+    `README.de.md` is one beside `README.md`, also in a directory of its own. Two letters that
+    are rarely a language count beside two that are.
     """
-    known = {*files, *(f"{place}/" for place in measure_below(files, files))}
-    twins: defaultdict[str, list[re.Match[str]]] = defaultdict(list)
+    known = {*files, *(f"{place}/" for place in count_below(files))}
+    twins: defaultdict[tuple[str, str], list[re.Match[str]]] = defaultdict(list)
     for match in filter(None, map(_TRANSLATED.fullmatch, known)):
-        if match["stem"] + match["end"] in known:
-            twins[match["stem"] + match["end"]].append(match)
+        if {match["stem"] + match["end"], match["name"] + match["end"]} & known:
+            twins[match["stem"], match["end"]].append(match)
     for found in twins.values():
-        common = [match for match in found if match["language"] in LANGUAGES]
+        common = [match for match in found if match["language"].lower() in LANGUAGES]
         for match in found if len(common) > 1 else common:
             yield match[0], f"/{escape(match['stem'])}{match['dot']}*{match['end']}"
 

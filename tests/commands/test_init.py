@@ -256,19 +256,24 @@ def test_skills_are_topics_and_the_same_ones_for_another_tool_are_not(
         "skills": ".claude/skills",
         "skills-2": "web/.agents/skills",
     }
-    assert "1  skills that are there twice (.cursor/skills/review/SKILL.md): " in shown
+    assert "1  skills that another tool has too (.cursor/skills/review/SKILL.md): " in shown
 
 
 def test_what_a_rule_left_out_becomes_a_topic_on_request(
     tmp_path: Path, user_dir: Path, run_llm: RunLlm
 ) -> None:
     make_files(tmp_path, "README.md", "CHANGELOG.md", "a/CHANGES.rst", "a/b.md", "tests/x.md")
+    make_files(tmp_path, ".github/ISSUE_TEMPLATE/bug.md", "docs/en/a.md", "docs/en/b.md")
+    make_files(tmp_path, "docs/de/a.md", "docs/de/b.md")
     run_llm(["kb", "init", "--with", "changes"])
     assert list_slugs(run_llm, "changes") == ["CHANGELOG", "a/CHANGES"]
     again = run_llm(["kb", "init", "--with", "tests"])
     assert again.stderr.endswith(f"Added 1 topic to {tmp_path}/llm-kb.toml\n")
-    assert list_slugs(run_llm, "tests") == ["tests/x"]
-    assert len(load(tmp_path, user_dir).topics) == 3
+    assert list_slugs(run_llm, "tests") == ["x"]
+    run_llm(["kb", "init", "--with", "forms", "--with", "languages"])
+    assert list_slugs(run_llm, "forms") == ["bug"]
+    assert list_slugs(run_llm, "languages") == ["a", "b"]
+    assert run_llm(["kb", "check"]).stderr.startswith("llm-kb: nothing wrong in ")
 
 
 def test_again_it_proposes_what_is_new(tmp_path: Path, run_llm: RunLlm) -> None:
