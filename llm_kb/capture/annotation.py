@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
+from typing import Any, TypeAlias
 
 from llm_kb.capture.emission import InvalidEntryError, add_entry, parse_emission, with_provenance
 from llm_kb.capture.entries import (
@@ -48,23 +49,8 @@ class InvalidAnnotationError(KbError):
         super().__init__(f"the annotation is invalid, and nothing was written:{listed}")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wisdom:
-    """One lesson of a commit, about a file and its lines or about the whole repository."""
-
-    category: str
-    content: str
-    file: str | None = None
-    lines: tuple[int, int] | None = None
-
-    def to_json(self) -> dict[str, object]:
-        """Return the lesson as JSON, without the fields it does not have."""
-        raw: dict[str, object] = {"category": self.category, "content": self.content}
-        if self.file is not None:
-            raw["file"] = self.file
-        if self.lines is not None:
-            raw["lines"] = {"start": self.lines[0], "end": self.lines[1]}
-        return raw
+Wisdom: TypeAlias = Mapping[str, Any]
+"""One lesson of a commit, as its JSON: `category`, `content`, and perhaps `file` and `lines`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +82,7 @@ def parse_live_input(data: str | bytes) -> LiveInput:
 
 def _parse_strictly(fields: Fields) -> Wisdom:
     wisdom = parse_wisdom(fields)
-    if wisdom.lines and wisdom.file is None:
+    if "lines" in wisdom and "file" not in wisdom:
         fields.report("lines", "lines need a file; `file` is missing")
     fields.reject_unknown()
     return wisdom
@@ -104,20 +90,23 @@ def _parse_strictly(fields: Fields) -> Wisdom:
 
 def parse_wisdom(fields: Fields) -> Wisdom:
     """Return the lesson in some fields, where problems are reported."""
-    return Wisdom(
-        category=fields.choice("category", CATEGORIES),
-        content=fields.text("content").strip(),
-        file=fields.text("file") if fields.has("file") else None,
-        lines=_parse_lines(fields.fields("lines")) if fields.has("lines") else None,
-    )
+    wisdom: dict[str, Any] = {
+        "category": fields.choice("category", CATEGORIES),
+        "content": fields.text("content").strip(),
+    }
+    if fields.has("file"):
+        wisdom["file"] = fields.text("file")
+    if fields.has("lines"):
+        wisdom["lines"] = _parse_lines(fields.fields("lines"))
+    return wisdom
 
 
-def _parse_lines(fields: Fields) -> tuple[int, int]:
+def _parse_lines(fields: Fields) -> dict[str, int]:
     start, end = fields.count("start", most=MAX_LINE), fields.count("end", most=MAX_LINE)
     if start > end and fields.has("end"):
         fields.report("", f"start {start} is after end {end}")
     fields.reject_unknown()
-    return start, end
+    return {"start": start, "end": end}
 
 
 def _parse_knowledge(items: Iterable[Fields]) -> Iterator[Entry]:
@@ -139,7 +128,7 @@ def annotation_json(
         "summary": live.summary,
     }
     if live.wisdom:
-        raw["wisdom"] = [wisdom.to_json() for wisdom in live.wisdom]
+        raw["wisdom"] = list(live.wisdom)
     raw["provenance"] = {"source": "live"} | ({"author": author} if author else {})
     return raw
 
@@ -147,9 +136,8 @@ def annotation_json(
 def annotate(directory: Path, live: LiveInput) -> dict[str, object]:
     """Write an annotation on its commit and its entries to the store; return a LiveResult's JSON.
 
-    Both are written, or neither.
-    Raises UnknownCommitError, or DamagedStoreError when the entries could not be
-    added; then nothing is written.
+    Both are written, or neither. Raises UnknownCommitError, and DamagedStoreError when the
+    entries could not be added.
     """
     author = read_author(directory)
 
@@ -216,7 +204,9 @@ def read_wisdom(directory: Path) -> Section:
     Raises DamagedNotesError. Other notes are passed over: git-chronicle keeps several things
     under this ref.
     """
-    lessons = sorted(_read_lessons(directory), key=lambda lesson: (lesson[1].file or "", lesson[0]))
+    lessons = sorted(
+        _read_lessons(directory), key=lambda lesson: (lesson[1].get("file", ""), lesson[0])
+    )
     return Section(
         slug="wisdom",
         title="Wisdom",
@@ -266,13 +256,13 @@ def parse_lessons(commit: str, data: bytes) -> Iterator[tuple[str, Wisdom]]:
 
 
 def _make_item(commit: str, wisdom: Wisdom) -> Item:
-    place = ""
-    if wisdom.file:
-        lines = f", lines {wisdom.lines[0]}-{wisdom.lines[1]}" if wisdom.lines else ""
-        place = f"{code_span(wisdom.file)}{lines}: "
-    kind = wisdom.category.replace("_", " ")
-    content = shorten(one_line(wisdom.content), _MAX_CHARS)
+    file, lines = wisdom.get("file"), wisdom.get("lines")
+    place = code_span(file) if file else ""
+    if lines:
+        place += f", lines {lines['start']}-{lines['end']}"
+    kind = wisdom["category"].replace("_", " ")
+    content = shorten(one_line(wisdom["content"]), _MAX_CHARS)
     return Item(
-        normalize_place(wisdom.file) if wisdom.file else EVERYWHERE,
-        f"- {place}{kind}: {content} (from {shorten_commit(commit)})",
+        normalize_place(file or EVERYWHERE),
+        f"- {place}{': ' if place else ''}{kind}: {content} (from {shorten_commit(commit)})",
     )

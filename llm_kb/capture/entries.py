@@ -302,17 +302,9 @@ def find_place_problem(place: str, *, exists: bool) -> str | None:
         return "is outside the repository; give a path below its root, or '*' for everything"
     if place == EVERYWHERE or exists:
         return None
-    found = (problem for signs, problem in _ODD_PLACES.items() if set(place) & set(signs))
-    return next(found, None)
-
-
-_ODD_PLACES = {
-    "\\": "is not a path; separate its parts with '/'",
-    "*?{}": "is a pattern; give a directory such as 'src/', a file, or '*' for everything",
-    ",;|": "names several places; record one entry for each",
-    " ": "is not a path; give a directory such as 'src/', a file, or '*' for everything",
-}
-"""The problem of a path that does not exist, keyed by the characters in it."""
+    if set(place) & set("\\*?{},;| "):
+        return "is not a path; give one directory such as 'src/' or file, or '*' for everything"
+    return None
 
 
 def find_duplicate(candidate: Entry, entries: Iterable[Entry]) -> Entry | None:

@@ -58,7 +58,7 @@ class Section(NamedTuple):
 def make_section(kind: Kind, entries: Iterable[Entry], doubts: Doubts) -> Section:
     """Return the entries of one kind as a list for models."""
     items = [
-        Item(normalize_place(entry.place or EVERYWHERE), _render_item(entry, doubts))
+        Item(normalize_place(entry.place or EVERYWHERE), render_item(entry, doubts))
         for entry in entries
     ]
     return Section(kind.key.replace("_", "-"), kind.title, _INTRODUCTIONS[kind], items)
@@ -66,7 +66,8 @@ def make_section(kind: Kind, entries: Iterable[Entry], doubts: Doubts) -> Sectio
 
 def render_plain(entry: Entry) -> str:
     """Return the text of an entry, on one line, as Markdown."""
-    return _ITEMS[entry.kind] % {**_read_fields(entry), "where": _name_place(entry.place or "")}
+    fields = {name: one_line(entry.text(name)) for name in entry.kind.settable}
+    return _ITEMS[entry.kind] % {**fields, "where": _name_place(entry.place or "")}
 
 
 def _name_place(place: str) -> str:
@@ -80,22 +81,14 @@ _ITEMS = {
 }
 
 
-def _read_fields(entry: Entry) -> dict[str, str]:
-    """Return the id of an entry and the fields that its author filled, each on one line."""
-    return {name: one_line(entry.text(name)) for name in ("id", *entry.kind.settable)}
-
-
-def _render_item(entry: Entry, doubts: Doubts) -> str:
+def render_item(entry: Entry, doubts: Doubts) -> str:
     """Return an entry as an item of a Markdown list, with its origin and the doubts about it."""
-    remarks = "; ".join([one_line(entry.id), *_describe(entry, doubts)])
-    return f"- {render_plain(entry)} ({remarks})"
-
-
-def _describe(entry: Entry, doubts: Doubts) -> list[str]:
-    """Return the origin of an entry and the doubts about it, each in a few words."""
-    origin = entry.kind.provenance.replace("_", " ")
-    known = [f"{origin} {shorten_commit(entry.provenance)}"] if entry.provenance else []
-    return [*known, *doubts.get(entry.anchor, ())]
+    remarks = [one_line(entry.id)]
+    if entry.provenance:
+        origin = entry.kind.provenance.replace("_", " ")
+        remarks.append(f"{origin} {shorten_commit(entry.provenance)}")
+    remarks += doubts.get(entry.anchor, ())
+    return f"- {render_plain(entry)} ({'; '.join(remarks)})"
 
 
 def shorten_commit(provenance: str) -> str:
@@ -106,27 +99,13 @@ def shorten_commit(provenance: str) -> str:
 
 
 def render_store(store: KnowledgeStore, doubts: Doubts) -> str:
-    """Return the entries for people, kind by kind."""
+    """Return the entries for people, kind by kind, as models see them."""
     groups = []
     for kind in KINDS:
         if entries := store.of_kind(kind):
-            texts = (render_entry(entry, doubts) for entry in entries)
-            groups.append("\n".join([f"{kind.title}:", *texts]))
+            lines = [f"{kind.title}:", *(render_item(entry, doubts) for entry in entries)]
+            groups.append("\n".join(lines))
     return "\n\n".join(groups)
-
-
-def render_entry(entry: Entry, doubts: Doubts) -> str:
-    """Return an entry for people, with its origin and the doubts about it."""
-    text = _LAYOUTS[entry.kind] % _read_fields(entry)
-    remarks = "; ".join(_describe(entry, doubts))
-    return f"{text}\n    {remarks}" if remarks else text
-
-
-_LAYOUTS = {
-    CONVENTION: "  %(id)s  %(scope)s (%(stability)s)\n    %(rule)s",
-    BOUNDARY: "  %(id)s  %(module)s\n    owns: %(owns)s\n    boundary: %(boundary)s",
-    ANTI_PATTERN: "  %(id)s\n    avoid: %(pattern)s\n    instead: %(instead)s",
-}
 
 
 def render_short(entry: Entry) -> str:

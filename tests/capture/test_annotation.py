@@ -9,7 +9,6 @@ import pytest
 from llm_kb.capture.annotation import (
     InvalidAnnotationError,
     LiveInput,
-    Wisdom,
     annotation_json,
     parse_live_input,
 )
@@ -45,8 +44,13 @@ def test_everything_there_can_be() -> None:
         commit="abc123",
         summary="why",
         wisdom=(
-            Wisdom(category="dead_end", content="tried"),
-            Wisdom(category="gotcha", content="trap", file="src/x.py", lines=(10, 10)),
+            {"category": "dead_end", "content": "tried"},
+            {
+                "category": "gotcha",
+                "content": "trap",
+                "file": "src/x.py",
+                "lines": {"start": 10, "end": 10},
+            },
         ),
         knowledge=(
             Entry(CONVENTION, {"scope": "src/", "rule": "r", "stability": "provisional"}),
@@ -168,8 +172,8 @@ def test_the_annotation_is_what_git_chronicle_reads() -> None:
         commit="HEAD",
         summary="why",
         wisdom=(
-            Wisdom(category="insight", content="c"),
-            Wisdom(category="gotcha", content="c", file="f", lines=(1, 2)),
+            {"category": "insight", "content": "c"},
+            {"category": "gotcha", "content": "c", "file": "f", "lines": {"start": 1, "end": 2}},
         ),
     )
     now = "2026-01-02T03:04:05+00:00"

@@ -28,23 +28,14 @@ def test_entries_are_listed_kind_by_kind_with_what_is_known() -> None:
     doubts: dict[Anchor, list[str]] = {("old/", "b" * 64): ["place gone"], ("src/", None): []}
     assert render_store(store, doubts) == (
         "Conventions:\n"
-        "  conv-1  src/ (permanent)\n"
-        "    Use x\n"
-        "    decided in aaaaaaaaaaaa\n"
-        "  conv-2  src/ (permanent)\n"
-        "    Use x\n"
+        "- Use x — `src/`, permanent (conv-1; decided in aaaaaaaaaaaa)\n"
+        "- Use x — `src/`, permanent (conv-2)\n"
         "\n"
         "Module boundaries:\n"
-        "  bound-1  old/\n"
-        "    owns: git\n"
-        "    boundary: no llm\n"
-        "    decided in bbbbbbbbbbbb; place gone\n"
+        "- `old/` owns git. Boundary: no llm (bound-1; decided in bbbbbbbbbbbb; place gone)\n"
         "\n"
         "Anti-patterns:\n"
-        "  ap-1\n"
-        "    avoid: p\n"
-        "    instead: i\n"
-        "    learned from BUG-42"
+        "- Avoid: p. Instead: i (ap-1; learned from BUG-42)"
     )
 
 
@@ -53,7 +44,7 @@ def test_an_entry_cannot_draw_on_the_terminal() -> None:
     fields["learned_from"] = "\x1b[31m\n"
     store = KnowledgeStore(entries=(Entry(ANTI_PATTERN, fields),))
     assert render_store(store, {}) == (
-        "Anti-patterns:\n  c[2J\n    avoid: a b {x}\n    instead: x]0;y z\n    learned from [31m"
+        "Anti-patterns:\n- Avoid: a b {x}. Instead: x]0;y z (c[2J; learned from [31m)"
     )
 
 

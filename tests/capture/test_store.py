@@ -226,11 +226,11 @@ def test_a_write_that_was_overtaken_is_made_again_on_top(repo: Repo) -> None:
 @pytest.mark.parametrize(
     ("place", "problem"),
     [
-        ("src/**/*.py", "is a pattern; give a directory such as 'src/', a file, or '*'"),
-        ("*.py", "is a pattern"),
-        ("src\\\\a", "is not a path; separate its parts with '/'"),
-        ("src/, tests/", "names several places; record one entry for each"),
-        ("the git module", "is not a path; give a directory"),
+        ("src/**/*.py", "is not a path; give one directory such as 'src/' or file, or '*'"),
+        ("*.py", "is not a path"),
+        ("src\\\\a", "is not a path"),
+        ("src/, tests/", "is not a path; give one directory"),
+        ("the git module", "is not a path; give one directory"),
         ("src/nonexistent/", "does not exist at [0-9a-f]{12}; give a directory or file that does"),
     ],
 )

@@ -223,7 +223,7 @@ def test_a_place_is_typed_from_here_and_kept_from_the_root(
 @pytest.mark.parametrize(
     ("typed", "message"),
     [
-        ("src/*.py", "'src/*.py' is a pattern; give a directory such as 'src/', a file, or '*'"),
+        ("src/*.py", "'src/*.py' is not a path; give one directory such as 'src/' or file, or '*'"),
         ("../else", "'../else' is outside the repository"),
     ],
 )

@@ -8,7 +8,7 @@ import click
 
 from llm_kb.capture.emission import InvalidEntryError
 from llm_kb.capture.entries import STABILITIES, Entry, find_nearest
-from llm_kb.capture.rendering import render_entry, render_short
+from llm_kb.capture.rendering import render_item, render_short
 from llm_kb.capture.store import (
     edit_in_store,
     keep_in_store,
@@ -65,10 +65,10 @@ def review(scope: str | None) -> None:
         )
     menu = ", ".join(f"[{key}]{word[1:]}" for key, word in _KEYS.items()) + "; a letter and Enter"
     for number, entry in enumerate(waiting, 1):
-        text = render_entry(entry, doubts)
+        text = render_item(entry, doubts)
         show(f"\n{number}/{len(waiting)}\n{text[:_LONGEST]}")
         for near in find_nearest(entry, [other for other in store.entries if other is not entry]):
-            show(f"    near: {render_short(near)}")
+            show(f"  near: {render_short(near)}")
         key = _ask(here, entry, menu)
         if key == "q":
             return
