@@ -18,7 +18,7 @@ from llm_kb.capture.briefing import (
 )
 from llm_kb.capture.entries import Entry, KnowledgeStore, scope_matches
 from llm_kb.capture.notes import Repository
-from llm_kb.capture.store import NoCommitError, UnknownCommitError, load_store, require_repository
+from llm_kb.capture.store import UnknownCommitError, load_store, require_repository
 from llm_kb.errors import KbError
 from llm_kb.git.run import GitError, read_git, run_git
 
@@ -34,7 +34,7 @@ def resolve_commits(directory: Path, revisions: Sequence[str]) -> tuple[str, ...
         listed = run_git("rev-list", *options, *revisions, "--", cwd=directory).decode()
     except GitError as error:
         if revisions == ("HEAD",) or not run_git("rev-list", "-1", "--all", cwd=directory):
-            raise NoCommitError(directory) from error
+            raise UnknownCommitError("HEAD") from error
         raise UnknownCommitError(" ".join(revisions)) from error
     try:
         shallow = (require_repository(directory).common_dir / "shallow").read_text()

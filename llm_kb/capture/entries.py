@@ -7,6 +7,7 @@ where they are, so that nothing is lost when the store is written back.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -131,9 +132,8 @@ class Entry(NamedTuple):
         return self.place, self.provenance
 
     def with_fields(self, **fields: object) -> Entry:
-        """Return the entry with some fields changed; None removes a field."""
-        changed = {**self.fields, **fields}
-        return Entry(self.kind, {name: v for name, v in changed.items() if v is not None})
+        """Return the entry with some fields changed."""
+        return Entry(self.kind, {**self.fields, **fields})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,22 +150,16 @@ class KnowledgeStore:
 
     def next_id(self, kind: Kind) -> str:
         """Return an id above those of all entries of a kind."""
-        numbers = (id_number(kind, entry.id) for entry in self.entries)
-        return f"{kind.prefix}-{max(*numbers, 0, 0) + 1}"
+        # Python refuses to convert very long numbers.
+        plain = re.compile(rf"{kind.prefix}-([0-9]{{1,15}})")
+        numbers = (int(found[1]) for e in self.entries if (found := plain.fullmatch(e.id)))
+        return f"{kind.prefix}-{max(numbers, default=0) + 1}"
 
 
 def arrange(entries: Iterable[Entry]) -> tuple[Entry, ...]:
     """Return entries kind by kind, in the order of `KINDS` and of their own within each."""
     ordered = tuple(entries)
     return tuple(entry for kind in KINDS for entry in ordered if entry.kind is kind)
-
-
-def id_number(kind: Kind, id_: str) -> int:
-    """Return N of an id `prefix-N` of a kind, 0 for any other."""
-    prefix, dash, number = id_.rpartition("-")
-    plain = dash and prefix == kind.prefix and number.isascii() and number.isdigit()
-    # Python refuses to convert very long numbers.
-    return int(number) if plain and len(number) <= 15 else 0
 
 
 MakeError: TypeAlias = Callable[[Sequence[str]], Exception]

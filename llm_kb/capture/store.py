@@ -62,21 +62,17 @@ class NotARepositoryError(KbError):
         )
 
 
-class NoCommitError(KbError):
-    """A repository without a commit, so that knowledge has no provenance."""
-
-    def __init__(self, directory: Path) -> None:
-        super().__init__(
-            f"the repository of {str(directory)!r} has no commit yet; "
-            "knowledge is recorded with the commit it comes from, so commit something first"
-        )
-
-
 class UnknownCommitError(KbError):
     """A name that does not refer to a commit of the repository."""
 
-    def __init__(self, name: str, hint: str = "") -> None:
-        super().__init__(f"no commit is called {name!r} in this repository{hint}")
+    def __init__(self, name: str) -> None:
+        message = f"no commit is called {name!r} in this repository"
+        if name == "HEAD":
+            message = (
+                "the repository has no commit yet; knowledge is recorded with the commit it comes"
+                " from, so commit something first"
+            )
+        super().__init__(message)
 
 
 class DamagedStoreError(KbError):
@@ -87,13 +83,12 @@ class DamagedStoreError(KbError):
     ) -> None:
         self.problems = tuple(problems)
         listed = "".join(f"\n  - {problem}" for problem in self.problems)
-        if remote is None:
-            message = f"the knowledge store under {ref} cannot be read, and was not touched"
-            advice = f"Find the versions before it with: git log -p {ref}"
-        else:
-            message = f"the knowledge store of {remote!r} cannot be read; nothing was changed here"
-            advice = f"Someone who can push to {remote!r} must repair it there"
-        super().__init__(f"{message}:{listed}\nLook at it with: git show {ref}:{path}\n{advice}")
+        place = f"under {ref}" if remote is None else f"of {remote!r}"
+        super().__init__(
+            f"the knowledge store {place} cannot be read, and nothing was changed:{listed}\n"
+            f"Look at it with: git show {ref}:{path}\n"
+            f"Find the versions before it with: git log -p {ref}"
+        )
 
 
 class BusyStoreError(KbError):
@@ -147,7 +142,7 @@ def read_snapshot(directory: Path, commit: str = "HEAD") -> Snapshot:
     """Read the store, and resolve the commit that new entries come from."""
     found = read_ref(directory, commit)
     if found is None:
-        raise NoCommitError(directory) if commit == "HEAD" else UnknownCommitError(commit)
+        raise UnknownCommitError(commit)
     note = read_note(directory, KNOWLEDGE_REF, EMPTY_TREES[len(found)])
     return Snapshot(commit=found, note=note, store=parse_note(note))
 

@@ -10,7 +10,7 @@ import pytest
 from llm_kb.capture.briefing import MAX_DIFF_CHARS
 from llm_kb.capture.commits import plan_commits, read_briefing, resolve_commits
 from llm_kb.capture.emission import parse_emission
-from llm_kb.capture.store import NoCommitError, UnknownCommitError, add_to_store, load_store
+from llm_kb.capture.store import UnknownCommitError, add_to_store, load_store
 from tests.capture.repositories import Repo, make_empty_repo
 
 
@@ -50,7 +50,7 @@ def test_what_is_no_revision_is_an_error(repo: Repo, name: str) -> None:
 @pytest.mark.parametrize("revision", ["HEAD", "HEAD~20..HEAD", "main"])
 def test_a_repository_without_a_commit(tmp_path: Path, revision: str) -> None:
     repo = make_empty_repo(tmp_path / "empty")
-    with pytest.raises(NoCommitError):
+    with pytest.raises(UnknownCommitError, match="has no commit yet"):
         resolve_commits(repo.path, (revision,))
 
 

@@ -20,7 +20,6 @@ from llm_kb.capture.notes import DamagedNotesError, Move
 from llm_kb.capture.store import (
     BusyStoreError,
     DamagedStoreError,
-    NoCommitError,
     NotARepositoryError,
     Snapshot,
     UnknownCommitError,
@@ -130,7 +129,7 @@ def test_a_damaged_store_is_reported_and_never_overwritten(repo: Repo, note: str
         lambda: add_to_store(repo.path, convention("a")),
         lambda: remove_from_store(repo.path, "conv-1"),
     ):
-        with pytest.raises(DamagedStoreError, match="cannot be read, and was not touched") as e:
+        with pytest.raises(DamagedStoreError, match="cannot be read, and nothing was changed") as e:
             act()
         assert command in str(e.value)
     assert repo.git(*command.split()[1:]) == note
@@ -158,7 +157,7 @@ def test_outside_a_repository(tmp_path: Path) -> None:
 def test_a_repository_without_a_commit(tmp_path: Path) -> None:
     repo = make_empty_repo(tmp_path / "empty")
     assert load_store(repo.path) == KnowledgeStore()
-    with pytest.raises(NoCommitError, match="has no commit yet"):
+    with pytest.raises(UnknownCommitError, match="has no commit yet"):
         add_to_store(repo.path, convention("a"))
 
 

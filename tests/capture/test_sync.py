@@ -28,7 +28,7 @@ def rules(repo: Repo) -> dict[str, str]:
 
 
 _REMOTE_DAMAGED = (
-    r"(?s)store of 'origin' cannot be read; nothing was changed here.*git show [0-9a-f]{40}:4b82"
+    r"(?s)store of 'origin' cannot be read, and nothing was changed.*git show [0-9a-f]{40}:4b82"
 )
 
 
@@ -244,6 +244,6 @@ def test_a_removed_annotation_stays_removed(clones: tuple[Repo, Repo]) -> None:
 def test_a_damaged_store_is_not_pushed(clones: tuple[Repo, Repo]) -> None:
     one, _ = clones
     one.write_note("<<<<<<< ours")
-    with pytest.raises(DamagedStoreError, match="cannot be read, and was not touched"):
+    with pytest.raises(DamagedStoreError, match="cannot be read, and nothing was changed"):
         push(one.path, "origin")
     assert one.git("ls-remote", "origin", "refs/notes/*") == ""

@@ -155,7 +155,7 @@ def test_listing(repo: Repo, run_llm: RunLlm, args: list[str]) -> None:
     result = run_llm([*KNOWLEDGE, *args])
     assert (result.exit_code, result.stderr) == (0, "")
     assert result.stdout == (
-        f"Conventions:\n  conv-1  src/ (permanent)\n    Use x\n    decided in {repo.head[:12]}\n"
+        f"Conventions:\n- Use x — `src/`, permanent (conv-1; decided in {repo.head[:12]})\n"
     )
 
 

@@ -128,4 +128,4 @@ def test_of_an_entry_that_two_clones_edited_that_of_the_remote_stays(
     )
     assert run(one, "pull").endswith("1 entry.\n")
     for clone in clones:
-        assert "instead: a list of arguments" in run(clone, "list")
+        assert "Instead: a list of arguments (" in run(clone, "list")
