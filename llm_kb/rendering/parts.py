@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 
 from llm_kb.errors import find_similar
@@ -16,7 +16,7 @@ from llm_kb.rendering.plain_text import count, defuse
 from llm_kb.rendering.presentation import Presented, present, truncate
 from llm_kb.rendering.tokens import estimate_tokens
 from llm_kb.search.chunking.outline import find_outline
-from llm_kb.search.chunking.sections import Outline, Section, find_paths, name_title
+from llm_kb.search.chunking.sections import Outline, Section
 from llm_kb.subjects.topics import Content, Subject, is_binary
 
 WHOLE = "*"
@@ -100,20 +100,13 @@ class _Index:
     def __init__(self, outline: Outline) -> None:
         self._text = outline.text
         self._parts = outline.sections
-        self._is_code = outline.is_code
         self._exact = {part.anchor.casefold(): part for part in self._parts}
 
     @cached_property
-    def _by_name(self) -> dict[str, list[tuple[Section, tuple[str, ...]]]]:
-        """The parts with the names of those above them, by their own names."""
-        names = [
-            (part.depth, _loosen(name_title(part.title, is_code=self._is_code)))
-            for part in self._parts
-        ]
-        found: defaultdict[str, list[tuple[Section, tuple[str, ...]]]] = defaultdict(list)
-        for part, path in zip(self._parts, find_paths(names), strict=True):
-            for name in {path[-1], _loosen(part.anchor.rpartition("/")[2])}:
-                found[name].append((part, path[:-1]))
+    def _by_name(self) -> Mapping[str, Sequence[Section]]:
+        found: defaultdict[str, list[Section]] = defaultdict(list)
+        for part in self._parts:
+            found[_loosen(part.anchor.rpartition("/")[2])].append(part)
         return found
 
     def find_span(self, anchor: str) -> Section:
@@ -125,9 +118,11 @@ class _Index:
         return part or self._find_loosely(anchor)
 
     def _find_loosely(self, anchor: str) -> Section:
-        """Find a part by an anchor that leaves out headings above it or has other separators."""
+        """Find a part by an anchor with other separators, or other headings above it."""
         *above, own = map(_loosen, anchor.split("/"))
-        found = [part for part, path in self._by_name.get(own, ()) if _is_below(path, above)]
+        named = self._by_name.get(own, ())
+        below = [part for part in named if set(above) & set(map(_loosen, part.anchor.split("/")))]
+        found = below or named
         if len(found) == 1:
             return found[0]
         if found:
@@ -140,12 +135,6 @@ class _Index:
 def _loosen(anchor: str) -> str:
     """Return an anchor without case, and with one kind of separator."""
     return _SEPARATORS.sub("-", anchor.casefold()).strip("-")
-
-
-def _is_below(path: Iterable[str], wanted: Iterable[str]) -> bool:
-    """Tell whether all wanted headings are on a path, in their order."""
-    rest = iter(path)
-    return all(any(own == name for own in rest) for name in wanted)
 
 
 def _find_lines(text: str, anchor: str, first: int, last: int) -> Section:
