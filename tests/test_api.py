@@ -174,7 +174,7 @@ def test_ids_match_without_case_and_outer_spaces(topics: KnowledgeBase, topic: s
         pytest.param("projct", "; did you mean 'project'?", id="id"),
         pytest.param("Good Skill", "; did you mean 'skills'?", id="title"),
         pytest.param(
-            "ast-grep", "; 'ast-grep' is a subject, not a topic: write skills/ast-grep", id="slug"
+            "ast-grep", "; 'ast-grep' names subjects, not a topic: write skills/ast-grep", id="slug"
         ),
         pytest.param("hush", "", id="hidden slug"),
         pytest.param("zzz", "", id="nothing near"),

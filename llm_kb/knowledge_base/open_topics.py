@@ -29,7 +29,7 @@ from llm_kb.knowledge_base.topics import (
 )
 from llm_kb.references.catalog import ReferenceCatalog
 from llm_kb.references.find_topics import ObsoleteTopicError
-from llm_kb.rendering.menu import Menu, list_topics, render_menu
+from llm_kb.rendering.menu import Menu, list_topics
 from llm_kb.rendering.parts import AnchorError, take_pieces
 from llm_kb.rendering.presentation import Presented
 from llm_kb.rendering.section import Preloaded, render_section
@@ -83,11 +83,6 @@ class OpenTopics:
         """Every enabled topic by id, in the order of the menu."""
         for topic, pattern in self.knowledge:
             self.require(topic, pattern)
-
-    @property
-    def is_configured(self) -> bool:
-        """Whether there is a workspace's configuration, or a topic for the menu."""
-        return self.config.workspace is not None or bool(self.menu_ids)
 
     @cached_property
     def active(self) -> Sequence[OpenTopic]:
@@ -221,15 +216,10 @@ class OpenTopics:
         """
         return render_section(self.preloaded, self.menu() if learn else None, search=search)
 
-    def render_menu(self, *, search: bool = False) -> str:
-        """Return the menu as it is in the section; empty if there is none."""
-        menu = self.menu()
-        return render_menu(menu, search=search) if menu.lines else ""
-
     def explain_nothing(self, *, learn: bool = True) -> str:
         """Return the reason why nothing can be learned, or is pre-loaded, and what to do."""
         offered = [opened for opened in self.active if opened.topic.in_menu]
-        if not self.is_configured:
+        if self.config.workspace is None and not offered:
             return (
                 "there is no knowledge base here: neither this directory nor one above it has"
                 " an llm-kb.toml or .llm/kb.toml. Run 'llm kb init' to write one."
@@ -277,12 +267,7 @@ class OpenTopics:
         opened = self.topics[id_]
         if ask_to_list(opened, patterns):
             return list_subjects(opened, config, patterns)
-        try:
-            return load(opened, patterns, config)
-        except NoMatchError as error:
-            if self._knows(error.pattern):
-                error.args = (f"{error}; {error.pattern!r} is a topic: learn it by itself",)
-            raise
+        return load(opened, patterns, config)
 
     def _knows(self, name: str) -> bool:
         wanted = name.strip().casefold()

@@ -204,14 +204,11 @@ def find_id(name: str, catalogs: Mapping[str, tuple[Topic, Catalog]]) -> str | N
     """
     if name in catalogs:
         return name
-    wanted = name.strip().casefold()
-    for id_ in catalogs:
-        if id_.casefold() == wanted:
-            return id_
     topics = [topic for topic, _ in catalogs.values()]
-    for topic in topics:
-        if topic.title and topic.title.casefold() == wanted:
-            return topic.id
+    ids = {(topic.title or topic.id).casefold(): topic.id for topic in reversed(topics)}
+    ids |= {topic.id.casefold(): topic.id for topic in reversed(topics)}
+    if id_ := ids.get(name.strip().casefold()):
+        return id_
     named = find_named(filter(_is_reference, topics), name)
     return named[0].id if len(named) == 1 else None
 
@@ -225,10 +222,8 @@ def suggest_topics(name: str, typed: str, topics: Iterable[tuple[Topic, Catalog]
             "; nothing was captured in this repository yet ('llm kb knowledge add' adds an entry)"
         )
     offered = [(topic, catalog) for topic, catalog in topics if topic.in_menu]
-    if globs := list(islice(_find_globs(offered, typed), MOST_SUGGESTED)):
-        return f"; {typed!r} matches subjects, not topics: write {' or '.join(globs)}"
     if found := list(islice(_find_addresses(offered, typed), MOST_SUGGESTED)):
-        return f"; {typed!r} is a subject, not a topic: write {' or '.join(found)}"
+        return f"; {typed!r} names subjects, not a topic: write {' or '.join(found)}"
     if named := find_named((topic for topic, _ in offered if _is_reference(topic)), typed):
         ids = [repr(topic.id) for topic in named[:MOST_SUGGESTED]]
         return f"; did you mean {' or '.join(ids)}?"
@@ -241,21 +236,18 @@ def _is_reference(topic: Topic) -> bool:
     return topic.id.startswith(REFERENCE_PREFIX)
 
 
-def _find_globs(topics: Iterable[tuple[Topic, Catalog]], typed: str) -> Iterator[str]:
-    """Yield a glob with each topic in which it matches a subject."""
+def _find_addresses(topics: Iterable[tuple[Topic, Catalog]], typed: str) -> Iterator[str]:
+    """Yield the addresses of the listed subjects that a pattern names at any level."""
     try:
-        globs = [parse_pattern(text) for text in (typed, f"**/{typed}")]
+        is_glob = parse_pattern(typed).literal is None
+        pattern = parse_pattern(f"**/{typed.casefold()}")
     except PatternError:
         return
-    for topic, catalog in topics if globs[0].literal is None else ():
-        slugs = [subject.slug for subject in catalog.list().listed]
-        matching = (glob for glob in globs if any(map(glob.matches, slugs)))
-        yield from (f"{topic.id}/{glob.text}" for glob in islice(matching, 1))
-
-
-def _find_addresses(topics: Iterable[tuple[Topic, Catalog]], name: str) -> Iterator[str]:
-    """Yield the addresses of the listed subjects whose slug is, or ends in, a name."""
-    end = f"/{name.casefold()}"
     for topic, catalog in topics:
         names = [subject.name for subject in catalog.list().listed]
-        yield from (f"{topic.id}/{each}" for each in names if f"/{each.casefold()}".endswith(end))
+        found = [name for name in names if pattern.matches(name.casefold())]
+        yield from (
+            [f"{topic.id}/**/{typed}"]
+            if found and is_glob
+            else (f"{topic.id}/{name}" for name in found)
+        )

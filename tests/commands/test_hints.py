@@ -32,27 +32,23 @@ def workspace(tmp_path: Path) -> Path:
     [
         (
             ["kb", "show", "celery"],
-            "'celery' is a subject, not a topic: write docs/a/celery or docs/patterns/celery",
+            "'celery' names subjects, not a topic: write docs/a/celery or docs/patterns/celery",
         ),
         (
             ["kb", "learn", "CELERY"],
-            "'CELERY' is a subject, not a topic: write docs/a/celery or docs/patterns/celery",
+            "'CELERY' names subjects, not a topic: write docs/a/celery or docs/patterns/celery",
         ),
-        (["-k", "index", "hi"], "'index' is a subject, not a topic: write docs/index"),
-        (["-k", "ind*", "hi"], "'ind*' matches subjects, not topics: write docs/ind*"),
-        (["-f", "kb:cel*", "hi"], "'cel*' matches subjects, not topics: write docs/**/cel*"),
+        (["-k", "index", "hi"], "'index' names subjects, not a topic: write docs/index"),
+        (["-k", "ind*", "hi"], "'ind*' names subjects, not a topic: write docs/**/ind*"),
+        (["-f", "kb:cel*", "hi"], "'cel*' names subjects, not a topic: write docs/**/cel*"),
         (["-k", "[*", "hi"], "unknown topic '[*'; valid topics: docs, empty"),
-        (
-            ["kb", "learn", "docs", "empty"],
-            "no subject of topic 'docs' matches 'empty'; 'empty' is a topic: learn it by itself",
-        ),
         (
             ["-k", "repo-knowledge/src", "hi"],
             "nothing was captured in this repository yet ('llm kb knowledge add' adds an entry)",
         ),
         (
             ["kb", "show", "patterns/celery"],
-            "'patterns/celery' is a subject, not a topic: write docs/patterns/celery",
+            "'patterns/celery' names subjects, not a topic: write docs/patterns/celery",
         ),
         (["kb", "learn", "dosc"], "valid topics: docs, empty; did you mean 'docs'?"),
         (["-k", "dosc/index", "hi"], "valid topics: docs, empty; did you mean 'docs'?"),

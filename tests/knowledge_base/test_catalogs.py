@@ -86,7 +86,7 @@ def test_shipped_topic_is_offered_to_those_who_gather_or_capture() -> None:
 
 def test_shipped_topic_is_read_by_whoever_names_it_and_named_by_none() -> None:
     kb = KnowledgeBase.discover()
-    assert (kb.section(), kb.is_configured) == (None, False)
+    assert (kb.section(), kb.menu_ids) == (None, [])
     assert "- reference-researcher" in kb.learn("llm-kb")
     with pytest.raises(UnknownTopicError, match="valid topics: none"):
         kb.learn("nope")
