@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     from llm_kb.references.library import Library
     from llm_kb.search.index.vectors import Embedder
 
-DEFAULT_EMBEDDING_MODEL = "default_embedding_model.txt"
-"""The file with the host's choice, below its directory."""
-
 
 def find_user_dir() -> Path:
     """Return the host's user directory, created if missing, as `llm.user_dir` does."""
@@ -36,7 +33,7 @@ def find_user_dir() -> Path:
 def read_default_embedding_model() -> str | None:
     """Return the id of the host's default embedding model; None if none is set."""
     try:
-        text = (find_user_dir() / DEFAULT_EMBEDDING_MODEL).read_text("utf-8", "replace")
+        text = (find_user_dir() / "default_embedding_model.txt").read_text("utf-8", "replace")
     except (FileNotFoundError, NotADirectoryError):
         return None
     return text.strip() or None

@@ -10,11 +10,9 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import signal
 import sys
 import threading
-import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -26,7 +24,6 @@ from llm_kb import __version__
 from llm_kb.api import KnowledgeBase
 from llm_kb.errors import KbError
 from llm_kb.mcp import tools
-from llm_kb.rendering.plain_text import shorten
 
 Message: TypeAlias = "dict[str, Any]"
 Method: TypeAlias = "Callable[[Mapping[str, Any], tools.Report], Message]"
@@ -42,14 +39,6 @@ LARGEST = 4_000_000
 
 MOST_WAITING = 32
 """Maximum number of requests read ahead."""
-
-REPORT_EVERY = 0.1
-"""Least number of seconds between two messages of progress."""
-
-LONGEST_LABEL = 200
-"""Maximum length of a label; so short a message is written completely or not at all."""
-
-_LONE_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 class ProtocolError(Exception):
@@ -67,11 +56,8 @@ def parse_message(data: bytes) -> Message:
     """
     if len(data) > LARGEST:
         raise ProtocolError(INVALID_REQUEST, f"a message has at most {LARGEST:,} bytes")
-    text = data.decode("utf-8", "replace")
     try:
-        message = json.loads(text)
-        if _LONE_SURROGATE.search(text):
-            message = json.loads(_encode(message))
+        message = json.loads(_encode(json.loads(data.decode("utf-8", "replace"))))
     except (ValueError, RecursionError) as error:
         raise ProtocolError(PARSE_ERROR, "the message is not valid JSON") from error
     if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
@@ -138,7 +124,7 @@ class Server:
     def answer(self, request: Message, report: tools.Report) -> Message:
         """Return the result of a request. Raises ProtocolError.
 
-        `report` is called with the progress of a tool: a label, the work done, and the total.
+        `report` is called whenever a tool makes progress.
         """
         method = self._methods.get(request["method"])
         if method is None:
@@ -260,16 +246,21 @@ class Conversation:
 
     def _answer(self, request: Message) -> None:
         id_, reply = request["id"], {"id": request["id"]}
-        report = _Reporter(request, self._send)
+        seconds = tools.find_deadline(request.get("params"))
+
+        def wind(*_: object) -> None:
+            """Set the deadline; after it, the call is interrupted every second until it ends."""
+            signal.setitimer(signal.ITIMER_REAL, seconds, 1)
+
         try:
             self._running = id_
             if id_ in self._waiting:
-                report.wind()
-                reply["result"] = self._server.answer(request, report)
+                wind()
+                reply["result"] = self._server.answer(request, wind)
             self._running = None
         except _CallEnded:
             self._running = None
-            text = f"ended after {report.seconds} seconds without progress; ask for less at once"
+            text = f"ended after {seconds} seconds without progress; ask for less at once"
             reply["result"] = make_result(text, is_error=True)
         except ProtocolError as error:
             reply["error"] = error.error
@@ -287,36 +278,6 @@ class Conversation:
         rest = memoryview(render_message(message))
         while rest:
             rest = rest[os.write(self._sink, rest) :]
-
-
-class _Reporter:
-    """Sends the progress of a call, and moves its deadline with each step."""
-
-    def __init__(self, request: Message, send: Callable[[Message], None]) -> None:
-        params = request.get("params")
-        params = params if isinstance(params, dict) else {}
-        meta = params.get("_meta")
-        self._token = meta.get("progressToken") if isinstance(meta, dict) else None
-        self.seconds = tools.find_deadline(params.get("name"))
-        self._send = send
-        self._sent, self._sent_at = 0, 0.0
-
-    def wind(self) -> None:
-        """Set the deadline; after it, the call is interrupted every second until it ends."""
-        signal.setitimer(signal.ITIMER_REAL, self.seconds, 1)
-
-    def __call__(self, step: object, done: int, total: int) -> None:
-        """Report progress: each message has a higher number, as the protocol wants it."""
-        self.wind()
-        now = time.monotonic()
-        if type(self._token) in {str, int} and now - self._sent_at > REPORT_EVERY:
-            self._sent, self._sent_at = self._sent + 1, now
-            params = {
-                "progressToken": self._token,
-                "progress": self._sent,
-                "message": f"{shorten(str(step), LONGEST_LABEL)}: {done:,} of {total:,}",
-            }
-            self._send({"method": "notifications/progress", "params": params})
 
 
 def _iter_lines(stream: BinaryIO) -> Iterator[bytes]:

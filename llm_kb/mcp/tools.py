@@ -68,7 +68,7 @@ ANNOTATE = ToolText(
 CREATED_BY = {"ghost": "mcp"}
 
 Report: TypeAlias = "Callable[[Any, int, int], None]"
-"""Called with the label of a step, the work done and the total; raises to end the call."""
+"""Called with the label of a step, the work done and the total, which moves the deadline."""
 
 Arguments: TypeAlias = "Mapping[str, Any]"
 
@@ -113,9 +113,10 @@ def describe_error(error: KbError | OSError) -> str:
     return shorten(str(error), LONGEST_ERROR)
 
 
-def find_deadline(tool: object) -> int:
-    """Return the seconds that a call of a tool may go on without progress."""
-    return FETCH_SECONDS if tool == reference_calls.CREATE.name else SECONDS
+def find_deadline(params: object) -> int:
+    """Return the seconds that a request with these parameters may go on without progress."""
+    name = params.get("name") if isinstance(params, dict) else None
+    return FETCH_SECONDS if name == reference_calls.CREATE.name else SECONDS
 
 
 def render_tools(kb: KnowledgeBase) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""Standard input and output: messages, progress, cancellation and deadlines of calls."""
+"""Standard input and output: messages, cancellation and deadlines of calls."""
 
 from __future__ import annotations
 
@@ -63,8 +63,7 @@ class Client:
     def search(self, id_: object, question: str, **more: Any) -> None:
         """Call the tool `search`."""
         arguments = {"question": question, **({"limit": more.pop("limit")} if more else {})}
-        meta = {"_meta": {"progressToken": "token"}}
-        self.send("tools/call", id_, name="search", arguments=arguments, **meta)
+        self.send("tools/call", id_, name="search", arguments=arguments)
 
     def receive(self) -> dict[str, Any]:
         """Wait for a message."""
@@ -223,25 +222,18 @@ def test_a_call_ends_at_its_deadline_whatever_it_does(stuck: Client, question: s
     assert text_of(stuck.receive()) == "done"
 
 
-def test_progress_moves_the_deadline_and_is_reported(stuck: Client) -> None:
+def test_progress_moves_the_deadline(stuck: Client) -> None:
     stuck.search(1, "nothing", limit=5)
-    messages = [stuck.receive()]
-    while "id" not in messages[-1]:
-        messages.append(stuck.receive())
-    reports = [message["params"] for message in messages[:-1]]
-    assert text_of(messages[-1]) == "done"
-    assert reports == [
-        {"progressToken": "token", "progress": step, "message": f"working: {step} of 10"}
-        for step in range(1, 6)
-    ]
+    assert text_of(stuck.receive()) == "done"
 
 
 def test_a_call_that_is_cancelled_ends_at_once_and_is_not_answered(stuck: Client) -> None:
+    assert stuck.ask("ping") == {}
     started = time.monotonic()
     for id_ in (1, 2, 3):
         stuck.search(id_, "pattern", limit=1)
     stuck.search("1", "nothing")
-    stuck.receive()  # the first one works
+    time.sleep(0.6)  # the first one works
     for id_ in (3, 2, 1):
         stuck.send("notifications/cancelled", requestId=id_)
     reply = stuck.receive()
