@@ -34,7 +34,6 @@ from llm_kb.host.request import (
 from llm_kb.host.terminal import draw_progress, say
 from llm_kb.references.catalog import recent_references
 from llm_kb.rendering.passages import explain_nothing, render_passages
-from llm_kb.rendering.plain_text import shorten, visible_line
 from llm_kb.rendering.tokens import describe_large
 from llm_kb.subjects.patterns import split_knowledge
 
@@ -235,10 +234,6 @@ def _find_here() -> str:
     return str(file.root) if file else ""
 
 
-LONGEST_SHOWN = 100
-"""Number of characters of a long question that an error repeats."""
-
-
 def make_tools() -> Iterator[llm.Tool | type[llm.Toolbox]]:
     """Yield the tools to register: those of the request, or outside of one all that are useful."""
     request = current_request() or _find_useful()
@@ -305,8 +300,7 @@ def load_passages(reference: str) -> llm.Fragment:
     # A model without tools cannot load the rest of a passage.
     found = kb.find_passages(question, topics, whole=True)
     if not found.passages:
-        asked = shorten(visible_line(reference), LONGEST_SHOWN)
-        raise ValueError(f"{SEARCH}{asked}: {explain_nothing(found)}")
+        raise ValueError(explain_nothing(found))
     return llm.Fragment(render_passages(found), f"{SEARCH}{reference}")
 
 

@@ -80,7 +80,7 @@ def read_memory(conversation_id: str, database: str | None) -> Memory | None:
     the texts that were sent, not their sources.
     """
     try:
-        with closing(_open(Path(database or _default_path()))) as log:
+        with closing(_open(Path(database or find_user_dir() / "logs.db"))) as log:
             rows = log.execute(_SOURCES, (conversation_id, len(_MARK), _MARK)).fetchall()
     except sqlite3.Error:
         return None  # also for a log in another format
@@ -108,7 +108,7 @@ def read_turns(database: str | None, since: str = "") -> Iterator[Turn]:
     The log of an earlier `llm` has none. Raises KbError if the log does not exist or cannot
     be read, for instance because it is locked.
     """
-    path = Path(database or _default_path())
+    path = Path(database or find_user_dir() / "logs.db")
     shown = f"the log of llm, {str(path)!r},"
     if not path.is_file():
         raise KbError(f"{shown} is not there; `llm logs status` says whether llm keeps one")
@@ -141,7 +141,3 @@ def _parse_calls(rows: Iterable[tuple[str, str]]) -> Iterator[Call]:
 
 def _open(path: Path) -> sqlite3.Connection:
     return sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=2)
-
-
-def _default_path() -> Path:
-    return find_user_dir() / "logs.db"

@@ -96,18 +96,6 @@ def write_instructions(kb: KnowledgeBase) -> str | None:
     return render_instructions(kb.preloaded, kb.menu(), INSTRUCTIONS, SEARCH.name)
 
 
-def answer_within(kb: KnowledgeBase, answer: Callable[[], str]) -> str:
-    """Return a text made under `max_result_chars`, shortened until its tokens fit, too."""
-    text = answer()
-    while _is_default(kb, "max_result_chars") and estimate_tokens(text) > MOST_TOKENS:
-        fitting = int(0.9 * len(text) * MOST_TOKENS / estimate_tokens(text))
-        if not LEAST_CHARS < fitting < kb.config.max_result_chars:
-            break
-        kb.config = replace(kb.config, max_result_chars=fitting)
-        text = answer()
-    return text
-
-
 def describe_error(error: KbError | OSError) -> str:
     """Return the text of an error, short enough for clients."""
     return shorten(str(error), LONGEST_ERROR)
@@ -171,7 +159,15 @@ def open_references(kb: KnowledgeBase) -> Library:
 
 
 def _learn(kb: KnowledgeBase, arguments: Arguments, _: Report) -> str:
-    return answer_within(kb, lambda: kb.answer_call(**arguments))
+    """Answer under `max_result_chars`, which is lowered until the tokens fit, too."""
+    text = kb.answer_call(**arguments)
+    while _is_default(kb, "max_result_chars") and estimate_tokens(text) > MOST_TOKENS:
+        fitting = int(0.9 * len(text) * MOST_TOKENS / estimate_tokens(text))
+        if not LEAST_CHARS < fitting < kb.config.max_result_chars:
+            break
+        kb.config = replace(kb.config, max_result_chars=fitting)
+        text = kb.answer_call(**arguments)
+    return text
 
 
 def _search(kb: KnowledgeBase, arguments: Arguments, report: Report) -> str:
