@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from llm_kb.config.layers import TABLES, TOPIC, LayerSource, default_layer, parse_layer
+from llm_kb.config.layers import TABLES, TOPIC, LayerSource, iter_values, parse_layer
 from llm_kb.files.toml import decode_toml
-from llm_kb.subjects.topics import Layer, Origin
+from llm_kb.subjects.topics import Config, Layer, Origin
 
 TEXT = (Path(__file__).parent.parent / "docs" / "configuration.md").read_text(encoding="utf-8")
 
@@ -32,12 +32,11 @@ def test_every_key_is_documented_and_no_other(table: str) -> None:
 
 @pytest.mark.parametrize("table", TABLES)
 def test_documented_defaults_are_the_real_ones(table: str) -> None:
-    defaults = default_layer().settings
+    defaults = {name: value for where, name, value in iter_values(Config()) if where == table}
     for name, (_type, default, _meaning) in rows(heading(table)).items():
-        if (setting := defaults.get(f"{table}.{name}")) is None:
-            continue
-        value = list(setting.value) if isinstance(setting.value, tuple) else setting.value
-        assert decode_toml(f"value = {default.strip('`')}") == {"value": value}
+        if (value := defaults.get(name)) is not None:
+            value = list(value) if isinstance(value, tuple) else value
+            assert decode_toml(f"value = {default.strip('`')}") == {"value": value}
 
 
 def test_what_only_the_user_may_set_is_marked() -> None:

@@ -12,7 +12,7 @@ from llm_kb.commands._output import say
 from llm_kb.config.changes import edit_config
 from llm_kb.config.layers import LayerSource
 from llm_kb.config.load import find_source, load_config, read_layer, user_source
-from llm_kb.config.trust import render_notices
+from llm_kb.config.trust import render_withheld
 from llm_kb.config.workspace import find_cwd, find_workspace
 from llm_kb.errors import ConfigError, UnknownTopicError
 from llm_kb.subjects.topics import BUILT_IN_TOPICS, REFERENCE_PREFIX, Config
@@ -32,10 +32,10 @@ def current_config(kb_cfg: tuple[str, ...] = ()) -> Config:
     return load_config(find_cwd(), user_dir=find_user_dir(), environ=os.environ, fragments=kb_cfg)
 
 
-def say_notices(config: Config) -> None:
-    """Print the lines about the workspace that a request would print."""
-    for notice in render_notices(config):
-        say(f"llm-kb: {notice}")
+def say_withheld(config: Config) -> None:
+    """Print the line about skipped settings of the workspace that a request would print."""
+    if skipped := render_withheld(config):
+        say(f"llm-kb: {skipped}")
 
 
 def workspace_file() -> LayerSource | None:

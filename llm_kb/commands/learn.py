@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from llm_kb.api import KnowledgeBase
-from llm_kb.commands._config import say_notices
+from llm_kb.commands._config import say_withheld
 from llm_kb.commands._options import complete_slug, complete_topic, knowledge_options
 from llm_kb.commands._output import show_content
 
@@ -29,6 +29,6 @@ def learn(
         llm kb learn project 'maintainers/*' README
     """
     kb = KnowledgeBase.discover(fragments=kb_cfg, knowledge=knowledge)
-    say_notices(kb.config)
+    say_withheld(kb.config)
     text = kb.learn(topic, list(patterns) or None)
     show_content(text, nl=not text.endswith("\n"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from llm_kb.api import KnowledgeBase
-from llm_kb.commands._config import say_notices
+from llm_kb.commands._config import say_withheld
 from llm_kb.commands._options import knowledge_options
 from llm_kb.commands._output import say, show, show_content, show_json
 from llm_kb.host.terminal import style
@@ -32,7 +32,7 @@ def prompt(
         llm kb prompt --tokens
     """
     kb = KnowledgeBase.discover(fragments=kb_cfg, knowledge=knowledge)
-    say_notices(kb.config)
+    say_withheld(kb.config)
     if tokens or json_:
         costs = count_costs(kb, learn=not preloaded)
         if json_:

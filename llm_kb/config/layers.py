@@ -357,17 +357,3 @@ def iter_values(config: Config) -> Iterator[tuple[str, str, Any]]:
     for table, record in records.items():
         yield from ((table, name, getattr(record, name)) for name in TABLES[table])
     yield "kb.check", "ignore", config.check_ignore
-
-
-def default_layer() -> LayerConfig:
-    """Return the lowest layer, with every key that has a default."""
-    values: dict[str, Value] = {
-        f"{table}.{name}": value
-        for table, name, value in iter_values(Config())
-        if value not in {None, ()}
-    }
-    values["kb.config_load_paths"] = (".llm/config.d",)
-    origins = (Origin(layer=Layer.DEFAULT),)
-    return LayerConfig(
-        settings={key: Setting(value=value, origins=origins) for key, value in values.items()}
-    )

@@ -16,7 +16,6 @@ from llm_kb.config.layers import (
     LayerConfig,
     LayerSource,
     Setting,
-    default_layer,
     expand_home,
     merge,
     parse_layer,
@@ -64,6 +63,8 @@ from llm_kb.subjects.topics import (
 )
 
 SUFFIX = ".toml"
+LOAD_PATH = ".llm/config.d"
+"""The directory, in the workspace, in which config fragments are always looked for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +72,7 @@ class Layers:
     """The configured layers, without those of the command line."""
 
     below: LayerConfig
-    """The defaults and the user layer, merged."""
+    """The user layer."""
     workspace: LayerConfig
     file: WorkspaceFile | None
     foreign: str | None = None
@@ -98,8 +99,7 @@ def read_layers(
     A workspace's file of another user is read if it is trusted, with the settings it has now, or
     with `any_owner`. Raises ConfigError.
     """
-    user = read_layer(user_source(user_dir))
-    below = merge([default_layer(), user])
+    below = read_layer(user_source(user_dir))
     file = find_workspace(cwd, environ, user_dir=user_dir)
     if file is None:
         return Layers(below=below, workspace=LayerConfig(), file=None)
@@ -279,8 +279,8 @@ def list_exclusions(config: Config) -> Iterator[str]:
 
 
 def _load_paths(merged: LayerConfig) -> tuple[str, ...]:
-    found: tuple[str, ...] = _given(merged.settings, "kb").get("config_load_paths", ())
-    return found
+    """Return `config_load_paths` as written; relative ones belong to the workspace."""
+    return (LOAD_PATH, *_given(merged.settings, "kb").get("config_load_paths", ()))
 
 
 def resolve(
@@ -300,7 +300,7 @@ def resolve(
         raise ConfigError(where, problems)
     general = _given(settings, "kb")
     links = tuple(map(Path, general.pop("allow_links_to", ())))
-    load_paths = general.pop("config_load_paths", ())
+    general.pop("config_load_paths", None)
     references = _given(settings, "kb.references")
     if "dir" in references:
         references["dir"] = Path(references["dir"])
@@ -308,7 +308,7 @@ def resolve(
     defined = {id_ for id_ in merged.topics if topic_key(id_, "subjects") in settings}
     return Config(
         **general,
-        config_load_paths=tuple(root / place for place in load_paths),
+        config_load_paths=tuple(root / place for place in _load_paths(merged)),
         allow_links_to=links,
         topics=tuple(topic for topic in topics if topic.id in defined),
         adjustments=tuple(topic for topic in topics if topic.id not in defined),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 
@@ -22,7 +22,7 @@ from llm_kb.config.workspace import (
 )
 from llm_kb.errors import ConfigError, join_names, show_place
 from llm_kb.files.atomic import locked, replace_file
-from llm_kb.subjects.topics import Config, Layer
+from llm_kb.subjects.topics import Config
 
 TRUST_FILE = "kb-trust.json"
 
@@ -181,20 +181,10 @@ def render_skipped(place: Path | None, keys: Sequence[str]) -> str:
     )
 
 
-def render_notices(config: Config) -> Iterator[str]:
-    """Yield the lines about a workspace for a request that asks for knowledge.
+def render_withheld(config: Config) -> str | None:
+    """Return the line about a workspace's skipped settings in a request that asks for knowledge.
 
-    They name its skipped settings, except for `auto`, which then makes no difference, and the
-    user's topics whose directory it replaces.
+    None if only `auto` is skipped, which then makes no difference.
     """
-    if set(config.withheld) - {"kb.auto"}:
-        yield render_skipped(config.workspace_file, config.withheld)
-    replaced = [
-        topic.id
-        for topic in config.topics
-        if {Layer.USER, Layer.WORKSPACE}
-        <= {origin.layer for origin in config.origins[topic_key(topic.id, "subjects")]}
-    ]
-    if replaced:
-        place = show_place(config.workspace_file)
-        yield f"{', '.join(replaced)}: here with the subjects of {place}, not your own"
+    is_needed = set(config.withheld) - {"kb.auto"}
+    return render_skipped(config.workspace_file, config.withheld) if is_needed else None

@@ -17,7 +17,7 @@ import llm
 
 from llm_kb.api import KnowledgeBase
 from llm_kb.config.load import list_exclusions
-from llm_kb.config.trust import find_untrusted_auto, render_notices, render_skipped
+from llm_kb.config.trust import find_untrusted_auto, render_skipped, render_withheld
 from llm_kb.config.workspace import find_cwd, find_workspace
 from llm_kb.errors import KbError, UnknownTopicError
 from llm_kb.host.capture_tools import find_root, make_emit_knowledge
@@ -149,9 +149,9 @@ class _Preparation:
         tools = set(asked)
         if kb.config.auto and arguments.supports_tools():
             tools.add("learn")
-        if tools or self._knowledge or self._kb_cfg:
-            for notice in render_notices(kb.config):
-                say(notice)
+        is_used = bool(tools or self._knowledge or self._kb_cfg)
+        if is_used and (skipped := render_withheld(kb.config)):
+            say(skipped)
         if "learn" in tools and not kb.has_left():
             tools.discard("learn")
             if "learn" in asked:

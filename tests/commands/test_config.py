@@ -64,7 +64,6 @@ def test_json_has_every_value_with_all_its_origins(
         "layer": "workspace",
         "place": str(workspace / "llm-kb.toml"),
         "origins": [
-            {"layer": "default", "place": None},
             {"layer": "user", "place": str(user_dir / "kb.toml")},
             {"layer": "workspace", "place": str(workspace / "llm-kb.toml")},
         ],

@@ -84,22 +84,6 @@ def test_trust_is_taken_back(file: Path, run_llm: RunLlm) -> None:
     assert run_llm(["kb", "untrust"]).stderr == f"{file} was not trusted\n"
 
 
-@pytest.mark.parametrize(
-    "command", [["prompt"], ["learn", "notes"], ["-m", "scripted", "-T", "learn", "hi"]]
-)
-def test_topics_that_the_workspace_replaces_are_named(
-    file: Path, run_llm: RunLlm, script: Script, command: list[str]
-) -> None:
-    file.write_text('[kb.topic.notes]\nsubjects = "kb"\n')
-    (file.parent / "kb").mkdir()
-    (file.parent / "kb" / "a.md").write_text("A")
-    result = run_llm(command if command[0] == "-m" else ["kb", *command])
-    assert (result.exit_code, result.stderr) == (
-        0,
-        f"llm-kb: notes: here with the subjects of {file}, not your own\n",
-    )
-
-
 def test_private_notes_stay_private_until_the_workspace_is_trusted(
     file: Path, home: Path, run_llm: RunLlm, script: Script
 ) -> None:

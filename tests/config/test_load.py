@@ -198,7 +198,6 @@ def test_layers_lie_over_one_another(
         ("project", workspace / "kb" / "project", ()),
     ]
     assert [origin.layer for origin in config.origins["kb.menu_budget"]] == [
-        Layer.DEFAULT,
         Layer.USER,
         Layer.COMMAND_LINE,
     ]

@@ -14,7 +14,6 @@ from llm_kb.config.layers import (
     LayerConfig,
     LayerSource,
     Setting,
-    default_layer,
     merge,
     parse_layer,
 )
@@ -31,7 +30,6 @@ WORKSPACE = LayerSource(
     base=Path("/w"),
     bounds=Path("/w"),
 )
-NO_ORIGIN = (Origin(layer=Layer.DEFAULT),)
 
 
 def parse(table: Mapping[str, object], source: LayerSource = WORKSPACE) -> LayerConfig:
@@ -431,28 +429,8 @@ def test_any_document_is_read_or_refused(document: dict[str, object], source: La
 
 
 def test_the_defaults_resolve_to_the_records_defaults() -> None:
-    config = resolve(default_layer(), root=Path("/w"))
-    assert config == Config(
-        config_load_paths=(Path("/w/.llm/config.d"),),
-        origins=dict.fromkeys(
-            [
-                "kb.auto",
-                "kb.menu",
-                "kb.menu_budget",
-                "kb.max_result_chars",
-                "kb.outline_over",
-                "kb.search",
-                "kb.config_load_paths",
-                "kb.capture.offer",
-                "kb.capture.branch_only",
-                "kb.references.ask_first",
-                "kb.references.max_bytes",
-                "kb.references.max_files",
-                "kb.references.timeout",
-            ],
-            NO_ORIGIN,
-        ),
-    )
+    config = resolve(LayerConfig(), root=Path("/w"))
+    assert config == Config(config_load_paths=(Path("/w/.llm/config.d"),))
 
 
 def test_every_key_reaches_the_result(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -503,7 +481,7 @@ def test_every_key_reaches_the_result(monkeypatch: pytest.MonkeyPatch) -> None:
         menu_budget=7,
         max_result_chars=0,
         search=False,
-        config_load_paths=(Path("/w/conf"), Path("/home/me/conf")),
+        config_load_paths=(Path("/w/.llm/config.d"), Path("/w/conf"), Path("/home/me/conf")),
         allow_links_to=(Path("/home/me/shared"),),
         topics=(
             Topic(
@@ -574,14 +552,7 @@ def test_a_topic_we_bring_needs_no_directory(fields: dict[str, object], is_adjus
         )
 
 
-BELOW = merge(
-    [
-        default_layer(),
-        parse(
-            {"topic": {"mine": {"subjects": "/notes"}, "inside": {"subjects": "/w/notes"}}}, USER
-        ),
-    ]
-)
+BELOW = parse({"topic": {"mine": {"subjects": "/notes"}, "inside": {"subjects": "/w/notes"}}}, USER)
 
 
 @pytest.mark.parametrize(
