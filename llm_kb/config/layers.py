@@ -162,10 +162,7 @@ def _read_search(value: object) -> bool | str:
 def _read_references(value: object) -> bool | tuple[str, ...]:
     if isinstance(value, bool):
         return value
-    if isinstance(value, list) and all(isinstance(id_, str) for id_ in value):
-        for id_ in value:
-            if not TOPIC_ID.fullmatch(id_):
-                raise BadValueError(f"the topic id {describe(id_)}", TOPIC_ID_RULE)
+    if isinstance(value, list) and all(isinstance(i, str) and TOPIC_ID.fullmatch(i) for i in value):
         return tuple(value)
     raise BadValueError(describe(value), "true, false, or a list of topic ids")
 

@@ -265,17 +265,12 @@ _PASSING = frozenset({Layer.FRAGMENT, Layer.COMMAND_LINE})
 
 def list_exclusions(config: Config) -> Iterator[str]:
     """Yield the assignments that repeat what the config fragments of one run exclude."""
-    settings = [("kb.max_result_chars", "kb.max_result_chars", config.max_result_chars)]
     for topic in (*config.topics, *config.adjustments):
         for name in EXCLUDING:
-            key, written = topic_key(topic.id, name), f'{TOPIC}."{topic.id}".{name}'
-            settings.append((key, written, getattr(topic, name)))
-    for key, written, value in settings:
-        if key in config.origins and config.origins[key][-1].layer in _PASSING:
-            if isinstance(value, tuple):
-                yield f"{written}+={json.dumps(value)}"
-            elif value is not True:
-                yield f"{written}={json.dumps(value)}"
+            origins, value = config.origins.get(topic_key(topic.id, name)), getattr(topic, name)
+            if origins and origins[-1].layer in _PASSING and value is not True:
+                operator = "+=" if isinstance(value, tuple) else "="
+                yield f'{TOPIC}."{topic.id}".{name}{operator}{json.dumps(value)}'
 
 
 def _load_paths(merged: LayerConfig) -> tuple[str, ...]:

@@ -307,14 +307,6 @@ def test_what_a_turn_excluded_stays_excluded(
     assert server.last.outputs[-1] == "Short functions.\n"
 
 
-def test_a_limit_of_a_turn_stays(here: Path, ask: Ask, server: OpenAIServer) -> None:
-    (here / "kb/project/long.md").write_text("word\n" * 1000)
-    ask("--kb-cfg", "kb.max_result_chars=50", "-T", "learn", "one")
-    server.call(("learn", {"topic": "project", "subjects": "long"}))
-    ask("-c", "two")
-    assert len(server.last.outputs[0]) < 500
-
-
 def test_an_exclusion_of_a_topic_that_is_gone_is_ignored(
     here: Path, ask: Ask, server: OpenAIServer
 ) -> None:
