@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json as json_module
-import re
 import shlex
 from pathlib import Path
 from typing import Any
@@ -23,8 +22,6 @@ from llm_kb.references.fetch.create import Created, create_topic, created_answer
 from llm_kb.references.sources.records import MAX_CRAWL_DEPTH, MAX_CRAWL_PAGES, PACKAGE_PAGES
 from llm_kb.references.topic.topic_file import MAX_AGE_DAYS, parse_request
 from llm_kb.rendering.plain_text import count
-
-_VERSIONED = re.compile(r"(.+?)(?:==|@)([^@=]+)")
 
 MAX_AGE = 30
 """After how many days a topic is stale, unless something says otherwise."""
@@ -166,15 +163,20 @@ def _collect_sources(options: dict[str, Any]) -> list[dict[str, Any]]:
 
 def _read_package(ecosystem: str, text: str) -> dict[str, Any]:
     """Return the source of a package that is written as `flask`, `flask==3.0` or `vite@5.4`."""
-    found = _VERSIONED.fullmatch(text)
-    name, version = found.groups() if found else (text, None)
+    name, version = _split_version(text)
     return {"type": "package", "ecosystem": ecosystem, "name": name, "version": version}
+
+
+def _split_version(text: str) -> tuple[str, str | None]:
+    """Return name and version of a package; the `@` of npm's scopes begins no version."""
+    name, _, version = text.partition("==") if "==" in text else text.rpartition("@")
+    return (name, version) if name else (text, None)
 
 
 def _name_source(options: dict[str, Any]) -> str:
     """Return a title for the one package, repository or path of a request."""
     packages = (text for ecosystem in PACKAGE_PAGES for text in options[ecosystem])
-    names = [_VERSIONED.sub(r"\1", text) for text in packages]
+    names = [_split_version(text)[0] for text in packages]
     names += [url.rstrip("/").rpartition("/")[2].removesuffix(".git") for url in options["git"]]
     names += [path.resolve().name for path in options["local"]]
     if len(names) != 1 or not names[0]:
