@@ -27,9 +27,9 @@ def check(json_: bool, kb_cfg: tuple[str, ...]) -> None:
     Find what is wrong with the knowledge base, or could be better
 
     Reads what searches read. References to subjects are followed when they are
-    written as a call or an option: learn("project", "review"), -k project/review
-    or kb:project/review. Exits with 1 if there are errors, and with 0 otherwise, so
-    it can be a pre-commit hook. docs/check.md explains each rule.
+    written as a call: learn("project", "review"). Exits with 1 if there are errors,
+    and with 0 otherwise, so it can be a pre-commit hook. docs/check.md explains each
+    rule.
 
     \b
         llm kb check

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from hashlib import blake2b
 from itertools import pairwise
@@ -190,7 +190,7 @@ class Inspection:
                 yield Finding(Rule.OVERSIZE, file, what)
 
     def _check_references(self, file: str, text: str) -> Iterator[Finding]:
-        for reference, span in find_references(text, list(self._kb.topics)):
+        for reference, span in find_references(text):
             if reference not in self._resolved and len(self._resolved) < MOST_REFERENCES:
                 self._resolved[reference] = self._find_problem(*reference)
             if problem := self._resolved.get(reference):
@@ -316,28 +316,16 @@ _LEARN = re.compile(
     r"""\blearn\(\s*(?:topic\s*[:=]\s*)?(["'])(?P<topic>[^"'\n]+)\1"""
     r"""(?:\s*,\s*(?:subjects\s*[:=]\s*)?(?P<subjects>\[[^\]]{0,2000}\]|"[^"\n]*"|'[^'\n]*'))?"""
 )
-_OPTION = re.compile(
-    r"""(?:(?<!\S)(?:-k|--knowledge)[ =]|\bkb:|\bkb show )"""
-    r"""(["']?)(?P<topic>[A-Za-z0-9][\w.-]*)/(?P<pattern>[^\s"'`)\]>,;]+)"""
-)
 
 
-def find_references(
-    text: str, topics: Sequence[str]
-) -> Iterator[tuple[tuple[str, str], tuple[int, int]]]:
-    """Yield topic and pattern of each reference in a text, with its place; no pattern is empty.
+def find_references(text: str) -> Iterator[tuple[tuple[str, str], tuple[int, int]]]:
+    """Yield topic and pattern of each `learn("topic", "pattern")` in a text, with its place.
 
-    `learn("topic", "pattern")` counts with any topic; `-k topic/pattern`,
-    `kb:topic/pattern` and `llm kb show topic/pattern` only with one of `topics`, since
-    others may belong to another project. Parts are left out.
+    Without a pattern it is empty. Parts are left out.
     """
     for match in _LEARN.finditer(text):
         for pattern in _QUOTED.findall(match["subjects"] or "") or [""]:
             yield (match["topic"], pattern.partition("#")[0]), match.span()
-    for match in _OPTION.finditer(text):
-        if match["topic"] in topics:
-            pattern = match["pattern"].partition("#")[0]
-            yield (match["topic"], pattern.rstrip(".:!?")), match.span()
 
 
 def _locate(rule: Rule, file: str, what: str, text: str, span: tuple[int, int]) -> Finding:

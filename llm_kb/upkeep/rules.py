@@ -21,58 +21,25 @@ class Level(Enum):
     NOTE = "note"
 
 
+_ERROR, _WARNING, _NOTE = Level
+
+
 @unique
 class Rule(Enum):
     """Every rule, in the order of a report, with what it costs and what to do."""
 
-    CONFIGURATION = (
-        Level.ERROR,
-        "Models find nothing to learn until what is named is correct.",
-    )
-    UNMATCHED = (
-        Level.ERROR,
-        "What is configured does not happen: correct it after `llm kb list TOPIC --all`.",
-    )
-    SKIPPED = (
-        Level.ERROR,
-        "It cannot become a subject: rename it, make it readable, or add it to `ignore`.",
-    )
-    INVISIBLE = (
-        Level.ERROR,
-        "Models read these and reviewers do not see them: remove them, and ask who wrote them.",
-    )
-    DANGLING = (
-        Level.ERROR,
-        "A model that follows it gets an error: correct the topic or the slug, or write it.",
-    )
-    EMPTY_TOPIC = (
-        Level.WARNING,
-        "It is not in the menu: write a subject (`llm kb new`), or define a topic (`llm kb init`).",
-    )
-    NESTED = (
-        Level.WARNING,
-        "They are listed and found twice: remove a topic, or add the inner directory to `ignore`.",
-    )
-    NO_INTRODUCTION = (
-        Level.WARNING,
-        "A model chooses topics by it: say in one sentence what the topic contains.",
-    )
-    SKILL = (
-        Level.NOTE,
-        "Clients leave out what breaks the specification: see https://agentskills.io/specification",
-    )
-    OVERSIZE = (
-        Level.NOTE,
-        "A model cannot load or find a part of it: give it headings, split it, or ignore it.",
-    )
-    DEAD_LINK = (
-        Level.NOTE,
-        "A model that follows the link finds nothing: correct it, or write the page.",
-    )
-    DUPLICATE = (
-        Level.NOTE,
-        "It takes the place of another passage in searches: keep one, or add others to `ignore`.",
-    )
+    CONFIGURATION = _ERROR, "Models find nothing to learn until this is corrected."
+    UNMATCHED = _ERROR, "It has no effect: correct it after `llm kb list TOPIC --all`."
+    SKIPPED = _ERROR, "No model can read it: rename it, repair it, or add it to `ignore`."
+    INVISIBLE = _ERROR, "Models read what reviewers do not see: remove it, and ask who wrote it."
+    DANGLING = _ERROR, "A model that follows it gets an error: correct it, or write the subject."
+    EMPTY_TOPIC = _WARNING, "It is not in the menu: write a subject, or remove the topic."
+    NESTED = _WARNING, "They are found twice: remove a topic, or add the directory to `ignore`."
+    NO_INTRODUCTION = _WARNING, "A model chooses topics by it: say in a sentence what it contains."
+    SKILL = _NOTE, "Some clients leave it out: see https://agentskills.io/specification."
+    OVERSIZE = _NOTE, "It cannot be read in parts: give it headings, split it, or ignore it."
+    DEAD_LINK = _NOTE, "A model that follows it finds nothing: correct it, or write the page."
+    DUPLICATE = _NOTE, "It takes the place of another passage: keep one, and ignore the others."
 
     def __init__(self, level: Level, advice: str) -> None:
         self.level = level
