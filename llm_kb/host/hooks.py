@@ -38,7 +38,7 @@ from llm_kb.rendering.tokens import describe_large
 from llm_kb.subjects.patterns import split_knowledge
 
 if TYPE_CHECKING:
-    from llm_kb.host.arguments import Arguments  # it imports the commands of the host
+    from llm_kb.host.prompt_options import Arguments  # it imports the commands of the host
 
 
 def prepare(arguments: Arguments, knowledge: Sequence[str], kb_cfg: Sequence[str]) -> Request:
