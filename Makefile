@@ -39,10 +39,9 @@ $(BIN)/python:
 
 PIP_INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-$(VENV)/.installed-dev: EXTRAS = [fast]
 $(VENV)/.installed-%: pyproject.toml | $(BIN)/python
 	$(PIP_INSTALL) --upgrade 'pip>=25.1'
-	$(PIP_INSTALL) $(CONSTRAINTS) --editable '.$(EXTRAS)' --group $*
+	$(PIP_INSTALL) $(CONSTRAINTS) --editable . --group $*
 	@touch $@
 
 # The rules below call make for an environment of their own, beside $(VENV).
@@ -67,7 +66,7 @@ test-all: $(VENV)/.installed-dev
 	HYPOTHESIS_PROFILE=$${HYPOTHESIS_PROFILE:-thorough} $(BIN)/python -m pytest $(PYTEST_ARGS)
 
 test-base:
-	$(MAKE) VENV=$(VENV)-base EXTRAS= test
+	$(MAKE) VENV=$(VENV)-base test
 
 test-lowest:
 	$(MAKE) VENV=$(VENV)-lowest $(VENV)-lowest/lowest.txt
@@ -81,7 +80,7 @@ test-sdist: $(VENV)/.installed-dev
 
 # The newest plugins, in an environment of their own.
 field:
-	$(MAKE) VENV=$(VENV)-field EXTRAS= $(VENV)-field/.installed-field
+	$(MAKE) VENV=$(VENV)-field $(VENV)-field/.installed-field
 	$(VENV)-field/bin/python -m tests.field.run $(FIELD)
 
 # The table of docs/models.md, with the newest plugins.
@@ -128,7 +127,7 @@ check-docs: $(VENV)/.installed-dev
 
 # The site's packages are an environment of their own: nothing else needs them.
 site:
-	$(MAKE) VENV=$(VENV)-site EXTRAS= $(VENV)-site/.installed-site
+	$(MAKE) VENV=$(VENV)-site $(VENV)-site/.installed-site
 	rm -rf build/site
 	$(VENV)-site/bin/python -m sphinx -W --keep-going -q docs build/site
 

@@ -1,13 +1,11 @@
-"""Dense search in a cold process: ours, with and without numpy, and llm's own.
+"""Dense search in a cold process: ours, and llm's own.
 
     python bench/retrieval/dense.py [CHUNKS [DIMENSIONS]]
 
 Vectors are random around cluster centres, 20,000 of 384 numbers unless told otherwise, the
 same for all. Each way is a new process that opens its store, searches once and
 prints the ten best: `llm`'s `Collection.similar_by_vector`, and our
-`rank_by_vector`. numpy is used where it is installed (the extra `llm-kb[fast]`); NUMPY=0
-or 1 forces. Printed are the processor time of
-whole processes, the least of several runs of each, taken in turn; the ratio to llm's; and the
+`rank_by_vector`. Printed are the processor time of whole processes, the least of several runs of each, taken in turn; the ratio to llm's; and the
 recall of its ten best. All start from cached bytecode, as what is installed does.
 """
 
@@ -21,7 +19,6 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from importlib.util import find_spec
 from pathlib import Path
 
 import llm
@@ -45,8 +42,6 @@ import json, os, sys
 from pathlib import Path
 from llm_kb.search.index import vectors
 from llm_kb.search.index.index import open_index
-if force := os.environ.get("NUMPY"):
-    vectors._use_numpy = lambda index: force == "1"
 topic = Path(sys.argv[1])
 database = topic.parents[1] / "index" / topic.parent.name / f"{topic.name}.sqlite3"
 with open_index(database) as index:
@@ -86,12 +81,8 @@ def main(chunks: int = 20_000, dimensions: int = 384) -> None:
         queries = [json.dumps(around(number * 37 + 5)) for number in range(QUERIES)]
         ways = {
             "llm Collection": (LLM, store, {}),
-            "pure Python": (OURS, directory, {"NUMPY": "0"}),
-            "numpy": (OURS, directory, {"NUMPY": "1"}),
-            "as chosen": (OURS, directory, {}),
+            "ours": (OURS, directory, {}),
         }
-        if find_spec("numpy") is None:
-            del ways["numpy"]
         times: dict[str, float] = {}
         found: dict[str, list[list[int]]] = {}
         run(OURS, directory, queries, {})  # makes the bytecode

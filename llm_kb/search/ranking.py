@@ -135,12 +135,11 @@ def rank(hits: Sequence[Hit], question: Question, rarities: Rarities) -> list[Hi
         weight = (
             math.log(max(hit.bm25 / best, LEAST if hit.cosine else 1e-9))
             + math.log(max(of_pages[page] / best_page, LEAST)) / 2
-            + asked * bool(hit.heading)
+            + asked * (bool(hit.heading) + hit.prior)
             + _is_named(hit, names)
             + word_for_word[number] * (1.0 if question.name else 1.0 + word_for_word[number])
             + rarities.share(stem for each in around for stem in held[each])
             + unanswered * (max(0.0, hit.cosine or 0.0) / nearest) ** DENSE_POWER
-            + hit.prior
         )
         score = round(min(1.0, max(shares[number], hit.cosine or 0.0)), 2)
         weighed.append((weight, hit._replace(score=score)))

@@ -151,17 +151,8 @@ _ASKED = {
         re.IGNORECASE,
     ),
 }
-_ASKS_HOW = re.compile(
-    r"^\W*(?:how (?:do|does|can|to|should|would|is|are)|what|why|when|can|should|is|are|do|does)\b"
-    r"|\?\s*$",
-    re.IGNORECASE,
-)
-
-COSTS = {Role.CODE: 0.25, Role.TESTS: 2.0, Role.EXAMPLES: 1.0, Role.CHANGES: 0.5}
+COSTS = {Role.CODE: 1.25, Role.TESTS: 2.0, Role.EXAMPLES: 1.0, Role.CHANGES: 1.0}
 """Cost of a role, subtracted from the logarithm of a score unless the question asks for it."""
-
-COSTS_OF_HOW = {Role.CODE: 1.25, Role.CHANGES: 2.0}
-"""The same costs for a question that asks for an explanation."""
 
 OTHER_LANGUAGE = 2.0
 """Cost of a translation into another language than the question's."""
@@ -177,14 +168,11 @@ class Asked:
         self.roles = {role for role, pattern in _ASKED.items() if pattern.search(question)}
         if _NAMES_CODE.search(question):
             self.roles.add(Role.CODE)
-        self._costs = dict(COSTS)
-        if _ASKS_HOW.search(question):
-            self._costs |= COSTS_OF_HOW
 
     def find_prior(self, role: Role, trust: int | None = None) -> float:
         """Return the part of a score's logarithm from a document's role and its topic's trust."""
         trusted = 0.0 if trust is None else TRUST * (trust - 5) / 5
-        return trusted - (0.0 if role in self.roles else self._costs.get(role, 0.0))
+        return trusted - (0.0 if role in self.roles else COSTS.get(role, 0.0))
 
 
 # Of a search

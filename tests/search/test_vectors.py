@@ -148,10 +148,7 @@ def test_what_is_gone_is_not_found(index: Index, topic: Path) -> None:
     assert len(rank_by_vector(index, "m", model.embed("walrus"), 100)) == len(ANIMALS) - 1
 
 
-def test_the_order_is_that_of_the_exact_cosines(
-    index: Index, topic: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(vectors, "_use_numpy", lambda _: False)
+def test_the_order_is_that_of_the_exact_cosines(index: Index, topic: Path) -> None:
     chance = random.Random(1)
     made = {name: [chance.gauss(0, 1) for _ in range(96)] for name in ANIMALS}
     update_vectors(
@@ -172,17 +169,3 @@ def cosine(one: list[float], other: list[float]) -> float:
     return float(
         sum(map(mul, one, other)) / sqrt(sum(map(mul, one, one)) * sum(map(mul, other, other)))
     )
-
-
-def test_numpy_ranks_the_same(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("numpy", reason="the extra llm-kb[fast]")
-    model = HashingModel()
-    update_vectors(index, "m", model)
-    assert "numpy" in sys.modules
-    fast = [rank_by_vector(index, "m", model.embed(name), 3) for name in ANIMALS]
-    monkeypatch.setattr(vectors, "_use_numpy", lambda _: False)
-
-    for name, expected in zip(ANIMALS, fast, strict=True):
-        found = rank_by_vector(index, "m", model.embed(name), 3)
-        assert list(found) == list(expected)
-        assert list(found.values()) == pytest.approx(list(expected.values()), abs=1e-6)

@@ -58,53 +58,15 @@ _SCRIPT = re.compile(
     re.MULTILINE,
 )
 
-CODE_SUFFIXES: dict[str, re.Pattern[str]] = {
-    **dict.fromkeys((".py", ".pyi", ".pyx"), _PYTHON),
-    **dict.fromkeys((".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx", ".mts", ".cts"), _SCRIPT),
-    **dict.fromkeys(
-        (
-            ".rs",
-            ".go",
-            ".rb",
-            ".kt",
-            ".kts",
-            ".swift",
-            ".scala",
-            ".php",
-            ".ex",
-            ".exs",
-            ".lua",
-            ".pl",
-            ".pm",
-            ".jl",
-            ".zig",
-            ".nim",
-            ".hs",
-            ".sh",
-            ".bash",
-            ".vue",
-            ".svelte",
-        ),
-        _KEYWORD,
-    ),
-    **dict.fromkeys(
-        (
-            ".c",
-            ".h",
-            ".cc",
-            ".cpp",
-            ".cxx",
-            ".hpp",
-            ".hh",
-            ".java",
-            ".cs",
-            ".m",
-            ".mm",
-            ".dart",
-            ".groovy",
-        ),
-        _BRACES,
-    ),
+_SUFFIXES = {
+    ".py .pyi .pyx": _PYTHON,
+    ".js .jsx .mjs .cjs .ts .tsx .mts .cts": _SCRIPT,
+    ".rs .go .rb .kt .kts .swift .scala .php .ex .exs .lua .pl .pm .jl .zig .nim .hs .sh .bash"
+    " .vue .svelte": _KEYWORD,
+    ".c .h .cc .cpp .cxx .hpp .hh .java .cs .m .mm .dart .groovy": _BRACES,
+}
+CODE_SUFFIXES = {
+    suffix: pattern for suffixes, pattern in _SUFFIXES.items() for suffix in suffixes.split()
 }
 """Patterns of definitions, by file extension."""
 

@@ -43,6 +43,9 @@ _CLOSER = re.compile(r"^([ \t]*)(`{3,}|~{3,})[ \t]*\r?(?:\n|\Z)", re.MULTILINE)
 _LEAST_CODE = 3
 """Largest indentation that does not make a line code."""
 
+_MOST_INSIDE = 200
+"""Most lines within a fence that could close another one."""
+
 _LONGEST_PARAGRAPH = 10
 """Most lines of a paragraph that an underline makes a heading."""
 
@@ -109,11 +112,12 @@ def _make_mark(offset: int, depth: int, title: str) -> Mark:
 
 
 class _Fences:
-    """The lines of a text that may close a fence, each with the next one that has more marks."""
+    """Finds where the fences of a text end."""
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self._found: dict[tuple[str, bool], tuple[list[re.Match[str]], list[int]]] = {}
+        self._closers = list(_CLOSER.finditer(text))
+        self._starts = [closer.start() for closer in self._closers]
 
     def find_end(self, opener: re.Match[str]) -> int | None:
         """Return the start of the line after the closing fence; None if the opener is not a fence.
@@ -123,31 +127,11 @@ class _Fences:
         """
         fence = opener["fence"]
         is_nested = opener["indent"].strip(" ") != "" or len(opener["indent"]) > _LEAST_CODE
-        closers, longer = self._find_closers(fence[0], is_nested=is_nested)
-        at = bisect_left(closers, opener.end(), key=lambda closer: closer.start())
-        while at < len(closers) and len(closers[at][2]) < len(fence):
-            at = longer[at]
-        if at < len(closers):
-            return closers[at].end()
+        first = bisect_left(self._starts, opener.end())
+        for closer in self._closers[first : first + _MOST_INSIDE]:
+            if closer[2].startswith(fence) and (is_nested or _is_flush(closer[1])):
+                return closer.end()
         return None if is_nested else len(self._text)
-
-    def _find_closers(self, sign: str, *, is_nested: bool) -> tuple[list[re.Match[str]], list[int]]:
-        """Return the closers of a kind, and for each the place of the next that is longer."""
-        if (sign, is_nested) not in self._found:
-            closers = [
-                closer
-                for closer in _CLOSER.finditer(self._text)
-                if closer[2][0] == sign and (is_nested or _is_flush(closer[1]))
-            ]
-            longer = [len(closers)] * len(closers)
-            above: list[int] = []
-            for at in range(len(closers) - 1, -1, -1):
-                while above and len(closers[above[-1]][2]) <= len(closers[at][2]):
-                    above.pop()
-                longer[at] = above[-1] if above else len(closers)
-                above.append(at)
-            self._found[sign, is_nested] = closers, longer
-        return self._found[sign, is_nested]
 
 
 def _is_flush(indent: str) -> bool:

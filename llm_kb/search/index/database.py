@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,9 +19,6 @@ BUSY_SECONDS = 20
 
 ROOM_BYTES = 1_000_000
 """A disk with less free space counts as full: SQLite cannot even open an index to read it."""
-
-FULL = "the disk is full, and even a search writes to it; make room on it"
-"""The error for a full disk."""
 
 CACHE_KIB = 16_000
 """Page cache. With SQLite's default of 2 MB, large transactions write pages repeatedly."""
@@ -100,10 +98,6 @@ class DamageError(IndexUnusableError):
 class DocumentsGoneError(IndexUnusableError):
     """An index whose documents are missing, as after its topic was deleted."""
 
-    def __init__(self, database: Path | None, name: str) -> None:
-        self.name = name
-        super().__init__(database, f"the files of {name!r} are not there")
-
 
 def connect(database: Path | None) -> sqlite3.Connection:
     """Open a database with this schema, created if needed; without a path, one in memory.
@@ -111,7 +105,7 @@ def connect(database: Path | None) -> sqlite3.Connection:
     Raises DamageError if it is something else, IndexUnusableError if it can be neither opened
     nor created.
     """
-    with _reaching(database):
+    with translated(database):
         if database:
             # Only readable by its owner, since it has the content of the files.
             database.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -136,7 +130,7 @@ def discard(database: Path | None) -> None:
     """Delete a database, which can be rebuilt."""
     if database is None:
         return
-    with _reaching(database):
+    with translated(database):
         for suffix in ("-wal", "-shm", ""):
             database.with_name(database.name + suffix).unlink(missing_ok=True)
 
@@ -156,21 +150,13 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
 
 @contextmanager
 def translated(database: Path | None) -> Iterator[None]:
-    """Turn the errors of SQLite into DamageError or IndexUnusableError."""
+    """Turn the errors of SQLite and of the file system into those of the index."""
     try:
         yield
     except sqlite3.OperationalError as error:
         raise _translate(database, str(error)) from error
     except sqlite3.DatabaseError as error:
         raise DamageError(database, str(error)) from error
-
-
-@contextmanager
-def _reaching(database: Path | None) -> Iterator[None]:
-    """Turn the errors of SQLite and of the file system into errors of the index."""
-    try:
-        with translated(database):
-            yield
     except OSError as error:
         raise IndexUnusableError(database, _explain_disk(database) or str(error)) from error
 
@@ -183,9 +169,7 @@ def _translate(database: Path | None, reason: str) -> Exception:
         reason = f"another process has held it for {BUSY_SECONDS} s; try again when it is done"
     elif "malformed" in reason or "no such" in reason or "already exists" in reason:
         return DamageError(database, reason)
-    elif "full" in reason:
-        reason = FULL
-    elif "I/O" in reason or "unable to open" in reason or "readonly" in reason:
+    else:
         reason = _explain_disk(database) or reason
     return IndexUnusableError(database, reason)
 
@@ -194,15 +178,12 @@ def _explain_disk(database: Path | None) -> str | None:
     """Return why the disk cannot be written; None if the disk is not the cause."""
     if database is None:
         return None
-    # Imported here, since only failures need it.
-    import shutil  # noqa: PLC0415
-
     directory = next((path for path in database.parents if path.is_dir()), database.parent)
     for path in (directory, database):
         if path.exists() and not os.access(path, os.W_OK):
             return f"{str(path)!r} is read-only, and even a search writes to it; make it writable"
     if shutil.disk_usage(directory).free < ROOM_BYTES:
-        return FULL
+        return "the disk is full, and even a search writes to it; make room on it"
     return None
 
 

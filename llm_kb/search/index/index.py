@@ -98,13 +98,16 @@ def open_current(group: TopicGroup, progress: Progress | None = None) -> Iterato
     """
     # Looked for first, so that no index is created for a topic that has been deleted.
     topics = [topic for topic in group.topics if not topic.root or Path(topic.root).is_dir()]
+    gone = DocumentsGoneError(
+        group.database, f"the files of {group.topics[0].name!r} are not there"
+    )
     if not topics:
-        raise DocumentsGoneError(group.database, group.topics[0].name)
+        raise gone
     with open_index(group.database) as index:
         for topic in topics:
             index.update(topic, progress)
         if not index.topics:
-            raise DocumentsGoneError(group.database, group.topics[0].name)
+            raise gone
         yield index
 
 

@@ -7,7 +7,6 @@ import sys
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
 from itertools import islice
 from struct import Struct
 from typing import TYPE_CHECKING
@@ -26,10 +25,6 @@ Embed = Callable[[Sequence[str]], Iterable[Sequence[float]]]
 
 BATCH = 64
 """Texts embedded and stored at a time; an interruption loses at most these."""
-
-
-NUMPY_FROM = 20_000
-"""Chunks from which numpy is used; for fewer its import takes longer than it saves."""
 
 
 class EmbeddingError(KbError):
@@ -177,22 +172,14 @@ def rank_by_vector(
     _check_dimensions(model, [query], known)
     rows = index.vectors.read_all(model)
     allowed = index.find_allowed()
-    ranked = _rank_with_numpy(rows, query) if _use_numpy(index) else _rank(rows, query)
     found: dict[int, float] = {}
-    for hash_, cosine in ranked:
+    for hash_, cosine in _rank(rows, query):
         for id_ in index.vectors.find_chunks(hash_):
             if allowed is None or id_ in allowed:
                 found[id_] = cosine
         if len(found) >= limit:
             break
     return dict(islice(found.items(), limit))
-
-
-def _use_numpy(index: Index) -> bool:
-    """Tell whether numpy is installed and worth its import."""
-    if "numpy" in sys.modules:
-        return True
-    return index.count_chunks() >= NUMPY_FROM and find_spec("numpy") is not None
 
 
 def _rank(rows: Iterable[tuple[bytes, bytes]], query: bytes) -> Iterator[tuple[bytes, float]]:
@@ -203,19 +190,6 @@ def _rank(rows: Iterable[tuple[bytes, bytes]], query: bytes) -> Iterator[tuple[b
     nearest = sorted((math.dist(read(vector), wanted), hash_) for hash_, vector in rows)
     for distance, hash_ in nearest:
         yield hash_, 1 - distance * distance / 2
-
-
-def _rank_with_numpy(
-    rows: Iterable[tuple[bytes, bytes]], query: bytes
-) -> Iterator[tuple[bytes, float]]:
-    """Yield hashes and cosines, the nearest first."""
-    import numpy as np  # type: ignore[import-not-found,unused-ignore]  # noqa: PLC0415 - an extra, and slow
-
-    hashes, vectors = zip(*rows, strict=True)
-    matrix = np.frombuffer(b"".join(vectors), dtype="<f4").reshape(len(hashes), -1)
-    cosines = matrix @ np.frombuffer(query, dtype="<f4")
-    for row in np.argsort(-cosines, kind="stable"):
-        yield hashes[int(row)], float(cosines[row])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
