@@ -6,7 +6,8 @@ pasted question), whether the question names that section, how much of the quest
 word for word (twice as much for a message that it has as a whole; a name is mentioned elsewhere
 too), and how much it and its neighbours have together; and, since an answer is more likely
 on a page about the matter, half the logarithm of what the best chunks of its page score together.
-Meaning counts for the part of the question that no word answers.
+Meaning counts for the part of the question that no word answers, as far as the model agrees with
+the words.
 """
 
 from __future__ import annotations
@@ -35,6 +36,9 @@ BETWEEN = 2
 
 DENSE_POWER = 4
 """Exponent of a similarity's share of the best: cosines of one model are close together."""
+
+AGREEING = 10
+"""Number of hits by their words that show how much a model's order is worth."""
 
 _BREADCRUMB = " > "
 _SIGNATURE = re.compile(r"[(<\[{]")
@@ -123,6 +127,7 @@ def rank(hits: Sequence[Hit], question: Question, rarities: Rarities) -> list[Hi
     best_page = max(of_pages.values(), default=0.0) or 1.0
     unanswered = 1.0 - max(shares, default=0.0)
     nearest = max((hit.cosine or 0.0 for hit in hits), default=0.0) or 1.0
+    agreement = _find_agreement(hits)
     runs = _Runs(question.sequence)
     word_for_word = [runs.measure(hit.text) for hit in hits]
     # What is pasted from a text may be anywhere in it.
@@ -139,12 +144,21 @@ def rank(hits: Sequence[Hit], question: Question, rarities: Rarities) -> list[Hi
             + _is_named(hit, names)
             + word_for_word[number] * (1.0 if question.name else 1.0 + word_for_word[number])
             + rarities.share(stem for each in around for stem in held[each])
-            + unanswered * (max(0.0, hit.cosine or 0.0) / nearest) ** DENSE_POWER
+            + agreement * unanswered * (max(0.0, hit.cosine or 0.0) / nearest) ** DENSE_POWER
         )
         score = round(min(1.0, max(shares[number], hit.cosine or 0.0)), 2)
         weighed.append((weight, hit._replace(score=score)))
     weighed.sort(key=lambda pair: -pair[0])
     return _join_copies([hit for _, hit in weighed])
+
+
+def _find_agreement(hits: Sequence[Hit]) -> float:
+    """Return the share of the best hits by their words that are near in meaning too.
+
+    A weak model finds others, and so counts little; where no text has the words, any counts.
+    """
+    found = sorted((hit for hit in hits if hit.bm25), key=lambda hit: -hit.bm25)[:AGREEING]
+    return sum(hit.cosine is not None for hit in found) / len(found) if found else 1.0
 
 
 def _group_by_page(hits: Sequence[Hit]) -> dict[tuple[str, str], list[int]]:
