@@ -3,10 +3,10 @@
     python bench/retrieval/dense.py [CHUNKS [DIMENSIONS]]
 
 Vectors are random around cluster centres, 20,000 of 384 numbers unless told otherwise, the
-same for all. Each way is a new process that opens its store, searches once and
-prints the ten best: `llm`'s `Collection.similar_by_vector`, and our
-`rank_by_vector`. Printed are the processor time of whole processes, the least of several runs of each, taken in turn; the ratio to llm's; and the
-recall of its ten best. All start from cached bytecode, as what is installed does.
+same for all. Each way is a new process that opens its store, searches once and prints the ten
+best: `llm`'s `Collection.similar_by_vector`, and our `rank_by_vector`. Printed are the processor
+time of whole processes, the least of several runs of each, taken in turn; the ratio to llm's; and
+the recall of its ten best. All start from cached bytecode, as what is installed does.
 """
 
 from __future__ import annotations
