@@ -129,6 +129,29 @@ def test_links_to_files_lead_somewhere(path: Path) -> None:
     assert [target for target in ours if not os.path.lexists(PROJECT / target)] == []
 
 
+MAPS = [
+    PROJECT / "CONTRIBUTING.md",
+    PROJECT / "docs" / "design.md",
+    *sorted((PROJECT / "docs" / "decisions").glob("*.md")),
+]
+
+
+@pytest.fixture(scope="module")
+def places() -> set[str]:
+    """The files and directories of the project, each also by the ends of its path."""
+    tops = ("llm_kb", "tests", "docs", "bench", "scripts")
+    found = [path for top in tops for path in [PROJECT / top, *(PROJECT / top).rglob("*")]]
+    parts = [path.relative_to(PROJECT).parts for path in found]
+    return {"/".join(each[start:]) for each in parts for start in range(len(each))}
+
+
+@pytest.mark.parametrize("path", MAPS, ids=lambda path: path.name)
+def test_modules_and_directories_named_for_contributors_exist(path: Path, places: set[str]) -> None:
+    text = path.read_text(encoding="utf-8")
+    named = re.findall(r"`([\w/.-]+(?:\.py|/))`", text)
+    assert [name for name in named if name.rstrip("/") not in places] == []
+
+
 OF_THE_HOST = {"Chain limit of 5 exceeded", "Unknown fragment prefix: kb"}
 
 

@@ -123,8 +123,6 @@ def remove(id_: str) -> None:
     """
     Remove an entry by its ID
 
-    The ID is not given to another entry later.
-
     \b
         llm kb knowledge remove conv-3
     """
