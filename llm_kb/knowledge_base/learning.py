@@ -139,13 +139,7 @@ def _read_content(
     if subject.extension == "ipynb":  # no part of a notebook can be read by itself
         return read_as_markdown(subject, read(subject, MOST_READ))
     is_whole = WHOLE in asked or (tuple(asked) == (None,) and not outline_over)
-    if is_whole or limit is None:
-        return read(subject, limit if is_whole else MOST_READ)
-    if tuple(asked) == (None,):
-        content = read(subject, max(limit, outline_over * BYTES_A_CHARACTER))
-        if content.size <= len(content.data):
-            return content
-    return read(subject, MOST_READ)
+    return read(subject, limit if is_whole else MOST_READ)
 
 
 def find_missing_parts(

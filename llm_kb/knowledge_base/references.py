@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from llm_kb.knowledge_base.passages import SearchOptions, find_passages
@@ -20,12 +19,9 @@ from llm_kb.references.topic.topic_file import (
     without_heading,
 )
 from llm_kb.rendering.passages import Passage, Passages, find_notes
-from llm_kb.rendering.plain_text import shorten
+from llm_kb.rendering.plain_text import name_some, shorten
 from llm_kb.search.roles import Scope
 from llm_kb.subjects.selection import keep_tagged
-
-MOST_WARNINGS = 20
-"""The most warnings of one answer; thousands of files may be left out of a search."""
 
 LONGEST_DESCRIPTION = 500
 """Number of characters of a topic's description that precede the passages found in it."""
@@ -52,15 +48,13 @@ def search_references(  # noqa: PLR0913 - each narrows the search
     else:
         found, unreadable = library.topics()
         chosen = [each for each in found if each.status is not Status.OBSOLETE]
-        problems = [f"not searched: {problem}" for problem in unreadable]
+        problems = [f"not searched: {name_some(unreadable)}"] if unreadable else []
     chosen = [chosen[number] for number in keep_tagged([each.tags for each in chosen], tags)]
     options = SearchOptions(find_embedder=library.find_embedder, whole=True, scope=scope)
     answer = find_passages([_open(library, each) for each in chosen], question, limit, options)
     topics = {each.id: each for each in chosen}
     searched = list(dict.fromkeys(passage.topic for passage in answer.passages))
     problems += _find_warnings(library, answer, [topics[each] for each in searched])
-    if len(problems) > MOST_WARNINGS:
-        problems[MOST_WARNINGS:] = [f"and {len(problems) - MOST_WARNINGS:,} more warnings"]
     shown = topics if topic else {topic_id: topics[topic_id] for topic_id in searched}
     return _describe(library, answer, shown) | ({"warnings": problems} if problems else {})
 
@@ -75,8 +69,7 @@ def _find_warnings(
     library: Library, answer: Passages, searched: Sequence[TopicFile]
 ) -> Iterator[str]:
     """Yield the notes of a search, why it found nothing, and the topics that are outdated."""
-    yield from find_notes(replace(answer, notices=()))
-    yield from answer.notices
+    yield from find_notes(answer)
     if answer.why_nothing:
         yield answer.why_nothing
     elif answer.topics and not answer.passages:

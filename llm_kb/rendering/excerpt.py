@@ -14,7 +14,7 @@ from llm_kb.search.chunking.sections import Outline, Section
 from llm_kb.search.ranking import find_stems
 
 CLOSE = 8_000
-"""Longest part, in characters, that names an excerpt of several of its parts."""
+"""Longest part, in characters, that names an excerpt from its middle."""
 
 WHOLE = 1.75
 """A part of up to this many times the length of an excerpt is shown whole."""
@@ -79,13 +79,12 @@ def find_excerpt(
 
 
 def _find_part(outline: Outline, start: int, end: int) -> Section | None:
-    """Return the smallest part that has a span, unless it is too large to name parts of it."""
+    """Return the smallest part that has a span, unless it is too large to name a piece of it."""
     part = find_holding(outline.sections, start, end)
-    if part is None or part.end - part.start <= CLOSE:
-        return part
-    is_amid = start > _skip(outline.text, part.start, part.end)
-    is_several = any(start < other.start < end for other in outline.sections)
-    return None if is_amid and is_several else part
+    is_close = part and (
+        part.end - part.start <= CLOSE or trim(outline.text, *part[:2])[0] == start
+    )
+    return part if is_close else None
 
 
 class _Chooser:

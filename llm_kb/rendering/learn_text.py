@@ -151,12 +151,6 @@ def _render_left_out(left_out: Sequence[tuple[str, int]], max_chars: int) -> str
         sizes[name] = sizes.get(name, 0) + size
     total = f"{len(left_out):,} left out, {sum(sizes.values()):,} bytes"
     lines = [f"{name} ({size:,} bytes)" for name, size in sizes.items()]
-    if len(sizes) > MOST_LISTED:
-        lines = [
-            f"`{pattern}`: {count(len(names), 'subject')}"
-            f" ({sum(sizes[name] for name in names):,} bytes)"
-            for pattern, names in narrow(sizes).items()
-        ]
     heading = f"## Left out (over the limit of {max_chars:,} characters):"
     return f"{heading}\n\n{_bullets(_bound(lines))}\n\n{total}; {_HOW_TO_CONTINUE}"
 

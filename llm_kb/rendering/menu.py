@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
@@ -17,10 +16,7 @@ LONGEST_DESCRIPTION = 1_024
 """Maximum number of characters of a skill's description, by which models choose it."""
 
 SHORTEST = 40
-"""Shortest summary or introduction after cutting; shorter ones are left out."""
-
-MOST_DIRECTORIES = 12
-"""A topic with more directories than this is counted as a whole."""
+"""Shortest summary after cutting; shorter ones are left out."""
 
 _LONGEST_NOTE = 160
 """Room for the note on the cuts, which is shorter."""
@@ -54,7 +50,7 @@ class MenuSubject(NamedTuple):
 class MenuTopic(NamedTuple):
     """A topic in the menu, with the subjects listed below it.
 
-    `counted` describes subjects that did not fit: how many there are, and in which directories.
+    `counted` is the number of those that did not fit.
     """
 
     topic: Topic
@@ -99,7 +95,7 @@ def fit_menu(
 
     In steps: summaries are shortened evenly; if that is not enough, topics lose theirs, the
     largest first, and then have their subjects counted, references first; introductions are
-    shortened evenly, then left out; topics are reduced to their ids. `describe` adds the
+    left out; topics are reduced to their ids. `describe` adds the
     summaries to the subjects of a topic; it is called only for those that are listed.
     """
     frame = Menu(has_hidden=has_hidden)
@@ -153,8 +149,7 @@ def _render_topic(topic: MenuTopic) -> str:
         line += f": {one_line(introduction)}"
     lines = [defuse(line), *map(_render_subject, topic.subjects)]
     if topic.counted:
-        joined = ";" if ":" in topic.counted else ","
-        lines.append(f'  - {topic.counted}{joined} call learn("{id_}")')
+        lines.append(f'  - {topic.counted}, call learn("{id_}")')
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -192,7 +187,7 @@ def _count_largest(topics: Sequence[MenuTopic], room: int) -> list[MenuTopic]:
     while used > room and places:
         place = places.pop()
         topic = shown[place]
-        counted = topic._replace(subjects=(), counted=_count_subjects(topic.subjects))
+        counted = topic._replace(subjects=(), counted=count(len(topic.subjects), "subject"))
         if _measure(counted) < sizes[place]:
             shown[place] = counted
             used -= sizes[place] - _measure(counted)
@@ -242,19 +237,11 @@ def _find_limit(lengths: Sequence[int], room: int) -> int:
 
 
 def _cut_introductions(topics: Sequence[MenuTopic], room: int) -> tuple[list[MenuTopic], str]:
-    """Return the topics with introductions that fit, and a note on the cuts."""
-    over = sum(map(_measure, topics)) - room
-    texts = [one_line(topic.topic.introduction or "") for topic in topics]
-    if over <= 0 or not any(texts):
+    """Return the topics, without introductions if those do not fit, and a note on that."""
+    if sum(map(_measure, topics)) <= room or not any(t.topic.introduction for t in topics):
         return list(topics), ""
-    lengths = list(map(len, texts))
-    limit = _find_limit(lengths, sum(lengths) - over)
-    shown = [
-        topic._replace(topic=replace(topic.topic, introduction=_cut(text, limit)))
-        for topic, text in zip(topics, texts, strict=True)
-    ]
-    what = f"shortened to at most {limit} characters" if limit else "left out"
-    return shown, f"introductions are {what}"
+    shown = [t._replace(topic=replace(t.topic, introduction=None)) for t in topics]
+    return shown, "introductions are left out"
 
 
 def _cut_topics(topics: Sequence[MenuTopic], room: int) -> tuple[str, str]:
@@ -271,19 +258,3 @@ def _cut_topics(topics: Sequence[MenuTopic], room: int) -> tuple[str, str]:
     note = f"only the ids of {count(len(lines) - kept, 'topic')} are listed"
     others = join_fitting(ids[kept:], room - ends[kept - 1] - len("- \n"))
     return f"{''.join(lines[:kept])}- {others}\n", note
-
-
-def _count_subjects(subjects: Sequence[MenuSubject]) -> str:
-    """Return the numbers of a topic's subjects: `207 subjects: ref/** (100), 107 others`."""
-    names = [subject.name for subject in subjects]
-    directories = Counter(name.partition("/")[0] for name in names if "/" in name)
-    total = count(len(names), "subject")
-    if not directories or len(directories) > MOST_DIRECTORIES:
-        return total
-    shown = [
-        f"{defuse(one_line(name))}/** ({number:,})" for name, number in sorted(directories.items())
-    ]
-    beside = len(names) - sum(directories.values())
-    if beside:
-        shown.append(count(beside, "other"))
-    return f"{total}: {', '.join(shown)}"

@@ -39,30 +39,16 @@ def render_instructions(
 ) -> str | None:
     """Return the element for clients that may show only its first `room` characters.
 
-    The menu, which names the tool of the search, comes first, then the subjects that fit
-    whole; the others are named.
+    The menu, which names the tool of the search, comes first. If the pre-loaded subjects do not
+    fit, they are named.
     """
     texts = [render_menu(menu, search=True, search_tool=search_tool)] if menu.lines else []
-    room -= sum(map(len, texts)) + len(PRELOADED) + NAMES_ROOM
-    kept: list[tuple[Topic, list[Presented]]] = []
-    left: list[str] = []
-    for topic, subjects in preloaded:
-        fitting: list[Presented] = []
-        room -= len(_render_topic(topic, ()))
-        for subject in subjects:
-            size = len(wrap_subject(subject)) + 2
-            if size <= room:
-                fitting.append(subject)
-                room -= size
-            else:
-                left.append(f"{topic.id}/{subject.name}")
-        kept.append((topic, fitting))
-    if any(subjects for _, subjects in kept):
-        texts.append(_render_preloaded(kept))
-    if left:
-        texts.append(
-            f"{TOO_LONG}{join_fitting(list(map(defuse, left)), NAMES_ROOM - len(TOO_LONG))}"
-        )
+    names = [f"{topic.id}/{subject.name}" for topic, subjects in preloaded for subject in subjects]
+    if names:
+        whole = _render_preloaded(preloaded)
+        fits = len(whole) + sum(map(len, texts)) + len("<knowledge>\n\n\n\n</knowledge>") <= room
+        named = join_fitting(list(map(defuse, names)), NAMES_ROOM - len(TOO_LONG))
+        texts.append(whole if fits else f"{TOO_LONG}{named}")
     return "<knowledge>\n" + "\n\n".join(texts) + "\n</knowledge>" if texts else None
 
 

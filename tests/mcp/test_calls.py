@@ -80,10 +80,8 @@ def test_what_is_pre_loaded_can_be_learned_and_does_not_push_the_menu_out(tmp_pa
     instructions, listing, loaded = talk(conversation, served)
     assert len(instructions) < 2_048
     assert "Use the `search` tool to find the passages" in instructions
-    assert instructions.index("- t\n") < instructions.index('<subject "one">')
-    assert '<subject "two">' in instructions
     assert "word word" not in instructions
-    assert "`learn` these first: t/large\n" in instructions
+    assert "`learn` these first: t/large, t/one, t/two\n" in instructions
     assert "- one\n" in listing
     assert "Already learned" not in listing
     assert loaded == "One.\n"
@@ -125,9 +123,8 @@ def test_what_was_not_searched_is_named_up_to_a_bound(tmp_path: Path, user_dir: 
         broken.write_text("not a topic")
     answer, _ = call(tmp_path, "reference_search", {"question": "anything"})
     warnings = json.loads(answer)["warnings"]
-    assert len(warnings) == 21
     assert "topic-00" in warnings[0]
-    assert warnings[20] == "and 10 more warnings"
+    assert warnings[0].endswith(" and 27 more")
 
 
 def test_a_list_of_references_is_bounded_and_names_the_rest(
