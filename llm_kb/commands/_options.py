@@ -1,25 +1,21 @@
-"""Options that several commands share, and the completion of what is typed.
-
-Help and completion import this module, which imports its own dependencies when completing.
-"""
+"""Options that several commands share, and the completion of what is typed."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import click
 from click.shell_completion import CompletionItem
 
+from llm_kb.host.terminal import is_terminal, read_ends_of_input
 from llm_kb.search.roles import ROLES, Role, Scope
 
 if TYPE_CHECKING:
-    from llm_kb.subjects.topics import Catalog, Topic
+    from llm_kb.knowledge_base.topics import OpenTopic
 
-
-Topics: TypeAlias = "Sequence[tuple[Topic, Catalog]]"
 Complete: TypeAlias = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 
 MOST_LOOKED_AT = 20_000
@@ -44,55 +40,44 @@ def complete_quietly(find: Callable[[click.Context, str], list[CompletionItem]])
     return complete
 
 
-def _open_topics(ctx: click.Context) -> Topics:
-    """Return the enabled topics. What a completion needs is imported when it runs."""
-    from llm_kb.commands._config import current_config  # noqa: PLC0415
-    from llm_kb.config.workspace import find_cwd  # noqa: PLC0415
-    from llm_kb.knowledge_base.topics import open_catalogs  # noqa: PLC0415
-    from llm_kb.user_dir import find_user_dir  # noqa: PLC0415
+def _open_topics(ctx: click.Context) -> Mapping[str, OpenTopic]:
+    """Return the topics of menus by id."""
+    from llm_kb.api import KnowledgeBase  # noqa: PLC0415 - help does without
 
-    config = current_config(tuple(ctx.params.get("kb_cfg") or ()))
-    return list(open_catalogs(config, find_cwd(), find_user_dir()).values())
+    kb = KnowledgeBase.discover(fragments=ctx.params.get("kb_cfg") or ())
+    return {id_: opened for id_, opened in kb.topics.items() if opened.topic.in_menu}
 
 
-def _find_slugs_of_topic(ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-    """Return the listed slugs of the topic given before, without hidden ones."""
-    wanted = ctx.params.get("topic")
-    catalogs = [catalog for topic, catalog in _open_topics(ctx) if topic.id == wanted]
-    return [CompletionItem(slug) for each in catalogs for slug in _find_slugs(each, incomplete)]
-
-
-complete_topic = complete_quietly(lambda ctx, typed: _offer_topics(_open_topics(ctx), typed, "{}"))
-complete_slug = complete_quietly(_find_slugs_of_topic)
-# Once only one topic fits, its slugs are offered.
-complete_topic_slash_slug = complete_quietly(
-    lambda ctx, typed: _offer_slugs(_open_topics(ctx), typed)
-)
-
-
-def _offer_topics(topics: Topics, incomplete: str, form: str) -> list[CompletionItem]:
-    offered = (CompletionItem(form.format(topic.id), help=topic.title) for topic, _ in topics)
-    return [item for item in offered if item.value.startswith(incomplete)]
-
-
-def _offer_slugs(topics: Topics, incomplete: str) -> list[CompletionItem]:
-    """Offer topics, then slugs."""
-    wanted, slash, start = incomplete.partition("/")
-    found = [
-        (topic, catalog)
-        for topic, catalog in topics
-        if (topic.id == wanted if slash else topic.id.startswith(wanted))
-    ]
-    if len(found) != 1:
-        return _offer_topics(found, "", "{}/")
-    topic, catalog = found[0]
-    return [CompletionItem(f"{topic.id}/{slug}") for slug in _find_slugs(catalog, start)]
-
-
-def _find_slugs(catalog: Catalog, start: str) -> list[str]:
-    looked_at = islice(catalog.list().listed, MOST_LOOKED_AT)
+def _list_slugs(opened: OpenTopic, start: str) -> list[str]:
+    """Return the listed slugs that begin so, without hidden ones."""
+    looked_at = islice(opened.catalog.list().listed, MOST_LOOKED_AT)
     matching = (subject.name for subject in looked_at if subject.name.startswith(start))
     return sorted(islice(matching, MOST_OFFERED))
+
+
+@complete_quietly
+def complete_topic(ctx: click.Context, typed: str) -> list[CompletionItem]:
+    """Complete the id of a topic."""
+    topics = (opened.topic for opened in _open_topics(ctx).values())
+    return [CompletionItem(t.id, help=t.title) for t in topics if t.id.startswith(typed)]
+
+
+@complete_quietly
+def complete_slug(ctx: click.Context, typed: str) -> list[CompletionItem]:
+    """Complete a slug of the topic given before."""
+    opened = _open_topics(ctx)[ctx.params["topic"]]
+    return [CompletionItem(slug) for slug in _list_slugs(opened, typed)]
+
+
+@complete_quietly
+def complete_topic_slash_slug(ctx: click.Context, typed: str) -> list[CompletionItem]:
+    """Complete the id of a topic and, once only one fits, its slugs."""
+    wanted, slash, start = typed.partition("/")
+    topics = _open_topics(ctx)
+    ids = [id_ for id_ in topics if (id_ == wanted if slash else id_.startswith(wanted))]
+    if len(ids) != 1:
+        return [CompletionItem(f"{id_}/") for id_ in ids]
+    return [CompletionItem(f"{ids[0]}/{slug}") for slug in _list_slugs(topics[ids[0]], start)]
 
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -102,8 +87,6 @@ def _read_query(ctx: click.Context, _param: click.Parameter, words: tuple[str, .
     """Return the question of a search, which may be on standard input."""
     if ctx.resilient_parsing:
         return ""
-    from llm_kb.host.terminal import is_terminal, read_ends_of_input  # noqa: PLC0415
-
     query = " ".join(words)
     if words == ("-",) or (not words and not is_terminal(sys.stdin)):
         query = read_ends_of_input(ENDS_OF_INPUT)
