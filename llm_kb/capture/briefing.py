@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from llm_kb.capture.emission import EMIT_DESCRIPTION, EMIT_NAME, EMIT_SCHEMA
@@ -53,14 +53,6 @@ say so and call no tool."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FileChange:
-    """A file of a commit and its number of changed lines; None for a binary file."""
-
-    path: str
-    lines: int | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Briefing:
     """The prompt about one commit, and the list of its omissions, which is also in the prompt."""
 
@@ -88,22 +80,23 @@ class Briefing:
         return estimate_tokens(json.dumps(body, ensure_ascii=False, separators=(",", ":")))
 
 
-def choose_files(files: Sequence[FileChange]) -> tuple[list[str], list[tuple[str, str]]]:
+def choose_files(files: Mapping[str, bool]) -> tuple[list[str], list[tuple[str, str]]]:
     """Return the paths whose diff is shown, and the others, each with the reason.
 
-    Binary files, generated files and files past a limit are left out.
+    `files` tells of each path whether it is binary. Binary files, generated files and files past
+    a limit are left out.
     """
     shown: list[str] = []
     left_out: list[tuple[str, str]] = []
-    for file in files:
-        if file.lines is None:
-            left_out.append((file.path, "binary"))
-        elif _is_generated(file.path):
-            left_out.append((file.path, "generated"))
+    for path, is_binary in files.items():
+        if is_binary:
+            left_out.append((path, "binary"))
+        elif _is_generated(path):
+            left_out.append((path, "generated"))
         elif len(shown) == MAX_FILES:
-            left_out.append((file.path, "too many files"))
+            left_out.append((path, "too many files"))
         else:
-            shown.append(file.path)
+            shown.append(path)
     return shown, left_out
 
 

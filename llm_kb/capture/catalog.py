@@ -92,22 +92,21 @@ class KnowledgeCatalog:
         if not set(reference) - {"*", "/"}:
             return ()
         place = normalize_place(reference)
-        is_place = not find_place_problem(place, exists=True) and self._render_place(place)
-        return (_make_subject(place),) if is_place else ()
+        return () if self._render_place(place) is None else (_make_subject(place),)
 
     def read(self, subject: Subject, limit: int | None = None) -> Content:
         """Return the entries of one kind or place; raise UnreadableError if there are none."""
         slug = subject.path.removesuffix(_EXTENSION)
-        is_place = not find_place_problem(slug, exists=True)
-        text = self._texts.get(slug) or (self._render_place(slug) if is_place else None)
+        text = self._texts.get(slug) or self._render_place(slug)
         if text is None:
             raise UnreadableError(subject.path, "no such entries were captured")
         data = text.encode("utf-8", "replace")
         return Content(data=data if limit is None else data[:limit], size=len(data))
 
     def _render_place(self, place: str) -> str | None:
-        """Return the entries that apply to a path; None for an unknown path."""
-        # `find` has refused paths outside the work tree.
+        """Return the entries that apply to a path below the root; None for an unknown path."""
+        if find_place_problem(place, exists=True):
+            return None
         exists = bool(self.sections) and os.path.lexists(self._repository.root / place)
         return render_place(place, self.sections, exists=exists)
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from llm_kb.capture.briefing import (
     MAX_ENTRIES_SHOWN,
     Briefing,
-    FileChange,
     choose_files,
     render_briefing,
 )
@@ -85,7 +84,8 @@ class _Change:
 
     author: str
     message: str
-    files: tuple[FileChange, ...]
+    files: Mapping[str, bool]
+    """Whether each path is a binary file."""
     diffs: tuple[str, ...]
     is_cut: bool
     """Whether the output was cut, so that diffs or files may be missing."""
@@ -97,11 +97,10 @@ def read_briefing(directory: Path, commit: str, store: KnowledgeStore | None = N
     `store` has the known entries, which the model is not to record again.
     """
     change = _read_change(directory, commit)
-    paths = [file.path for file in change.files]
     shown, left_out = choose_files(change.files)
     # The diff of a large file that is not shown may have used up the limit.
     read = _read_change(directory, commit, *shown) if change.is_cut and shown else change
-    diffs = zip([file.path for file in read.files], read.diffs, strict=False)
+    diffs = zip(read.files, read.diffs, strict=False)
     wanted = {path: text for path, text in diffs if path in shown}
     return render_briefing(
         commit,
@@ -110,7 +109,7 @@ def read_briefing(directory: Path, commit: str, store: KnowledgeStore | None = N
         list(wanted.items()),
         left_out=[*left_out, *((p, "not read") for p in shown if p not in wanted)],
         has_more_files=change.is_cut and not change.diffs,
-        known=_find_known(store or KnowledgeStore(), paths),
+        known=_find_known(store or KnowledgeStore(), change.files),
     )
 
 
@@ -130,29 +129,26 @@ def _read_change(directory: Path, commit: str, *paths: str) -> _Change:
     return _Change(
         author=author.decode(errors="replace").strip(),
         message=text,
-        files=tuple(_parse_numbers(numbers, is_cut=is_cut and not patch)),
+        files=dict(_parse_numbers(numbers, is_cut=is_cut and not patch)),
         diffs=_split_patch(patch.decode(errors="replace")),
         is_cut=is_cut,
     )
 
 
-def _parse_numbers(listed: bytes, *, is_cut: bool) -> Iterator[FileChange]:
-    """Yield the files of `--numstat -z`, a renamed one under its new name."""
+def _parse_numbers(listed: bytes, *, is_cut: bool) -> Iterator[tuple[str, bool]]:
+    """Yield the files of `--numstat -z`, a renamed one under its new name; true if binary."""
     fields = listed.rstrip(b"\0").split(b"\0") if listed else []
     # The last one may have been cut short.
     remaining = iter(fields[:-1] if is_cut else fields)
     for line in remaining:
-        added, removed, path = line.split(b"\t", 2)
+        added, _, path = line.split(b"\t", 2)
         if not path:
             next(remaining, b"")  # the old name
             path = next(remaining, b"")
             if not path:
                 return
-        yield FileChange(
-            path=path.decode(errors="surrogateescape"),
-            # Binary files have dashes for numbers.
-            lines=None if added == b"-" else int(added) + int(removed),
-        )
+        # Binary files have dashes for numbers.
+        yield path.decode(errors="surrogateescape"), added == b"-"
 
 
 def _split_patch(patch: str) -> tuple[str, ...]:
@@ -169,7 +165,7 @@ def _split_patch(patch: str) -> tuple[str, ...]:
     return tuple(diffs)
 
 
-def _find_known(store: KnowledgeStore, paths: Sequence[str]) -> tuple[Entry, ...]:
+def _find_known(store: KnowledgeStore, paths: Iterable[str]) -> tuple[Entry, ...]:
     """Return the entries of the places touched, the narrowest place first."""
     known = [e for e in store.entries if e.place and any(scope_matches(e.place, p) for p in paths)]
     known.sort(key=lambda entry: -len(entry.place or ""))

@@ -11,7 +11,6 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
 
 from llm_kb.capture.entries import Entry, KnowledgeStore, arrange, dedup_key, normalize
 from llm_kb.capture.notes import (
@@ -54,15 +53,12 @@ _MOVED = re.compile(
 )
 
 
-class Merge(NamedTuple):
-    """A merged store, and a line for each entry that the merge changed here."""
-
-    store: KnowledgeStore
-    notices: Sequence[str]
-
-
-def merge(base: KnowledgeStore, ours: KnowledgeStore, theirs: KnowledgeStore) -> Merge:
+def merge(
+    base: KnowledgeStore, ours: KnowledgeStore, theirs: KnowledgeStore
+) -> tuple[KnowledgeStore, list[str]]:
     """Merge two stores that both come from `base`, an empty store if that is unknown.
+
+    Returns the store, and a line for each entry that the merge changed here.
 
     An entry is identified by its content, not by its id: an entry with another rule is
     another entry. Entries that either side added stay; entries that one side removed and
@@ -96,7 +92,7 @@ def merge(base: KnowledgeStore, ours: KnowledgeStore, theirs: KnowledgeStore) ->
             kept.append(entry)
     changed = {key: v for key, v in ours.extra.items() if base.extra.get(key) != v}
     extra = {**ours.extra, **theirs.extra, **changed}
-    return Merge(KnowledgeStore(entries=arrange(kept), extra=extra), notices)
+    return KnowledgeStore(entries=arrange(kept), extra=extra), notices
 
 
 def _choose(before: Entry | None, ours: Entry, theirs: Entry) -> tuple[Entry, str | None]:

@@ -16,7 +16,7 @@ from llm_kb.capture.emission import (
     render_reply,
 )
 from llm_kb.capture.notes import find_repository
-from llm_kb.capture.store import NotARepositoryError, add_to_store
+from llm_kb.capture.store import add_to_store, require_repository
 from llm_kb.config.workspace import find_cwd
 from llm_kb.knowledge_base.tool_text import ToolText, object_schema, read_arguments, string
 
@@ -43,10 +43,7 @@ def find_root(directory: Path | None) -> Path | None:
 
 def require_root(directory: Path | None) -> Path:
     """Return the root of the repository that holds a directory. Raises NotARepositoryError."""
-    root = find_root(directory)
-    if root is None:
-        raise NotARepositoryError(directory or Path("/"))
-    return root
+    return require_repository(directory or Path("/")).root
 
 
 def record(

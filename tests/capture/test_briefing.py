@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from llm_kb.capture.briefing import (
     MAX_FILES,
     Briefing,
-    FileChange,
     choose_files,
     is_release,
     render_briefing,
@@ -18,36 +17,31 @@ from llm_kb.capture.briefing import (
 from llm_kb.capture.entries import ANTI_PATTERN, Entry
 
 
-def change(path: str, lines: int | None = 1) -> FileChange:
-    return FileChange(path=path, lines=lines)
-
-
 @pytest.mark.parametrize(
-    ("path", "lines", "reason"),
+    ("path", "is_binary", "reason"),
     [
-        ("src/a.py", 3, None),
-        ("logo.png", None, "binary"),
-        ("Cargo.lock", 900, "generated"),
-        ("web/package-lock.json", 900, "generated"),
-        ("web/Pnpm-Lock.yaml", 900, "generated"),
-        ("go.sum", 9, "generated"),
-        ("static/app.min.js", 1, "generated"),
-        ("lock.py", 9, None),
-        ("go.sum.md", 9, None),
+        ("src/a.py", False, None),
+        ("logo.png", True, "binary"),
+        ("Cargo.lock", False, "generated"),
+        ("web/package-lock.json", False, "generated"),
+        ("web/Pnpm-Lock.yaml", False, "generated"),
+        ("go.sum", False, "generated"),
+        ("static/app.min.js", False, "generated"),
+        ("lock.py", False, None),
+        ("go.sum.md", False, None),
     ],
 )
 def test_files_that_teach_nothing_are_left_out(
-    path: str, lines: int | None, reason: str | None
+    path: str, is_binary: bool, reason: str | None
 ) -> None:
     expected = ([], [(path, reason)]) if reason else ([path], [])
-    assert choose_files([change(path, lines)]) == expected
+    assert choose_files({path: is_binary}) == expected
 
 
 def test_files_past_the_limit_are_left_out() -> None:
-    files = [change(f"f{number}") for number in range(MAX_FILES + 2)]
-    paths = [file.path for file in files]
+    paths = [f"f{number}" for number in range(MAX_FILES + 2)]
     left_out = [(path, "too many files") for path in paths[MAX_FILES:]]
-    assert choose_files(files) == (paths[:MAX_FILES], left_out)
+    assert choose_files(dict.fromkeys(paths, False)) == (paths[:MAX_FILES], left_out)
 
 
 @pytest.mark.parametrize(
@@ -58,7 +52,7 @@ def test_files_past_the_limit_are_left_out() -> None:
     ],
 )
 def test_what_tools_write_is_known_by_its_place_or_name(path: str) -> None:
-    assert choose_files([change(path)]) == ([], [(path, "generated")])
+    assert choose_files({path: False}) == ([], [(path, "generated")])
 
 
 def test_a_whole_commit() -> None:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llm_kb.capture.entries import ANTI_PATTERN, CONVENTION, Entry, KnowledgeStore, dedup_key
-from llm_kb.capture.sync import Merge, merge
+from llm_kb.capture.sync import merge
 
 
 def conv(number: int, rule: str, **more: object) -> Entry:
@@ -29,35 +29,35 @@ A, B, C = conv(1, "a"), conv(2, "b"), conv(3, "c")
 @pytest.mark.parametrize(
     ("base", "ours", "theirs", "expected"),
     [
-        pytest.param(store(A), store(A), store(A), Merge(store(A), []), id="nothing changed"),
+        pytest.param(store(A), store(A), store(A), (store(A), []), id="nothing changed"),
         pytest.param(
             store(),
             store(),
             store(A),
-            Merge(store(A), ["Received: conv-1 (*): a"]),
+            (store(A), ["Received: conv-1 (*): a"]),
             id="they added",
         ),
-        pytest.param(store(), store(A), store(), Merge(store(A), []), id="we added"),
+        pytest.param(store(), store(A), store(), (store(A), []), id="we added"),
         pytest.param(
             store(A),
             store(A, B),
             store(A, C),
-            Merge(store(A, C, B), ["Received: conv-3 (*): c"]),
+            (store(A, C, B), ["Received: conv-3 (*): c"]),
             id="both added",
         ),
-        pytest.param(store(A, B), store(A), store(A, B), Merge(store(A), []), id="we removed"),
+        pytest.param(store(A, B), store(A), store(A, B), (store(A), []), id="we removed"),
         pytest.param(
             store(A, B),
             store(A, B),
             store(A),
-            Merge(store(A), ["Removed there: conv-2 (*): b"]),
+            (store(A), ["Removed there: conv-2 (*): b"]),
             id="they removed",
         ),
         pytest.param(
             store(A),
             store(A, B),
             store(A, conv(2, "x")),
-            Merge(
+            (
                 store(A, conv(2, "x"), conv(3, "b")),
                 ["Received: conv-2 (*): x", "Renumbered: conv-2 (*): b is now conv-3"],
             ),
@@ -67,7 +67,7 @@ A, B, C = conv(1, "a"), conv(2, "b"), conv(3, "c")
             store(),
             store(conv(1, "Use x.")),
             store(conv(7, "use  X")),
-            Merge(
+            (
                 store(conv(7, "use  X")),
                 ["Duplicate: conv-1 (*): Use x. is conv-7 (*): use X there"],
             ),
@@ -77,21 +77,21 @@ A, B, C = conv(1, "a"), conv(2, "b"), conv(3, "c")
             store(A),
             store(conv(1, "a", stability="provisional")),
             store(A, B),
-            Merge(store(conv(1, "a", stability="provisional"), B), ["Received: conv-2 (*): b"]),
+            (store(conv(1, "a", stability="provisional"), B), ["Received: conv-2 (*): b"]),
             id="changed here alone",
         ),
         pytest.param(
             store(A, B),
             store(conv(1, "a2"), B),
             store(A, B),
-            Merge(store(B, conv(1, "a2")), []),
+            (store(B, conv(1, "a2")), []),
             id="reworded here alone: it keeps its id",
         ),
         pytest.param(
             store(A, B),
             store(A, B),
             store(conv(1, "a2"), B),
-            Merge(
+            (
                 store(conv(1, "a2"), B),
                 ["Received: conv-1 (*): a2", "Removed there: conv-1 (*): a"],
             ),
@@ -101,7 +101,7 @@ A, B, C = conv(1, "a"), conv(2, "b"), conv(3, "c")
             store(A),
             store(conv(1, "ours")),
             store(conv(1, "theirs")),
-            Merge(
+            (
                 store(conv(1, "theirs"), conv(2, "ours")),
                 ["Received: conv-1 (*): theirs", "Renumbered: conv-1 (*): ours is now conv-2"],
             ),
@@ -111,14 +111,14 @@ A, B, C = conv(1, "a"), conv(2, "b"), conv(3, "c")
             store(A),
             store(conv(1, "a", by="us", us=1)),
             store(conv(1, "a", by="them", them=2)),
-            Merge(store(conv(1, "a", by="them", us=1, them=2)), []),
+            (store(conv(1, "a", by="them", us=1, them=2)), []),
             id="changed by both where nothing is known of it: all keys stay",
         ),
         pytest.param(
             store(anti(1, "p")),
             store(anti(1, "p", instead="ours")),
             store(anti(1, "p", instead="theirs")),
-            Merge(
+            (
                 store(anti(1, "p", instead="theirs")),
                 [
                     "Conflict: theirs is kept of ap-1: p\n  ours: instead: ours\n"
@@ -131,7 +131,7 @@ A, B, C = conv(1, "a"), conv(2, "b"), conv(3, "c")
             store(),
             store(conv(1, "a", stability="provisional")),
             store(conv(2, "a")),
-            Merge(
+            (
                 store(conv(2, "a")),
                 [
                     "Conflict: theirs is kept of conv-2 (*): a\n  ours: stability: provisional\n"
@@ -144,34 +144,37 @@ A, B, C = conv(1, "a"), conv(2, "b"), conv(3, "c")
             store(A),
             store(conv(1, "ours")),
             store(),
-            Merge(store(conv(1, "ours")), []),
+            (store(conv(1, "ours")), []),
             id="changed here, removed there: kept",
         ),
         pytest.param(
             store(A),
             store(),
             store(conv(1, "theirs")),
-            Merge(store(conv(1, "theirs")), ["Received: conv-1 (*): theirs"]),
+            (store(conv(1, "theirs")), ["Received: conv-1 (*): theirs"]),
             id="removed here, changed there: kept",
         ),
         pytest.param(
             store(x=1, y=1),
             store(x=1, y=2),
             store(x=3, y=1, z=4),
-            Merge(store(x=3, y=2, z=4), []),
+            (store(x=3, y=2, z=4), []),
             id="other keys",
         ),
         pytest.param(
             store(),
             store(anti(1, "p")),
             store(A),
-            Merge(store(A, anti(1, "p")), ["Received: conv-1 (*): a"]),
+            (store(A, anti(1, "p")), ["Received: conv-1 (*): a"]),
             id="kinds keep their order",
         ),
     ],
 )
 def test_merges(
-    base: KnowledgeStore, ours: KnowledgeStore, theirs: KnowledgeStore, expected: Merge
+    base: KnowledgeStore,
+    ours: KnowledgeStore,
+    theirs: KnowledgeStore,
+    expected: tuple[KnowledgeStore, list[str]],
 ) -> None:
     assert merge(base, ours, theirs) == expected
 
@@ -179,7 +182,7 @@ def test_merges(
 def test_a_new_id_is_free_on_both_sides() -> None:
     ours = store(conv(1, "ours"), conv(4, "d"))
     merged = merge(store(), ours, store(conv(1, "theirs"), conv(5, "e")))
-    assert merged.notices[-1] == "Renumbered: conv-1 (*): ours is now conv-6"
+    assert merged[1][-1] == "Renumbered: conv-1 (*): ours is now conv-6"
 
 
 entries = st.builds(conv, st.integers(1, 6), st.sampled_from("abcdefgh"))
@@ -192,7 +195,7 @@ stores = st.lists(entries, max_size=6, unique_by=(lambda e: e.id, lambda e: e.ru
 def test_nothing_is_lost_but_what_one_side_removed(
     base: KnowledgeStore, ours: KnowledgeStore, theirs: KnowledgeStore
 ) -> None:
-    merged = {dedup_key(entry) for entry in merge(base, ours, theirs).store.entries}
+    merged = {dedup_key(entry) for entry in merge(base, ours, theirs)[0].entries}
     before = {dedup_key(entry) for entry in base.entries}
     here = {dedup_key(entry) for entry in ours.entries}
     there = {dedup_key(entry) for entry in theirs.entries}
@@ -205,7 +208,7 @@ def test_nothing_is_lost_but_what_one_side_removed(
 def test_ids_stay_unique(
     base: KnowledgeStore, ours: KnowledgeStore, theirs: KnowledgeStore
 ) -> None:
-    ids = [entry.id for entry in merge(base, ours, theirs).store.entries]
+    ids = [entry.id for entry in merge(base, ours, theirs)[0].entries]
     assert len(set(ids)) == len(ids)
 
 
@@ -216,13 +219,13 @@ def test_one_changed_side_is_taken_over(base: KnowledgeStore, changed: Knowledge
     def rules(store: KnowledgeStore) -> list[str]:
         return sorted(entry.rule for entry in store.entries)
 
-    assert rules(merge(base, base, changed).store) == rules(changed)
-    assert rules(merge(base, changed, base).store) == rules(changed)
+    assert rules(merge(base, base, changed)[0]) == rules(changed)
+    assert rules(merge(base, changed, base)[0]) == rules(changed)
 
 
 @given(stores, stores, stores)
 def test_merging_again_changes_nothing(
     base: KnowledgeStore, ours: KnowledgeStore, theirs: KnowledgeStore
 ) -> None:
-    once = merge(base, ours, theirs).store
-    assert set(map(repr, merge(theirs, theirs, once).store.entries)) == set(map(repr, once.entries))
+    once = merge(base, ours, theirs)[0]
+    assert set(map(repr, merge(theirs, theirs, once)[0].entries)) == set(map(repr, once.entries))
