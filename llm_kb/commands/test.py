@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from pathlib import Path
 
 import click
 
@@ -70,7 +69,10 @@ def test(*, from_used: bool, json_: bool, kb_cfg: tuple[str, ...]) -> None:
         say(f"llm-kb: {count(new.count('[[question]]'), 'question')} added to {path}")
         return
     if not questions.questions:
-        raise KbError(_explain_empty(path))
+        raise KbError(
+            f"{str(path)!r} has no questions; `llm kb test --help` shows how to write one, and"
+            " --from-used adds the searches that found nothing"
+        )
     search = partial(kb.find_passages, topics=(), limit=AMONG, progress=draw_progress("Indexing"))
     report = Report(ask(kb, questions.questions, search), questions)
     if json_:
@@ -80,10 +82,3 @@ def test(*, from_used: bool, json_: bool, kb_cfg: tuple[str, ...]) -> None:
     say(f"llm-kb: {render_total(report)}")
     if not report.is_enough:
         raise SystemExit(1)
-
-
-def _explain_empty(path: Path) -> str:
-    return (
-        f"{str(path)!r} has no questions; `llm kb test --help` shows how to write one, and"
-        " --from-used adds the searches that found nothing"
-    )

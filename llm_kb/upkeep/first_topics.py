@@ -92,7 +92,7 @@ def propose_topics(
     whole = sum(files[page.path] for page in found if not page.rule)
     groups = _group(left_out.pop("", ()), files, whole)
     proposals = [_name_topic(place, paths) for place, paths in groups.items()]
-    for rule in left_out.keys() & rules:
+    for rule in (rule for rule in rules if rule in left_out):
         own = {path: patterns.pop(path) for path in left_out.pop(rule)}
         proposals.append(_name_rule(rule, own))
     topics: dict[str, Proposal] = {}
@@ -224,13 +224,13 @@ def _name_topic(place: str, paths: Sequence[str]) -> Proposal:
         ignore = ["*", "!*/", *(f"!{kind}" for kind in _list_kinds(paths)), "/*.*", *_ALWAYS_OUT]
         about = f"Pages in single directories: {content}."
     elif any(path.endswith(f"/{SKILL_FILE}") for path in paths):
-        inside, layout = place, Layout.SKILLS
-        title = f"{_title(owner)} {_title(last)}".strip()
+        inside, layout, title = place, Layout.SKILLS, " ".join(map(_title, names))
         about = "Step-by-step instructions for particular tasks."
     elif last == ".github":
         title, about = "Contributing", "How to contribute, and the rules for it."
     elif last.startswith("."):
-        id_, about = f"{owner}-{last}", f"Rules and instructions for {_title(last)}."
+        id_, title = f"{owner}-{last}", f"{_title(owner)} {_title(last)}".strip()
+        about = f"Rules and instructions for {_title(last)}."
     elif last == "decisions":
         about = "What was decided, and why."
     elif is_documentation(last):
@@ -261,18 +261,27 @@ def _name_rule(rule: str, patterns: Mapping[str, str]) -> Proposal:
     what = next(each.what for each in RULES if each.name == rule)
     title = f"{what[:1].upper()}{what[1:]}"
     about = f"{title}: {_name_content(_narrow(paths), paths)}."
-    # The rule's pattern for names is of any kind of file: `CHANGELOG.*`, `CHANGELOG[._-]*`.
-    named = re.compile(r"([^/]+)(?:\.|\[\._-\])\*")
-    starts = {path: named.fullmatch(pattern) for path, pattern in patterns.items()}
-    kinds = {f"!{start[1] if start else ''}{_name_kind(path)}" for path, start in starts.items()}
+    place = _narrow(paths)
+    is_hidden = "/." in f"/{place}"
+    kept = _list_kinds(paths) if is_hidden else sorted({_keep(patterns[p], p) for p in paths})
     return Proposal(
         id=rule,
         title=title,
         introduction=about,
-        subjects=_narrow(paths) or ".",
-        ignore=("*", "!*/", *sorted(kinds)),
+        subjects=place if is_hidden else ".",
+        ignore=("*", "!*/", *(f"!{pattern}" for pattern in kept)),
         pages=paths,
     )
+
+
+def _keep(pattern: str, path: str) -> str:
+    """Return the pattern of the pages of one kind that a rule's pattern ignores."""
+    kind = _name_kind(path)
+    if pattern.endswith("/"):
+        return f"{pattern}**/{kind}" if pattern.startswith("/") else f"**/{pattern}**/{kind}"
+    # That for names is of any kind of file: `CHANGELOG.*`, `CHANGELOG[._-]*`.
+    start = re.fullmatch(r"([^/]+)(?:\.|\[\._-\])\*", pattern)
+    return f"{start[1]}{kind}" if start else pattern or kind
 
 
 def _narrow(paths: Sequence[str]) -> str:
@@ -286,9 +295,7 @@ def _name_content(place: str, paths: Sequence[str]) -> str:
     start = len(place) + 1 if place else 0
     names = Counter(_bare(path[start:].split("/")[0]) for path in paths)
     for name in list(names):
-        says_nothing = (
-            name.lower() in {"index", "readme", "introduction", "summary"} or name.isdecimal()
-        )
+        says_nothing = re.fullmatch(r"(?i)index|readme|introduction|summary|\d+", name)
         if len(names) > 1 and says_nothing:
             del names[name]
     ranked = sorted(names, key=lambda name: (-names[name], name))[:_MOST_NAMED]
@@ -360,26 +367,24 @@ def _find_patterns(
         surplus = [path for path in surplus if _name_kind(path) in kinds]
     places = {f"{place}/" for path in kept for place in list_parents(path)}
     names = {name for path in kept for name in path.split("/")}
-    hides = {
-        pattern: any(map(IgnoreRules([("", [pattern])]).ignores, (*kept, *places)))
-        for pattern in {".*", *map(known.get, surplus)}
-        if pattern
-    }
+    hides = {"/": True}
+    for pattern in {".*", *filter(None, map(known.get, surplus))}:
+        ignores = IgnoreRules([("", [pattern])]).ignores
+        hides[pattern] = any(map(ignores, (*kept, *places)))
     closed: set[str] = set()
     for path in sorted(surplus, key=lambda path: bool(known.get(path))):
         parents = list(list_parents(path))
-        named = [known.get(path), ".*" if "/." in f"/{path}" else None]
-        pattern = next((each for each in named if each and not hides[each]), None)
-        empty = next((place for place in parents if f"{place}/" not in places), None)
         if closed.intersection(parents):
             continue
-        if pattern:
+        empty = next((place for place in parents if f"{place}/" not in places), None)
+        pattern = known.get(path) or (".*" if "/." in f"/{path}" else "/")
+        name = path.rpartition("/")[2]
+        if not hides[pattern] and not (empty and pattern.startswith("/")):
             yield pattern
         elif empty:
             closed.add(empty)
             yield f"/{escape(empty)}/"
         else:
-            name = path.rpartition("/")[2]
             yield f"/{escape(path)}" if name in names else escape(name)
 
 

@@ -47,18 +47,12 @@ RULES = (
         " __snapshots__ cassettes revdep e2e",
     ),
     Rule(
-        "forms",
-        "forms for issues and pull requests",
-        "issue_template pull_request_template discussion_template",
-        sure="(?:issue|pull_request|discussion)_template",
-    ),
-    Rule(
         "formalities",
-        "licences, authors and codes of conduct",
-        "licenses licences",
-        sure="code.?of.?conduct",
-        loud="licen[cs]es?|copying|(?:third.?party.?)?notices?|authors|contributors|maintainers|owners|credits"
-        "|thanks|sponsors|backers|funding",
+        "licences, authors, codes of conduct, forms for issues",
+        "licenses licences issue_template pull_request_template discussion_template",
+        sure="code.?of.?conduct|(?:issue|pull_request|discussion)_template",
+        loud="licen[cs]es?|copying|(?:third.?party.?)?notices?|authors|contributors|maintainers"
+        "|owners|credits|thanks|sponsors|backers|funding",
         deep=True,
     ),
     Rule(

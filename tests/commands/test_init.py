@@ -72,7 +72,7 @@ def test_what_it_took_and_left_out_is_printed(
         "  skills          1 subject          ~13 tokens  .claude/skills\n"
         "Left out:\n"
         "       1  tests and their data (tests/a/input.md): llm kb init --with tests\n"
-        "       1  licences, authors and codes of conduct (LICENSE.md):"
+        "       1  licences, authors, codes of conduct, forms for issues (LICENSE.md):"
         " llm kb init --with formalities\n"
         "       1  change logs and release notes (CHANGELOG.md): llm kb init --with changes\n"
         f"{NEXT}"
@@ -269,10 +269,10 @@ def test_what_a_rule_left_out_becomes_a_topic_on_request(
     assert list_slugs(run_llm, "changes") == ["CHANGELOG", "a/CHANGES"]
     again = run_llm(["kb", "init", "--with", "tests"])
     assert again.stderr.endswith(f"Added 1 topic to {tmp_path}/llm-kb.toml\n")
-    assert list_slugs(run_llm, "tests") == ["x"]
-    run_llm(["kb", "init", "--with", "forms", "--with", "languages"])
-    assert list_slugs(run_llm, "forms") == ["bug"]
-    assert list_slugs(run_llm, "languages") == ["a", "b"]
+    assert list_slugs(run_llm, "tests") == ["tests/x"]
+    run_llm(["kb", "init", "--with", "formalities", "--with", "languages"])
+    assert list_slugs(run_llm, "formalities") == ["bug"]
+    assert list_slugs(run_llm, "languages") == ["docs/de/a", "docs/de/b"]
     assert run_llm(["kb", "check"]).stderr.startswith("llm-kb: nothing wrong in ")
 
 
