@@ -10,7 +10,6 @@ from dataclasses import replace
 
 from llm_kb.errors import NoMatchError, NoPartError, UnreadableError
 from llm_kb.files.directory import DirectoryCatalog
-from llm_kb.files.documents import find_unsearched
 from llm_kb.files.layouts import SKILL_FILE, find_bundled, list_bundled
 from llm_kb.knowledge_base.topics import OpenTopic, name_asked
 from llm_kb.rendering.learn_text import (
@@ -27,7 +26,7 @@ from llm_kb.rendering.plain_text import one_line
 from llm_kb.rendering.presentation import Presented, present_unreadable, read_as_markdown
 from llm_kb.rendering.summaries import describe, summarize
 from llm_kb.rendering.tokens import estimate_tokens
-from llm_kb.subjects.names import is_readable, is_unread_document
+from llm_kb.subjects.names import is_readable
 from llm_kb.subjects.patterns import parse_pattern
 from llm_kb.subjects.selection import Selection, find_near_each, is_listed, select
 from llm_kb.subjects.topics import REFERENCE_PREFIX, Config, Content, Layout, Subject
@@ -210,16 +209,13 @@ def list_subjects(opened: OpenTopic, config: Config, patterns: Sequence[str] = (
         if selection.missing:
             raise NoMatchError(opened.topic.id, selection.missing[0])
         subjects = selection.subjects
-    listed = list(filter(is_listed, subjects))
-    left = [s for s in listed if s.identity not in opened.preloaded and is_readable(s.path)]
-    is_short = len(left) <= MOST_LISTED
-    entries = (
-        describe_each(opened, left, config) if is_short else [MenuSubject(s.name) for s in left]
-    )
-    # A search names what it leaves out; only for a short list are all sizes asked for here too.
-    unread = listed if is_short else [s for s in listed if is_unread_document(s.path)]
-    unsearched = find_unsearched(opened.topic.root, unread)
-    return render_listing(opened.topic, entries, opened.preloaded_names, list(map(str, unsearched)))
+    preloaded = opened.preloaded
+    listed = [s for s in subjects if is_listed(s) and is_readable(s.path)]
+    left = [subject for subject in listed if subject.identity not in preloaded]
+    entries = [MenuSubject(subject.name) for subject in left]
+    if len(left) <= MOST_LISTED:
+        entries = describe_each(opened, left, config)
+    return render_listing(opened.topic, entries, opened.preloaded_names)
 
 
 def describe_each(

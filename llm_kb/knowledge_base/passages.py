@@ -106,7 +106,6 @@ def find_passages(
     return Passages(
         passages=tuple(passages),
         topics=tuple(sets),
-        about=tuple(_describe_fetched(topics, passages)),
         legs=result.legs,
         unknown=result.unknown,
         counts=result.counts if passages and result.is_weak else (),
@@ -155,14 +154,6 @@ def group_topics(
         index = next(iter(fetched.values())).index
         groups.append(TopicGroup(database=index, topics=[opened[name] for name in fetched]))
     return groups
-
-
-def _describe_fetched(topics: Sequence[OpenTopic], passages: Sequence[Passage]) -> Iterator[str]:
-    """Yield the descriptions, with their caveats, of the fetched topics among the passages."""
-    shown = {passage.topic for passage in passages if passage.origin}
-    for topic in (opened.topic for opened in topics if opened.topic.id in shown):
-        if topic.description:
-            yield f"{topic.id} ({topic.label}): {topic.description}"
 
 
 def _join_neighbours(hits: Sequence[Hit], most: int) -> list[list[Hit]]:

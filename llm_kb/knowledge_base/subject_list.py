@@ -13,10 +13,9 @@ from llm_kb.files.directory import DirectoryCatalog
 from llm_kb.knowledge_base.learning import find_size
 from llm_kb.knowledge_base.open_topics import OpenTopics
 from llm_kb.knowledge_base.topics import OpenTopic
-from llm_kb.rendering.plain_text import count, name_some, shorten, visible_line
+from llm_kb.rendering.plain_text import count, shorten, visible_line
 from llm_kb.rendering.tokens import estimate_tokens
-from llm_kb.search.index.documents import File, LeftOut, find_left_out
-from llm_kb.subjects.names import is_readable, is_unread_document
+from llm_kb.subjects.names import is_readable
 from llm_kb.subjects.selection import find_near, is_listed, select
 from llm_kb.subjects.topics import REFERENCE_PREFIX, Listing, Skipped, Subject, Topic
 
@@ -91,15 +90,6 @@ class ListedTopic:
         """The tokens of the visible subjects."""
         return sum(subject.tokens or 0 for subject in self.visible)
 
-    @property
-    def unsearched(self) -> Sequence[LeftOut]:
-        """The visible subjects that no search finds."""
-        return find_left_out(
-            File(s.path, s.size, 0)
-            for s in self.visible
-            if s.size is not None and (is_readable(s.path) or is_unread_document(s.path))
-        )
-
     def as_dict(self) -> dict[str, object]:
         """Return the record that `--json` prints."""
         return {
@@ -111,7 +101,6 @@ class ListedTopic:
             "subjects": len(self.visible),
             "tokens": self.tokens,
             "skipped": len(self.skipped),
-            "not_searched": list(map(str, self.unsearched)),
             "problem": self.problem,
         }
 
@@ -280,5 +269,3 @@ def _render_notes(listed: ListedTopic, skipped: Sequence[Skipped]) -> Iterator[s
         yield f"no subjects: {listed.problem}"
     for each in skipped:
         yield f"skipped {visible_line(each.path)}: {visible_line(each.reason)}"
-    if listed.unsearched:
-        yield f"not searched: {visible_line(name_some(map(str, listed.unsearched)))}"

@@ -9,7 +9,7 @@ from posixpath import commonpath, dirname
 
 from llm_kb.errors import NoMatchError
 from llm_kb.rendering.menu import LONGEST_DESCRIPTION, MenuSubject
-from llm_kb.rendering.plain_text import count, name_some, one_line, shorten
+from llm_kb.rendering.plain_text import count, one_line, shorten
 from llm_kb.rendering.presentation import Presented, truncate, wrap_subject
 from llm_kb.subjects.topics import Topic
 
@@ -36,12 +36,11 @@ def render_listing(
     topic: Topic,
     available: Sequence[MenuSubject],
     learned: Sequence[str] = (),
-    unsearched: Sequence[str] = (),
 ) -> str:
     """Return the listing of a topic: the subjects to learn, then those already learned.
 
     They keep their order, so pass them sorted. The heading has the id, since
-    the next call needs it. `unsearched` names subjects that a search does not read.
+    the next call needs it.
     """
     heading = one_line(topic.label)
     parts = [f"# Topic: {heading}{f' ({topic.id})' if topic.title else ''}"]
@@ -58,8 +57,6 @@ def render_listing(
         parts.append("This topic lists no subjects.")
     if learned:
         parts.append(_render_already(learned))
-    if unsearched:
-        parts.append(f"(note: not searched: {name_some(unsearched)})")
     return "\n\n".join(parts)
 
 

@@ -79,8 +79,6 @@ class Passages:
     passages: tuple[Passage, ...]
     topics: tuple[str, ...]
     """The ids of the topics that were searched."""
-    about: tuple[str, ...] = ()
-    """A line on each fetched topic among them."""
     legs: tuple[str, ...] = ("keyword",)
     unknown: tuple[str, ...] = ()
     """Telling words of the question that no text has."""
@@ -100,7 +98,7 @@ def render_passages(found: Passages, quoted: int | None = None) -> str:
     Only the first `quoted` that are not pre-loaded, as many as there is room for, and none that
     the best is clearly ahead of, are quoted; the others are named by their addresses.
     """
-    parts = [f"{bounded_line(line)}\n" for line in found.about]
+    parts: list[str] = []
     most = room = MAX_WHOLE if quoted is None else MAX_CHARACTERS
     best = max((passage.score for passage in found.passages), default=0.0)
     enough = 0.0 if quoted is None else AHEAD * best

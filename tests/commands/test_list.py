@@ -130,7 +130,6 @@ def test_json(run_llm: RunLlm, workspace: Path) -> None:
         "subjects": 2,
         "tokens": 8,
         "skipped": 1,
-        "not_searched": [],
         "problem": None,
     }
     lines = run_llm(["kb", "list", "--nl"]).output.splitlines()

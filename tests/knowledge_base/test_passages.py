@@ -14,11 +14,10 @@ from llm_kb.files.documents import TopicDocuments
 from llm_kb.files.walk import Places
 from llm_kb.knowledge_base.open_topics import OpenTopics
 from llm_kb.knowledge_base.passages import SearchOptions, find_passages
-from llm_kb.knowledge_base.subject_list import list_topics, render_subjects, render_topic
 from llm_kb.knowledge_base.tool_text import DEFAULT_LIMIT, SEARCH_KNOWLEDGE
 from llm_kb.rendering.passages import QUOTED, Passage, Passages, find_notes, render_passages
-from llm_kb.search.index import documents, update
 from llm_kb.search.index import index as index_module
+from llm_kb.search.index import update
 from llm_kb.search.question import EmptyQuestionError
 from llm_kb.search.roles import Role, Scope
 from llm_kb.subjects.topics import Config, Layout, Listing, Topic
@@ -202,30 +201,6 @@ def test_what_was_not_searched_is_named(tmp_path: Path, monkeypatch: pytest.Monk
     os.truncate(tmp_path / "kb/i.png", 30_000_000)  # never text, so never missed
 
     assert find(kb, tmp_path, "walrus").notices == ("not searched: zoo/big.md (larger than 20 MB)",)
-
-
-def test_what_no_search_sees_is_named_where_a_topic_is_listed(tmp_path: Path) -> None:
-    kb = open_kb(tmp_path, {"a.md": "Walrus.\n", "big.md": "walrus"})
-    os.truncate(tmp_path / "kb/big.md", 20_000_001)
-
-    assert kb.learn("zoo").endswith("\n\n(note: not searched: big.md (larger than 20 MB))")
-    (listed,) = list_topics(kb)
-    assert listed.as_dict()["not_searched"] == ["big.md (larger than 20 MB)"]
-    assert "  not searched: big.md (larger than 20 MB)" in list(render_topic(listed))
-    assert "not searched: big.md (larger than 20 MB)" in list(render_subjects(listed))
-
-
-def test_a_topic_beyond_the_bounds_says_so_where_it_is_listed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(documents, "MAX_FILES", 2)
-    files = {f"{n}.md": "Walrus.\n" * 20_000 for n in "abcd"}
-    kb = open_kb(tmp_path, {**files, "empty.md": ""})
-    [listed] = list_topics(kb)
-
-    assert "(note: not searched: 3 of 5 files, beyond 2 files" in kb.learn("zoo")
-    assert "3 of 5 files, beyond 2 files" in "\n".join(render_topic(listed))
-    assert "3 of 5 files, beyond 2 files" in find(kb, tmp_path, "walrus").notices[0]
 
 
 def test_a_topic_without_its_directory_answers_that(tmp_path: Path) -> None:

@@ -38,7 +38,6 @@ def test_a_topic_as_json_counts_the_listed_subjects() -> None:
         "subjects": 2,
         "tokens": 311,
         "skipped": 1,
-        "not_searched": [],
         "problem": None,
     }
     assert TOPIC.as_dict() == WHOLE.as_dict() == record
