@@ -7,7 +7,7 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
@@ -35,7 +35,7 @@ class Client(NamedTuple):
     """The path of the file, below the project or, with `~`, below home."""
     key: str
     """The key of the table of servers."""
-    entry: tuple[tuple[str, object], ...] = ()
+    entry: Mapping[str, object] = {}
     """What an entry has besides the command; a user's values of these keys stay."""
     options: Sequence[str] = ()
     """Options of the command, unless a directory is given."""
@@ -43,19 +43,19 @@ class Client(NamedTuple):
 
 CLIENTS = {
     # https://code.claude.com/docs/en/mcp
-    "claude": Client(".mcp.json", "mcpServers", (("alwaysLoad", True),)),
+    "claude": Client(".mcp.json", "mcpServers", {"alwaysLoad": True}),
     # https://developers.openai.com/codex/mcp; one of a project counts in trusted ones alone
-    "codex": Client("~/.codex/config.toml", "mcp_servers", (("required", True),)),
+    "codex": Client("~/.codex/config.toml", "mcp_servers", {"required": True}),
     # https://cursor.com/docs/mcp
     "cursor": Client(".cursor/mcp.json", "mcpServers", options=_IN_PROJECT),
     # https://geminicli.com/docs/tools/mcp-server
     "gemini": Client(".gemini/settings.json", "mcpServers"),
     # https://opencode.ai/docs/mcp-servers
-    "opencode": Client("opencode.json", "mcp", (("type", "local"),)),
+    "opencode": Client("opencode.json", "mcp", {"type": "local"}),
     # https://qwenlm.github.io/qwen-code-docs
-    "qwen": Client(".qwen/settings.json", "mcpServers", (("alwaysLoadTools", True),)),
+    "qwen": Client(".qwen/settings.json", "mcpServers", {"alwaysLoadTools": True}),
     # https://code.visualstudio.com/docs/agents/reference/mcp-configuration
-    "vscode": Client(".vscode/mcp.json", "servers", (("type", "stdio"),), _IN_PROJECT),
+    "vscode": Client(".vscode/mcp.json", "servers", {"type": "stdio"}, _IN_PROJECT),
 }
 
 
@@ -87,7 +87,7 @@ def plan_change(name: str, directory: Path, options: Sequence[str]) -> Change:
     started: Entry = {"command": command[0], "args": command[1:]}
     if name == "opencode":
         started = {"command": command}
-    entry = {**dict(client.entry), **started}
+    entry = {**client.entry, **started}
     try:
         text = read_regular(path, follow_link=True).decode("utf-8-sig")
     except FileNotFoundError:

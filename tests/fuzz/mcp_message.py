@@ -10,7 +10,6 @@ from functools import cache
 from typing import Any
 
 from llm_kb.mcp.server import ProtocolError, Server, is_request, parse_message, render_message
-from llm_kb.mcp.tools import ANSWERS
 from tests.console import SAMPLE
 
 METHODS = ("initialize", "ping", "tools/list", "tools/call", "completion/complete")
@@ -32,7 +31,7 @@ def fuzz(data: bytes) -> None:
     for message in (data, json.dumps(request).encode()):
         with suppress(ProtocolError):
             parsed = parse_message(message)
-            if is_request(parsed):
+            if is_request(parsed) and not _writes(parsed):
                 render_message({"id": 1, "result": _server().answer(parsed, lambda *_: None)})
 
 
@@ -42,9 +41,14 @@ def _read(text: str) -> Any:
     return {NAMES[len(text) % len(NAMES)]: text}
 
 
+def _writes(request: dict[str, Any]) -> bool:
+    """Tell whether a call would fetch something, or write into the repository."""
+    params = request.get("params")
+    name = params.get("name") if isinstance(params, dict) else None
+    return name in ("reference_topic_create", "emit_knowledge", "annotate")
+
+
 @cache
 def _server() -> Server:
     os.environ.setdefault("LLM_USER_PATH", tempfile.mkdtemp())  # where a search keeps its index
-    for name in ("reference_topic_create", "emit_knowledge", "annotate"):
-        ANSWERS.pop(name)  # nothing is fetched or written
     return Server(SAMPLE)
