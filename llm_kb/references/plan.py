@@ -16,7 +16,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from llm_kb.errors import KbError
-from llm_kb.files.atomic import replace_file
+from llm_kb.files.atomic import replace_file, writing
 from llm_kb.files.containment import read_regular
 from llm_kb.files.fields import Fields
 from llm_kb.references.errors import (
@@ -280,10 +280,11 @@ class PendingPlans:
         if len(self._ids()) >= MAX_WAITING or size > self._settings.max_bytes:
             raise TooManyPlansError(len(self._ids()))
         new = self.directory / f"new-{secrets.token_hex(8)}"
-        self._write(new, replace(plan, stored_at=format_time(self._clock())))
-        if plan.directory:
-            shutil.move(plan.directory, new / _TOPIC)
-        new.rename(place)
+        with writing(place):
+            self._write(new, replace(plan, stored_at=format_time(self._clock())))
+            if plan.directory:
+                shutil.move(plan.directory, new / _TOPIC)
+            new.rename(place)
 
     def ask_later(self, plan: Plan) -> ApprovalNeededError:
         """Store a plan for the operator; return the error that says how to approve it."""
@@ -343,17 +344,18 @@ class PendingPlans:
         Raises UnknownPlanError if they are not those that were fetched.
         """
         plan = self.read(plan_id)
+        if plan.directory:
+            _check_content(plan, plan.directory)
         taken = self.directory / f"taken-{secrets.token_hex(8)}"
         try:
             self._place(plan_id).rename(taken)
         except FileNotFoundError as error:
             raise UnknownPlanError(plan_id, "another process has just used it") from error
-        target = directory / _TOPIC
-        if plan.content:
-            shutil.move(taken / _TOPIC, target)
-            _check_content(plan, target)
+        if plan.directory:
+            with writing(directory):
+                shutil.move(taken / _TOPIC, directory)
         shutil.rmtree(taken, ignore_errors=True)
-        return replace(plan, directory=target if plan.content else None)
+        return replace(plan, directory=directory / _TOPIC if plan.directory else None)
 
     def drop(self, plan_id: str) -> bool:
         """Delete a plan, usable or not; tell whether there was one."""

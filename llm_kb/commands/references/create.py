@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json as json_module
 import shlex
 from pathlib import Path
 from typing import Any
@@ -74,9 +73,6 @@ def _refuse_paths(
 @click.option("pypi", "--pypi", multiple=True, metavar="NAME", help="A Python package: flask==3.0")
 @click.option("npm", "--npm", multiple=True, metavar="NAME", help="A Node package: vite@5.4")
 @click.option("crate", "--crate", multiple=True, metavar="NAME", help="A Rust crate's docs")
-@click.option(
-    "sources", "--source", multiple=True, metavar="JSON", help="Any source, as a JSON object"
-)
 @click.option("tags", "--tag", multiple=True, metavar="TAG", help="A word to find the topic by")
 @click.option(
     "--max-age-days",
@@ -92,7 +88,7 @@ def create(title: str | None, body: str, yes: bool, json_: bool, **options: Any)
     Fetch a new reference topic, after showing what would be fetched
 
     Options for sources may be given more than once. --ref belongs to the one --git,
-    --path to the one --git or --local; where there are several, use --source.
+    --path to the one --git or --local; others can be written into topic.md, and refreshed.
 
     \b
         llm kb references create --title "Dioxus - Rust UI Framework" \\
@@ -130,15 +126,15 @@ def _collect_sources(options: dict[str, Any]) -> list[dict[str, Any]]:
     local: list[dict[str, Any]] = [
         {"type": "local", "url": path.resolve().as_posix()} for path in options["local"]
     ]
+    trees = git or local
+    if (options["refs"] and len(git) != 1) or len(options["refs"]) > 1:
+        raise click.UsageError("one --ref belongs to one --git; more can be in topic.md")
+    if options["paths"] and len(trees) != 1:
+        raise click.UsageError("--path belongs to one --git or --local; more can be in topic.md")
+    for tree in trees:
+        tree["paths"] = list(options["paths"])
     if options["refs"]:
-        if len(git) != 1 or len(options["refs"]) != 1:
-            raise click.UsageError("one --ref belongs to one --git; else use --source")
         git[0]["ref"] = options["refs"][0]
-    if options["paths"]:
-        owners = git or local
-        if len(owners) != 1:
-            raise click.UsageError("--path belongs to one --git or --local; else use --source")
-        owners[0]["paths"] = list(options["paths"])
     crawl_limits = {key: options[key] for key in ("depth", "max_pages") if options[key] is not None}
     crawl_limits |= {key: list(options[key]) for key in ("include", "exclude") if options[key]}
     if crawl_limits and not options["crawl"]:
@@ -152,11 +148,10 @@ def _collect_sources(options: dict[str, Any]) -> list[dict[str, Any]]:
         *({"type": "web", "url": url} for url in options["web"]),
         *({"type": "crawl", "url": url, **crawl_limits} for url in options["crawl"]),
         *local,
-        *(_parse_source(text) for text in options["sources"]),
     ]
     if not tables:
         raise click.UsageError(
-            "give at least one of --git, --web, --crawl, --local, --pypi, --npm, --crate, --source"
+            "give at least one of --git, --web, --crawl, --local, --pypi, --npm, --crate"
         )
     return tables
 
@@ -182,16 +177,6 @@ def _name_source(options: dict[str, Any]) -> str:
     if len(names) != 1 or not names[0]:
         raise click.UsageError("Missing option '--title'.")
     return str(names[0])
-
-
-def _parse_source(text: str) -> dict[str, Any]:
-    try:
-        table = json_module.loads(text)
-    except ValueError as error:
-        raise click.UsageError(f"--source is not JSON: {error}") from error
-    if not isinstance(table, dict):
-        raise click.UsageError('--source must be an object such as {"type": "web", "url": "…"}')
-    return table
 
 
 def tell_created(created: Created, *, json_: bool) -> None:

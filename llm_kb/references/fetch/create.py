@@ -93,8 +93,9 @@ def create_topic(
     library.store.require_free(request.id)
     waiting = PendingPlans(library).find(request)
     if waiting and (waiting.is_approved or by_model):
-        if not waiting.is_approved:
-            _require_approval(waiting, approve)
+        if not waiting.is_approved and not approve(waiting):
+            PendingPlans(library).drop(waiting.id)
+            raise DeniedError(request.title, summarize_plan(waiting))
         return carry_out(library, waiting.id, approve, progress)
     hosts = None
     if by_model and library.settings.ask_first:
