@@ -108,13 +108,8 @@ def read_layers(
         source = replace(source, owned_below=None)
     layers = Layers(below=below, workspace=read_layer(source), file=file, foreign=foreign)
     if foreign and not any_owner and not is_trusted(file.path, layers.digest, user_dir):
-        raise ConfigError(
-            str(file.path),
-            [
-                f"has changed since you trusted it, and {foreign}; look at it, then run"
-                " 'llm kb trust'"
-            ],
-        )
+        source = replace(source, owned_below=file.root)  # which refuses it
+        return replace(layers, workspace=read_layer(source))
     return layers
 
 
@@ -270,7 +265,8 @@ def list_exclusions(config: Config) -> Iterator[str]:
             origins, value = config.origins.get(topic_key(topic.id, name)), getattr(topic, name)
             if origins and origins[-1].layer in _PASSING and value is not True:
                 operator = "+=" if isinstance(value, tuple) else "="
-                yield f'{TOPIC}."{topic.id}".{name}{operator}{json.dumps(value)}'
+                written = json.dumps(value, ensure_ascii=False)
+                yield f'{TOPIC}."{topic.id}".{name}{operator}{written}'
 
 
 def _load_paths(merged: LayerConfig) -> tuple[str, ...]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from llm_kb.config.load import load_config, read_layers
+from llm_kb.config.load import list_exclusions, load_config, read_layers
 from llm_kb.config.trust import set_trust
 from llm_kb.config.workspace import (
     MAX_BYTES,
@@ -354,7 +355,7 @@ def test_a_trusted_checkout_of_someone_else_is_used(
     file.write_text('[kb.topic.project]\nsubjects = "kb"\n')
     changed = run_llm(["kb", "learn", "project"])
     assert changed.exit_code == 1
-    assert f"has changed since you trusted it, and {workspace} belongs" in changed.stderr
+    assert f"is refused: {workspace} belongs to another user" in changed.stderr
 
 
 @root_only
@@ -606,6 +607,16 @@ def test_a_fragment_from_elsewhere_is_the_users_word(
         ("project", ()),
         ("logs", ()),
     ]
+
+
+def test_what_a_run_excludes_stays_excluded(workspace: Path, user_dir: Path) -> None:
+    excluded = ['kb.topic.project.disabled+="old \U0001f5d1/*"', "kb.topic.llm-kb.enable=false"]
+    first = load(workspace, user_dir, *excluded, "kb.topic.project.title=T")
+    again = load_config(
+        workspace, user_dir=user_dir, environ={}, excluded=list(list_exclusions(first))
+    )
+    assert again.topics == (replace(first.topics[0], title=None),)
+    assert again.adjustments == first.adjustments
 
 
 def test_an_assignment_adds_a_place_to_look_for_the_next(workspace: Path, user_dir: Path) -> None:
