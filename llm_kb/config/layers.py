@@ -256,26 +256,21 @@ def parse_layer(table: Mapping[str, object], source: LayerSource) -> LayerConfig
     """
     document = Fields(table)
     kb = document.fields("kb")
-    others = {name: kb.fields(name) for name in ("references", "capture", "check")}
-    ids = _list_topics(kb.fields("topic"))
-    tables = [(kb, TABLES["kb"])]
-    tables += [(fields, TABLES[fields.path]) for fields in others.values()]
-    tables += [(fields, TABLES[TOPIC]) for fields in ids.values()]
-    settings: dict[str, Setting] = {}
+    others = [kb.fields(name) for name in ("references", "capture", "check")]
+    topics = _list_topics(kb.fields("topic"))
+    tables = [(fields, TABLES[fields.path]) for fields in (kb, *others)]
+    tables += [(fields, TABLES[TOPIC]) for fields in topics.values()]
+    where = source.origin.place or source.origin.layer.value
     if _count_items(tables) > MOST_ITEMS:
-        kb.report(
-            "",
-            f"the lists of a file may have {MOST_ITEMS:,} values together;"
-            " a pattern such as 'drafts/**' stands for many",
-        )
-        tables = []
+        problem = f"the lists of a file may have {MOST_ITEMS:,} values together"
+        raise ConfigError(where, [f"{problem}; a pattern such as 'drafts/**' stands for many"])
+    settings: dict[str, Setting] = {}
     for fields, keys in tables:
         settings |= _read_keys(fields, keys, source)
     document.reject_unknown()
-    origin = source.origin
     if document.problems:
-        raise ConfigError(origin.place or origin.layer.value, document.problems)
-    return LayerConfig(settings=settings, topics=dict.fromkeys(ids, (origin,)))
+        raise ConfigError(where, document.problems)
+    return LayerConfig(settings=settings, topics=dict.fromkeys(topics, (source.origin,)))
 
 
 def _list_topics(topics: Fields) -> dict[str, Fields]:
@@ -284,11 +279,11 @@ def _list_topics(topics: Fields) -> dict[str, Fields]:
         found = f"{len(topics.table):,} topics"
         topics.refuse(topics.path, BadValueError(found, f"at most {MAX_TOPICS:,}"))
         return {}
-    for id_ in topics:
-        if TOPIC_ID.fullmatch(id_) is None:
-            found = f"the topic id {quote(id_)}"
-            topics.refuse(topics.path, BadValueError(found, TOPIC_ID_RULE))
-    return {id_: topics.fields(id_) for id_ in topics if TOPIC_ID.fullmatch(id_)}
+    valid = [id_ for id_ in topics if TOPIC_ID.fullmatch(id_)]
+    for id_ in sorted(topics.table.keys() - valid):
+        found = f"the topic id {quote(id_)}"
+        topics.refuse(topics.path, BadValueError(found, TOPIC_ID_RULE))
+    return {id_: topics.fields(id_) for id_ in valid}
 
 
 def _count_items(tables: Iterable[tuple[Fields, Mapping[str, Key]]]) -> int:
