@@ -31,7 +31,6 @@ MAX_OUTPUT = 100_000_000
 TIMED_OUT = 124
 OUTPUT_TOO_LARGE = 125
 NOT_STARTED = 126
-NOT_FOUND = 127
 """The codes of a GitError for a command that did not run to its end."""
 
 MAX_OBJECT = 4_000_000
@@ -91,6 +90,9 @@ _SETTINGS = (
     ("safe.bareRepository", "explicit"),
 )
 
+# Missing objects of a partial clone are not fetched; git before 2.45 is stopped by the protocols.
+_OFFLINE = {"GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": "none"}
+
 Settings = Iterable[tuple[str, str]]
 
 
@@ -113,18 +115,6 @@ def git_environment() -> dict[str, str]:
         if not key.startswith("GIT_") or key in _KEPT or key.startswith(_KEPT_PREFIXES)
     }
     return kept | {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C.UTF-8"}
-
-
-def local_environment() -> dict[str, str]:
-    """Return the environment of commands that fetch nothing.
-
-    Missing objects of a partial clone are fetched only if the user sets GIT_NO_LAZY_FETCH=0.
-    """
-    environment = git_environment()
-    if environment.get("GIT_NO_LAZY_FETCH", "1").lower() in {"0", "false", "no", "off"}:
-        return environment
-    # git before 2.45 is stopped by the list of protocols.
-    return environment | {"GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": "none"}
 
 
 def find_program(name: str) -> str | None:
@@ -159,12 +149,12 @@ def run_git(  # noqa: PLR0913 - the arguments of a process
     """
     program = find_program("git")
     if program is None:
-        raise GitError(args, NOT_FOUND, "git is not installed or not on PATH")
+        raise GitError(args, NOT_STARTED, "git is not installed or not on PATH")
     options = [word for key, value in (*_SETTINGS, *settings) for word in ("-c", f"{key}={value}")]
     command = _limited([program, *options, *args], max_file)
     is_guarded = timeout is not None and not terminal
     with (
-        _hide_netrc() if server else nullcontext(local_environment()) as environment,
+        _hide_netrc() if server else nullcontext(git_environment() | _OFFLINE) as environment,
         _start(command, args, stdin, cwd, environment | dict(env or {}), is_guarded) as process,
     ):
         return _communicate(process, args, timeout, watch, max_output)

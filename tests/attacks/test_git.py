@@ -335,8 +335,8 @@ def test_a_bare_repository_among_the_files_is_not_entered(
     ("name", "value"),
     [
         ("GIT_ALLOW_PROTOCOL", "https"),
-        ("GIT_NO_LAZY_FETCH", "1"),
         ("GIT_PROTOCOL_FROM_USER", "0"),
+        ("GIT_NO_LAZY_FETCH", "1"),
     ],
 )
 def test_the_users_own_guards_are_kept(
@@ -345,21 +345,6 @@ def test_the_users_own_guards_are_kept(
     monkeypatch.setenv(name, value)
     seen = run_git("-c", "alias.x=!env", "x", cwd=tmp_path, server=True).decode()
     assert f"{name}={value}\n" in seen
-
-
-def test_a_user_may_let_a_partial_clone_fetch_what_it_lacks(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    origin = Remote(tmp_path / "origin")
-    origin.write({"a.md": "words"})
-    run_git(
-        "clone", "-q", "--no-checkout", "--filter=blob:none", origin.url, "c",
-        cwd=tmp_path, server=True,
-    )  # fmt: skip
-    with pytest.raises(GitError, match=r"not allowed|lazy fetch|could not get"):
-        run_git("cat-file", "blob", "HEAD:a.md", cwd=tmp_path / "c")
-    monkeypatch.setenv("GIT_NO_LAZY_FETCH", "0")
-    assert run_git("cat-file", "blob", "HEAD:a.md", cwd=tmp_path / "c") == b"words"
 
 
 def test_programs_are_not_looked_for_in_the_current_directory(
