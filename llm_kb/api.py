@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -24,6 +24,7 @@ from llm_kb.knowledge_base.tool_text import (
     read_filters,
 )
 from llm_kb.knowledge_base.topics import SHIPPED, open_catalogs
+from llm_kb.rendering.passages import QUOTED, render_passages
 from llm_kb.subjects.patterns import split_knowledge
 from llm_kb.subjects.topics import Config
 from llm_kb.user_dir import find_embedder, find_user_dir
@@ -157,31 +158,25 @@ class KnowledgeBase(open_topics.OpenTopics):
 
     def learn_tool(self) -> llm.Tool:
         """Return the `learn` tool over these topics, for `tools=[…]` of a prompt."""
-        import llm  # noqa: PLC0415 - half of a second: what needs no model does without
-
-        return llm.Tool(**LEARN._replace(description=self.describe_learn()).bind(self.answer_call))
+        return _make_tool(LEARN._replace(description=self.describe_learn()), self.answer_call)
 
     def search_tool(self, progress: Progress | None = None) -> llm.Tool:
         """Return the `search_knowledge` tool over these topics.
 
         `progress` is called while a topic is indexed, with the work done and the total.
         """
-        import llm  # noqa: PLC0415 - as above
 
         def answer(**arguments: Any) -> str:
             return self.answer_search(SEARCH_KNOWLEDGE, arguments, progress)
 
-        tool = SEARCH_KNOWLEDGE
         topics = f"Available topics: {', '.join(self.menu_ids)}."
-        return llm.Tool(**tool._replace(description=f"{tool.description} {topics}").bind(answer))
+        described = f"{SEARCH_KNOWLEDGE.description} {topics}"
+        return _make_tool(SEARCH_KNOWLEDGE._replace(description=described), answer)
 
     def answer_search(
         self, tool: ToolText, arguments: Mapping[str, Any], progress: Progress | None = None
     ) -> str:
         """Answer a call of a search tool with the arguments that a model wrote. Raises KbError."""
-        # Imported here: few calls search.
-        from llm_kb.rendering.passages import QUOTED, render_passages  # noqa: PLC0415
-
         given = read_arguments(tool, arguments)
         topic = given.get("topic")
         found = self.find_passages(
@@ -207,6 +202,12 @@ class KnowledgeBase(open_topics.OpenTopics):
             with suppress(KbError):  # a comma may also be part of a name
                 return self.learn(topic, [subjects])
         return self.learn(topic, given.get("subjects"))
+
+
+def _make_tool(text: ToolText, answer: Callable[..., str]) -> llm.Tool:
+    import llm  # noqa: PLC0415 - half of a second: what needs no model does without
+
+    return llm.Tool(**text.bind(answer))
 
 
 def _iter_added(before: Config, config: Config) -> Iterator[tuple[str, str]]:
