@@ -43,7 +43,7 @@ from llm_kb.subjects.names import is_readable
 from llm_kb.subjects.topics import Config, References, Topic
 
 if TYPE_CHECKING:
-    from llm_kb.references.sources.addresses import Resolver
+    from llm_kb.references.sources.rules import Resolver
     from llm_kb.search.index.vectors import Embedder
 
 

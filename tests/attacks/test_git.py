@@ -23,9 +23,9 @@ from llm_kb.git.run import GitError, find_program, run_git
 from llm_kb.references.errors import FetchError, TooLargeError
 from llm_kb.references.fetch.create import create_topic
 from llm_kb.references.library import Library
-from llm_kb.references.sources.addresses import Policy
 from llm_kb.references.sources.git import Remotes, find_commit
 from llm_kb.references.sources.records import GitSource
+from llm_kb.references.sources.rules import Policy
 from tests.capture.repositories import Repo, make_repo
 from tests.conftest import RunLlm
 from tests.cost import peak_of

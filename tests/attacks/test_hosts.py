@@ -8,11 +8,16 @@ import pytest
 
 from llm_kb.converters.addresses import join_url
 from llm_kb.references.errors import BlockedAddressError, FetchError, SourceError
-from llm_kb.references.sources.addresses import Policy, is_public, resolve_host
 from llm_kb.references.sources.git import find_commit
-from llm_kb.references.sources.http import request
 from llm_kb.references.sources.records import GitSource
-from llm_kb.references.sources.rules import check_git_url, check_web_url
+from llm_kb.references.sources.rules import (
+    Policy,
+    check_git_url,
+    check_web_url,
+    is_public,
+    resolve_host,
+)
+from llm_kb.references.sources.web import request
 from tests.references.sites import serve_site
 
 

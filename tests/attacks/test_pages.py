@@ -11,10 +11,10 @@ import pytest
 from llm_kb.converters.html import html_to_markdown, tree_to_markdown
 from llm_kb.converters.html_page import MAX_LINK, Element, PageTooComplexError, absolute_link
 from llm_kb.references.errors import FetchError
-from llm_kb.references.sources.addresses import Policy
 from llm_kb.references.sources.crawl import MAX_WILDCARDS, Robots, find_pages
-from llm_kb.references.sources.http import request
 from llm_kb.references.sources.records import CrawlSource
+from llm_kb.references.sources.rules import Policy
+from llm_kb.references.sources.web import request
 from tests.conftest import RunLlm
 from tests.cost import at_most
 from tests.growth import measure_time

@@ -15,10 +15,10 @@ from llm_kb.references.errors import FetchError, NothingFetchedError
 from llm_kb.references.fetch.create import create_topic
 from llm_kb.references.library import Library
 from llm_kb.references.sources import crawl
-from llm_kb.references.sources.addresses import Policy
 from llm_kb.references.sources.crawl import MAX_RULES, Robots, find_pages
-from llm_kb.references.sources.http import request as get
 from llm_kb.references.sources.records import CrawlSource, GitSource
+from llm_kb.references.sources.rules import Policy
+from llm_kb.references.sources.web import request as get
 from tests.cost import at_most, peak_of
 from tests.references.requests import files_of, plan_topic, request, yes
 from tests.references.sites import Answer, Handler, Site

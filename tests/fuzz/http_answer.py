@@ -7,8 +7,8 @@ from typing import IO
 from unittest.mock import patch
 
 from llm_kb.references.errors import FetchError
-from llm_kb.references.sources.addresses import Policy
-from llm_kb.references.sources.http import request
+from llm_kb.references.sources.rules import Policy
+from llm_kb.references.sources.web import request
 
 URL = "https://e.org/"
 MOST = 2_000
@@ -37,7 +37,7 @@ class Answer:
 def fuzz(data: bytes) -> None:
     """Answer every request with the bytes behind the start of each kind of answer."""
     answer = STARTS[len(data) % len(STARTS)] + data
-    connection = "llm_kb.references.sources.http._PinnedConnection"
+    connection = "llm_kb.references.sources.web._PinnedConnection"
     with patch(f"{connection}.connect", lambda self: setattr(self, "sock", Answer(answer))):
         try:
             found = request(URL, Policy(max_bytes=MOST))

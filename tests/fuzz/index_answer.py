@@ -5,10 +5,10 @@ from __future__ import annotations
 from unittest.mock import patch
 
 from llm_kb.references.errors import FetchError, SourceError
-from llm_kb.references.sources.addresses import Policy
-from llm_kb.references.sources.http import Response
 from llm_kb.references.sources.packages import ask_index
 from llm_kb.references.sources.records import PACKAGE_PAGES, PackageSource
+from llm_kb.references.sources.rules import Policy
+from llm_kb.references.sources.web import Response
 
 STARTS = (b"", b'{"info": ', b'{"info": {"version": "1", "project_urls": ', b'{"repository": ',
           b'{"crate": {"repository": ')  # fmt: skip

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm_kb.references.sources.addresses import is_public
+from llm_kb.references.sources.rules import is_public
 
 PRIVATE = [
     "0.0.0.0",

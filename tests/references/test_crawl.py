@@ -11,9 +11,9 @@ from llm_kb.references.fetch.create import create_topic
 from llm_kb.references.fetch.refresh import refresh_topic
 from llm_kb.references.library import Library
 from llm_kb.references.sources import web
-from llm_kb.references.sources.addresses import Policy
 from llm_kb.references.sources.crawl import find_pages
 from llm_kb.references.sources.records import CrawlSource
+from llm_kb.references.sources.rules import Policy
 from llm_kb.references.sources.web import find_page
 from llm_kb.subjects import names
 from tests.files.office import make_pdf

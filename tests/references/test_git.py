@@ -13,9 +13,9 @@ from llm_kb.references.errors import FetchError, NothingFetchedError
 from llm_kb.references.fetch.create import create_topic
 from llm_kb.references.fetch.refresh import refresh_topic
 from llm_kb.references.library import Library
-from llm_kb.references.sources.addresses import Policy
 from llm_kb.references.sources.git import Remotes, find_commit
 from llm_kb.references.sources.records import GitSource
+from llm_kb.references.sources.rules import Policy
 from llm_kb.references.topic.topic_directory import hash_fetched
 from llm_kb.references.topic.topic_file import Description
 from tests.references.remotes import Remote

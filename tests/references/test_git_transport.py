@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from llm_kb.references.errors import BlockedAddressError, FetchError, TooLargeError
-from llm_kb.references.sources.addresses import Policy
 from llm_kb.references.sources.git import ask_server, run_offline
 from llm_kb.references.sources.records import GitSource
+from llm_kb.references.sources.rules import Policy
 from tests.references.remotes import Remote
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from llm_kb.references.errors import FetchError
-from llm_kb.references.sources.addresses import Policy
 from llm_kb.references.sources.git import ask_server
 from llm_kb.references.sources.records import GitSource
+from llm_kb.references.sources.rules import Policy
 
 
 @pytest.fixture

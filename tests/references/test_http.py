@@ -21,8 +21,8 @@ from llm_kb.references.errors import (
     LedAwayError,
     TooLargeError,
 )
-from llm_kb.references.sources.addresses import Policy
-from llm_kb.references.sources.http import request
+from llm_kb.references.sources.rules import Policy
+from llm_kb.references.sources.web import request
 from tests.references.sites import Answer, Site, serve_site
 
 TRUSTING = Policy(allow_hosts=("127.0.0.1",), timeout=5, max_bytes=100_000)

@@ -299,6 +299,15 @@ def test_a_model_that_repeats_its_call_fetches_nothing_again(library: Library, s
     assert site.requests == []
 
 
+def test_a_waiting_plan_that_is_denied_is_deleted(library: Library, site: Site) -> None:
+    wanted = request(WebSource(url=site.put("/a", PAGE)))
+    store_plan(library, wanted)
+    with pytest.raises(DeniedError):
+        create_topic(library, wanted, lambda plan: False, by_model=True)
+    assert PendingPlans(library).read_all() == ([], [])
+    assert list((library.root / ".pending").iterdir()) == []
+
+
 def test_a_plan_is_used_up_although_the_index_was_interrupted(
     library: Library, remote: Remote
 ) -> None:

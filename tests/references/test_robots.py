@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llm_kb.references.sources.crawl import MAX_DELAY, MAX_ROBOTS, Robots
-from llm_kb.references.sources.http import PRODUCT, USER_AGENT
+from llm_kb.references.sources.web import PRODUCT, USER_AGENT
 
 LINES = ["User-agent: *", "Disallow: /secret", "Crawl-delay: 2"]
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from llm_kb.references.errors import NoPageError
-from llm_kb.references.sources.addresses import Policy
+from llm_kb.references.sources.rules import Policy
 from llm_kb.references.sources.web import Page, find_page
 from tests.cost import at_most
 from tests.references.sites import Answer, Site

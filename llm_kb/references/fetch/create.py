@@ -19,9 +19,9 @@ from llm_kb.references.errors import (
 from llm_kb.references.fetch.sources import Progress, fetch_sources, preview_source, silent
 from llm_kb.references.library import Library
 from llm_kb.references.plan import PendingPlans, Plan, PlannedSource, summarize_plan
-from llm_kb.references.sources.addresses import Policy, system_resolver
 from llm_kb.references.sources.git import Remotes
 from llm_kb.references.sources.records import Source
+from llm_kb.references.sources.rules import Policy, system_resolver
 from llm_kb.references.topic.staging import OldTopic, Staged
 from llm_kb.references.topic.topic_directory import (
     FILE_NAME,

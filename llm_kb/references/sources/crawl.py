@@ -18,11 +18,11 @@ from llm_kb.references.errors import (
     NoPageError,
     refuse_hostile,
 )
-from llm_kb.references.sources.addresses import Allowance, Policy
-from llm_kb.references.sources.http import MAX_PAGE_BYTES, PRODUCT
 from llm_kb.references.sources.records import CrawlSource
-from llm_kb.references.sources.rules import host_and_port, page_key
+from llm_kb.references.sources.rules import Allowance, Policy, host_and_port, page_key
 from llm_kb.references.sources.web import (
+    MAX_PAGE_BYTES,
+    PRODUCT,
     Conditions,
     Page,
     fetch_text,

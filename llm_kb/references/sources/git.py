@@ -28,15 +28,16 @@ from llm_kb.git.run import (
     run_git,
 )
 from llm_kb.references.errors import FetchError, TooLargeError
-from llm_kb.references.sources.addresses import Policy, resolve_host
 from llm_kb.references.sources.records import GitSource, LocalSource, covers
 from llm_kb.references.sources.rules import (
     GIT_PROTOCOLS,
     OPTIONAL_GIT_PROTOCOLS,
     USUAL_PORTS,
+    Policy,
     check_git_url,
     is_safe_path,
     require_approved,
+    resolve_host,
 )
 from llm_kb.rendering.plain_text import count
 from llm_kb.subjects.editions import describe_editions, find_translations

@@ -11,9 +11,7 @@ from typing import Any
 from urllib.parse import quote
 
 from llm_kb.references.errors import FetchError, SourceError
-from llm_kb.references.sources.addresses import Policy
 from llm_kb.references.sources.git import Remotes
-from llm_kb.references.sources.http import request
 from llm_kb.references.sources.installed import (
     Package,
     choose_repository,
@@ -27,10 +25,12 @@ from llm_kb.references.sources.records import (
     parse_package,
 )
 from llm_kb.references.sources.rules import (
+    Policy,
     check_git_url,
     check_ref,
     require_approved,
 )
+from llm_kb.references.sources.web import request
 from llm_kb.search.roles import DOCS_DIRECTORY
 
 _TAGS = ("v{version}", "{version}", "{name}-{version}", "{name}-v{version}", "{name}@{version}")
