@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from llm_kb.capture.emission import EMIT_DESCRIPTION, EMIT_NAME, EMIT_SCHEMA
 from llm_kb.capture.entries import Entry
 from llm_kb.capture.rendering import render_short
-from llm_kb.rendering.plain_text import count, one_line
-from llm_kb.rendering.tokens import estimate_tokens
+from llm_kb.rendering.plain_text import count, estimate_tokens, one_line
 from llm_kb.search.roles import Role, find_role, has_generated_name
 
 MAX_FILES = 200

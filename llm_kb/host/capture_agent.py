@@ -15,7 +15,7 @@ from llm_kb.capture.emission import Addition, render_reply
 from llm_kb.capture.store import load_store
 from llm_kb.errors import KbError
 from llm_kb.host.capture_tools import EMIT, record
-from llm_kb.rendering.tokens import estimate_tokens
+from llm_kb.rendering.plain_text import estimate_tokens
 
 if TYPE_CHECKING:
     import llm

@@ -34,7 +34,7 @@ from llm_kb.host.request import (
 from llm_kb.host.terminal import draw_progress, say
 from llm_kb.references.catalog import recent_references
 from llm_kb.rendering.passages import explain_nothing, render_passages
-from llm_kb.rendering.tokens import describe_large
+from llm_kb.rendering.section import describe_large
 from llm_kb.subjects.patterns import split_knowledge
 
 if TYPE_CHECKING:

@@ -22,10 +22,9 @@ from llm_kb.rendering.learn_text import (
 )
 from llm_kb.rendering.menu import Menu, MenuSubject, MenuTopic, fit_menu
 from llm_kb.rendering.parts import LONGEST_OUTLINE, OPENING, WHOLE, AnchorError, present_asked
-from llm_kb.rendering.plain_text import one_line
+from llm_kb.rendering.plain_text import estimate_tokens, one_line
 from llm_kb.rendering.presentation import Presented, present_unreadable, read_as_markdown
 from llm_kb.rendering.summaries import describe, summarize
-from llm_kb.rendering.tokens import estimate_tokens
 from llm_kb.subjects.names import is_readable
 from llm_kb.subjects.patterns import parse_pattern
 from llm_kb.subjects.selection import Selection, find_near_each, is_listed, select

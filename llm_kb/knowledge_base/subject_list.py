@@ -13,8 +13,7 @@ from llm_kb.files.directory import DirectoryCatalog
 from llm_kb.knowledge_base.learning import find_size
 from llm_kb.knowledge_base.open_topics import OpenTopics
 from llm_kb.knowledge_base.topics import OpenTopic
-from llm_kb.rendering.plain_text import count, shorten, visible_line
-from llm_kb.rendering.tokens import estimate_tokens
+from llm_kb.rendering.plain_text import count, estimate_tokens, shorten, visible_line
 from llm_kb.subjects.names import is_readable
 from llm_kb.subjects.selection import find_near, is_listed, select
 from llm_kb.subjects.topics import REFERENCE_PREFIX, Listing, Skipped, Subject, Topic

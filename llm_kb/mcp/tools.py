@@ -28,9 +28,8 @@ from llm_kb.knowledge_base.tool_text import (
 )
 from llm_kb.references.errors import ApprovalNeededError
 from llm_kb.references.library import Library
-from llm_kb.rendering.plain_text import shorten
+from llm_kb.rendering.plain_text import estimate_tokens, shorten
 from llm_kb.rendering.section import render_instructions
-from llm_kb.rendering.tokens import estimate_tokens
 from llm_kb.subjects.topics import Layer
 from llm_kb.user_dir import find_library
 

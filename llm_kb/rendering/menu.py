@@ -8,8 +8,15 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import NamedTuple
 
-from llm_kb.rendering.plain_text import count, defuse, join_fitting, one_line, shorten
-from llm_kb.rendering.tokens import CHARACTERS, estimate_tokens
+from llm_kb.rendering.plain_text import (
+    CHARACTERS,
+    count,
+    defuse,
+    estimate_tokens,
+    join_fitting,
+    one_line,
+    shorten,
+)
 from llm_kb.subjects.topics import REFERENCE_PREFIX, Topic
 
 LONGEST_DESCRIPTION = 1_024

@@ -12,9 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 
 from llm_kb.errors import find_similar
-from llm_kb.rendering.plain_text import count, defuse
+from llm_kb.rendering.plain_text import count, defuse, estimate_tokens
 from llm_kb.rendering.presentation import Presented, present, truncate
-from llm_kb.rendering.tokens import estimate_tokens
 from llm_kb.search.chunking.outline import find_outline
 from llm_kb.search.chunking.sections import Outline, Section
 from llm_kb.subjects.topics import Content, Subject, is_binary

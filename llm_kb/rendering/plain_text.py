@@ -1,4 +1,4 @@
-"""Text for people and models: others' text made safe, counts and sizes.
+"""Text for people and models: others' text made safe, counts, sizes and tokens.
 
 Others' text stays on one line where a line is expected, and cannot close a tag that
 is open. This module does not know topics or subjects.
@@ -96,6 +96,15 @@ def bounded_line(text: str) -> str:
 def count(number: int, one: str, many: str | None = None) -> str:
     """Return a number of things: `1 file`, `1,247 files`, `2 entries`."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+CHARACTERS = 4
+"""Characters, or bytes, that make one token."""
+
+
+def estimate_tokens(text: str | int) -> int:
+    """Estimate the tokens of a text, or of a number of characters; part of one counts whole."""
+    return -(-(text if isinstance(text, int) else len(text)) // CHARACTERS)
 
 
 def format_size(size: int) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 from llm_kb.rendering.menu import Menu, render_menu
-from llm_kb.rendering.plain_text import attribute, defuse, join_fitting
+from llm_kb.rendering.plain_text import attribute, defuse, estimate_tokens, join_fitting
 from llm_kb.rendering.presentation import Presented, wrap_subject
 from llm_kb.subjects.topics import Topic
 
@@ -63,3 +63,24 @@ def _render_topic(topic: Topic, subjects: Sequence[Presented]) -> str:
     texts = [f"\n{defuse(description)}\n"] if description else []
     texts += [f"\n{wrap_subject(subject)}\n" for subject in subjects]
     return f'<topic "{attribute(topic.label)}">\n{"".join(texts)}</topic>'
+
+
+MUCH = 20_000
+"""Tokens of sent subjects above which a line tells the user their cost."""
+
+
+def describe_large(preloaded: Preloaded) -> str | None:
+    """Return a note on the cost of large subjects, and how to send less."""
+    tokens = {
+        f"{topic.id}/{subject.name}": estimate_tokens(subject.text)
+        for topic, subjects in preloaded
+        for subject in subjects
+    }
+    total = sum(tokens.values())
+    if total <= MUCH:
+        return None
+    name = max(tokens, key=lambda name: tokens[name])
+    return (
+        f"~{total:,} tokens of knowledge are sent, ~{tokens[name]:,} of them from {name};"
+        f" {name.partition('#')[0]}#ANCHOR sends a part of it"
+    )

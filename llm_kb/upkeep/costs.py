@@ -8,9 +8,9 @@ from typing import Any
 from llm_kb.errors import UnreadableError
 from llm_kb.knowledge_base.open_topics import OpenTopics
 from llm_kb.rendering.menu import Menu
+from llm_kb.rendering.plain_text import estimate_tokens
 from llm_kb.rendering.presentation import present, present_unreadable
 from llm_kb.rendering.section import render_section
-from llm_kb.rendering.tokens import estimate_tokens
 from llm_kb.subjects.topics import SNIFFED_BYTES, Catalog, Subject
 
 

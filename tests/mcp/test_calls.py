@@ -11,7 +11,7 @@ from mcp.client import Client
 
 from llm_kb.host import reference_calls
 from llm_kb.mcp.server import Server
-from llm_kb.rendering.tokens import estimate_tokens
+from llm_kb.rendering.plain_text import estimate_tokens
 from tests.mcp_client import call, talk
 
 
