@@ -38,7 +38,7 @@ from llm_kb.subjects.selection import (
     find_near,
     keep_tagged,
     require_few,
-    select_each,
+    select,
 )
 from llm_kb.subjects.topics import REFERENCE_PREFIX, Catalog, Config, Subject, Topic
 
@@ -117,12 +117,7 @@ class OpenTopics:
         known = [pattern for name, pattern in self._given if name == id_]
         asked = (*(pattern for name, pattern in self.knowledge if name == id_), *known)
         learned = tuple(dict.fromkeys((*topic.learned, *asked)))
-        return OpenTopic(
-            replace(topic, learned=learned),
-            catalog,
-            learned=learned,
-            known=known,
-        )
+        return OpenTopic(replace(topic, learned=learned), catalog, known)
 
     def find_topic(self, name: str) -> OpenTopic:
         """Return the topic of this id, else of this id or title ignoring case and outer spaces."""
@@ -288,8 +283,7 @@ class OpenTopics:
         if not patterns:
             return {opened.topic.id: []}
         named = [each for each in patterns if "/" in each and self._knows(each.partition("/")[0])]
-        selections = zip(named, select_each(opened.catalog, named), strict=True)
-        elsewhere = {pattern for pattern, selection in selections if selection.missing}
+        elsewhere = set(select(opened.catalog, named).missing)
         groups: dict[str, list[str]] = {}
         for pattern in patterns:
             if pattern in elsewhere:
@@ -311,13 +305,11 @@ class OpenTopics:
 
         Anchors that a subject does not have are ignored.
         """
-        return tuple(
-            piece
-            for subject in selection.subjects
-            for piece in read_asked(opened, subject, selection.asked_of(subject), limit=MOST_READ)[
-                0
-            ]
-        )
+        pieces: list[Presented] = []
+        for subject in selection.subjects:
+            asked = selection.asked_of(subject)
+            pieces += read_asked(opened, subject, asked, limit=MOST_READ)[0]
+        return tuple(pieces)
 
     def require(self, topic: str, pattern: str) -> Selection:
         """Return the selection of a pattern of `learned` or `-k`.
@@ -325,7 +317,7 @@ class OpenTopics:
         Raises UnknownTopicError, and NoMatchError, also for a missing part.
         """
         opened = self.topics[self._require_id(topic, pattern)]
-        (selection,) = opened.select_each([pattern])
+        selection = select(opened.catalog, [pattern])
         if selection.missing and not opened.listing.listed:
             raise EmptyTopicError(opened.topic, opened.listing, pattern)
         if selection.missing:

@@ -18,7 +18,7 @@ from llm_kb.references.find_topics import find_named
 from llm_kb.rendering.parts import WHOLE
 from llm_kb.subjects.names import is_readable
 from llm_kb.subjects.patterns import parse_pattern
-from llm_kb.subjects.selection import Selection, join_selections, select_each, subtract
+from llm_kb.subjects.selection import Selection, select, subtract
 from llm_kb.subjects.topics import REFERENCE_PREFIX, Catalog, Config, Listing, Subject, Topic
 
 CONVERTED = Path("kb", "converted")
@@ -74,26 +74,17 @@ def _adjust(topic: Topic, adjustment: Topic) -> Topic:
 class OpenTopic:
     """An enabled topic, its content, and the subjects that the request sends of it.
 
-    `learned` and `known` are patterns: of the subjects pre-loaded, and of those that come as
-    fragments.
+    The patterns in `topic.learned` are of all subjects pre-loaded, those in `known` of the ones
+    that come as fragments.
     """
 
     is_repeated = False
     """Whether pre-loaded subjects can also be learned, since a model may not have them."""
 
-    def __init__(
-        self,
-        topic: Topic,
-        catalog: Catalog,
-        *,
-        learned: Sequence[str] = (),
-        known: Sequence[str] = (),
-    ) -> None:
+    def __init__(self, topic: Topic, catalog: Catalog, known: Sequence[str] = ()) -> None:
         self.topic = topic
         self.catalog = catalog
-        self._learned = learned
         self._known = known
-        self._selections: dict[str, Selection] = {}
 
     @cached_property
     def listing(self) -> Listing:
@@ -108,19 +99,12 @@ class OpenTopic:
     @cached_property
     def learned(self) -> Selection:
         """The subjects and parts that are pre-loaded."""
-        return join_selections(self.select_each(self._learned))
+        return select(self.catalog, self.topic.learned)
 
     @cached_property
     def known(self) -> Selection:
         """The subjects that are fragments of the request."""
-        return join_selections(self.select_each(self._known))
-
-    def select_each(self, patterns: Sequence[str]) -> list[Selection]:
-        """Look each pattern of `learned` or `-k` up once, so that exactly what it finds is sent."""
-        new = [each for each in dict.fromkeys(patterns) if each not in self._selections]
-        if new:
-            self._selections |= zip(new, select_each(self.catalog, new), strict=True)
-        return [self._selections[pattern] for pattern in patterns]
+        return select(self.catalog, self._known)
 
     @property
     def new(self) -> Selection:

@@ -54,13 +54,6 @@ def test_topic_learned_whole_is_not_in_the_menu() -> None:
     assert kb.describe_learn() == "Learn about knowledge base topics and subjects."
 
 
-def test_what_was_found_for_k_is_what_is_sent() -> None:
-    topic, catalog = project(a="A\n")
-    kb = make_kb((topic, catalog), knowledge=[("project", "**")])
-    catalog.files["b.md"] = "B\n"
-    assert [subject.name for subject in kb.topics["project"].learned.subjects] == ["a"]
-
-
 def test_a_subject_reached_in_two_ways_is_one(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / "x.md").write_text("X\n")
