@@ -9,7 +9,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from llm_kb.capture.emission import InvalidEntryError, add_entry, parse_emission, with_provenance
+from llm_kb.capture.emission import InvalidEntryError, add_entry, parse_emission
 from llm_kb.capture.entries import (
     EVERYWHERE,
     Entry,
@@ -112,9 +112,9 @@ def _parse_lines(fields: Fields) -> dict[str, int]:
 def _parse_knowledge(items: Iterable[Fields]) -> Iterator[Entry]:
     for item in items:
         try:
-            yield parse_emission(item.table, tag="type", where=f"{item.path}.")
+            yield parse_emission(item.table, tag="type")
         except InvalidEntryError as error:
-            item.problems.extend(error.problems)
+            item.problems.extend(f"{item.path}.{problem}" for problem in error.problems)
 
 
 def annotation_json(
@@ -145,7 +145,7 @@ def annotate(directory: Path, live: LiveInput) -> dict[str, object]:
         commit, store = snapshot.commit, snapshot.store
         warnings = _find_missing_places(directory, commit, live)
         for entry in live.knowledge:
-            store = add_entry(store, with_provenance(entry, commit)).store
+            store = add_entry(store, entry, commit).store
         written = len(store.entries) - len(snapshot.store.entries)
         note = read_note(directory, ANNOTATIONS_REF, commit)
         now = datetime.now(timezone.utc).isoformat()

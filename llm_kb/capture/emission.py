@@ -82,27 +82,24 @@ class Addition:
     near: tuple[Entry, ...] = ()
 
 
-def parse_emission(
-    arguments: Mapping[str, object], *, tag: str = "entry_type", where: str = ""
-) -> Entry:
+def parse_emission(arguments: Mapping[str, object], *, tag: str = "entry_type") -> Entry:
     """Return the entry that the arguments describe, without id and provenance.
 
-    `tag` is the argument that names the kind; `where` is put before the names in messages.
-    Raises InvalidEntryError with every problem.
+    `tag` is the argument that names the kind. Raises InvalidEntryError with every problem.
     """
     # Models fill arguments that they do not need with null or empty text.
     cleaned = {
         name: clean(value) if isinstance(value, str) else value for name, value in arguments.items()
     }
     given = {name: value for name, value in cleaned.items() if value is not None and value != ""}
-    kind = _parse_kind(given.pop(tag, None), tag, where)
+    kind = _parse_kind(given.pop(tag, None), tag)
     missing = [name for name in kind.required if name not in given]
-    problems = [f"{where}{name}: required for {kind.name}" for name in missing]
+    problems = [f"{name}: required for {kind.name}" for name in missing]
     fields: dict[str, object] = {}
     for name, value in given.items():
         problem = _find_problem(kind, name, value)
         if problem:
-            problems.append(f"{where}{name}: {problem}")
+            problems.append(f"{name}: {problem}")
         else:
             fields[name] = value
     if kind.place in fields:
@@ -110,7 +107,7 @@ def parse_emission(
         # The place may exist under any name, which is checked later.
         problem = find_place_problem(str(fields[kind.place]), exists=True)
         if problem:
-            problems.append(f"{where}{kind.place}: {fields[kind.place]!r} {problem}")
+            problems.append(f"{kind.place}: {fields[kind.place]!r} {problem}")
     if problems:
         raise InvalidEntryError(problems)
     if kind is CONVENTION:
@@ -118,13 +115,13 @@ def parse_emission(
     return Entry(kind, fields)
 
 
-def _parse_kind(name: object, tag: str, where: str) -> Kind:
+def _parse_kind(name: object, tag: str) -> Kind:
     for kind in KINDS:
         if kind.name == name:
             return kind
     names = ", ".join(kind.name for kind in KINDS)
     found = "required" if name is None else f"unknown type {name!r}"
-    raise InvalidEntryError([f"{where}{tag}: {found}; use one of {names}"])
+    raise InvalidEntryError([f"{tag}: {found}; use one of {names}"])
 
 
 def _find_problem(kind: Kind, name: str, value: object) -> str | None:
@@ -147,18 +144,14 @@ def clean(text: str) -> str:
     return line if line.strip(JOINERS + " ") else ""
 
 
-def with_provenance(entry: Entry, commit: str) -> Entry:
-    """Return the entry with the commit it comes from, unless it names one."""
-    return entry._replace(fields={entry.kind.provenance: commit, **entry.fields})
-
-
-def add_entry(store: KnowledgeStore, entry: Entry) -> Addition:
-    """Return the store with an entry added under a new id; a duplicate leaves it as it is."""
+def add_entry(store: KnowledgeStore, entry: Entry, commit: str) -> Addition:
+    """Return the store with an entry of a commit under a new id; a duplicate changes nothing."""
     duplicate = find_duplicate(entry, store.entries)
     if duplicate:
         return Addition(store=store, entry=duplicate, is_new=False)
     near = find_nearest(entry, store.entries)
-    entry = entry._replace(fields={"id": store.next_id(entry.kind), **entry.fields})
+    id_ = store.next_id(entry.kind)
+    entry = entry.with_fields(**{"id": id_, entry.kind.provenance: commit})
     store = replace(store, entries=arrange((*store.entries, entry)))
     return Addition(store=store, entry=entry, is_new=True, near=near)
 

@@ -18,7 +18,6 @@ from llm_kb.capture.emission import (
     edit_entry,
     keep_entry,
     remove_entry,
-    with_provenance,
 )
 from llm_kb.capture.entries import (
     EVERYWHERE,
@@ -203,16 +202,13 @@ def add_to_store(
     the commit nor, for HEAD, in the work tree.
     """
 
-    def decide(snapshot: Snapshot) -> tuple[Addition, Sequence[Move]]:
-        addition = add_entry(snapshot.store, with_provenance(entry, snapshot.commit))
+    def decide(snapshot: Snapshot) -> tuple[KnowledgeStore, Addition]:
         if is_checked:
             _require_place(directory, snapshot.commit, entry, head=commit == "HEAD")
-        if not addition.is_new:
-            return addition, ()
-        message = f"Add {addition.entry.id}"
-        return addition, [save_store(directory, snapshot, addition.store, message)]
+        addition = add_entry(snapshot.store, entry, snapshot.commit)
+        return addition.store, addition
 
-    return change_store(directory, decide, commit)
+    return _update(directory, f"Add {entry.kind.name}", decide, commit)
 
 
 def _require_place(directory: Path, commit: str, entry: Entry, *, head: bool) -> None:
@@ -301,7 +297,10 @@ def remove_from_store(directory: Path, id_: str) -> tuple[Entry, ...]:
 
 
 def _update(
-    directory: Path, message: str, decide: Callable[[Snapshot], tuple[KnowledgeStore, T]]
+    directory: Path,
+    message: str,
+    decide: Callable[[Snapshot], tuple[KnowledgeStore, T]],
+    commit: str = "HEAD",
 ) -> T:
     def change(snapshot: Snapshot) -> tuple[T, Sequence[Move]]:
         store, result = decide(snapshot)
@@ -309,4 +308,4 @@ def _update(
             return result, ()
         return result, [save_store(directory, snapshot, store, message)]
 
-    return change_store(directory, change)
+    return change_store(directory, change, commit)

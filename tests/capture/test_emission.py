@@ -14,7 +14,6 @@ from llm_kb.capture.emission import (
     parse_emission,
     remove_entry,
     render_reply,
-    with_provenance,
 )
 from llm_kb.capture.entries import (
     ANTI_PATTERN,
@@ -162,16 +161,15 @@ def test_the_schema_offers_what_the_parser_takes() -> None:
     assert EMIT_SCHEMA["required"] == ["entry_type"]
 
 
-def test_provenance_is_set_where_the_entry_names_none() -> None:
-    entry = with_provenance(anti_pattern("p"), "c0ffee")
-    assert entry.provenance == "c0ffee"
-    assert with_provenance(entry, "beef") == entry
+def add(store: KnowledgeStore, entry: Entry) -> Addition:
+    return add_entry(store, entry, "c0ffee")
 
 
 def test_entries_join_their_kind_under_the_next_id() -> None:
     store = KnowledgeStore()
     for entry in (anti_pattern("p"), convention("a"), convention("b"), anti_pattern("q")):
-        store = add_entry(store, entry).store
+        store = add(store, entry).store
+    assert {entry.provenance for entry in store.entries} == {"c0ffee"}
     assert [(entry.id, entry.rule) for entry in store.entries] == [
         ("conv-1", "a"),
         ("conv-2", "b"),
@@ -181,15 +179,15 @@ def test_entries_join_their_kind_under_the_next_id() -> None:
 
 
 def test_a_duplicate_leaves_the_store_and_names_the_entry_that_is_there() -> None:
-    first = add_entry(KnowledgeStore(), convention("Use X"))
-    again = add_entry(first.store, convention("use  x."))
+    first = add(KnowledgeStore(), convention("Use X"))
+    again = add(first.store, convention("use  x."))
     assert again == Addition(store=first.store, entry=first.entry, is_new=False)
     assert render_reply(again) == "already exists: conv-1 (src/): Use X"
 
 
 def test_the_reply_names_near_entries_and_merges_nothing() -> None:
-    first = add_entry(KnowledgeStore(), convention("errors use the root error"))
-    second = add_entry(first.store, convention("errors use\nthe root error class", "*"))
+    first = add(KnowledgeStore(), convention("errors use the root error"))
+    second = add(first.store, convention("errors use\nthe root error class", "*"))
     assert render_reply(second) == (
         "recorded convention conv-2 (*): errors use the root error class\n"
         "similar entries, kept apart:\n"
@@ -199,13 +197,13 @@ def test_the_reply_names_near_entries_and_merges_nothing() -> None:
 
 
 def test_an_entry_is_removed_and_returned() -> None:
-    store = add_entry(add_entry(KnowledgeStore(), convention("a")).store, convention("b")).store
+    store = add(add(KnowledgeStore(), convention("a")).store, convention("b")).store
     left, removed = remove_entry(store, "conv-1")
     assert ([e.rule for e in left.entries], [e.rule for e in removed]) == (["b"], ["a"])
 
 
 def test_removing_an_unknown_id_names_near_ones() -> None:
-    store = add_entry(add_entry(KnowledgeStore(), convention("a")).store, anti_pattern("p")).store
+    store = add(add(KnowledgeStore(), convention("a")).store, anti_pattern("p")).store
     with pytest.raises(match="no entry is called 'CONV-1'; did you mean: conv-1"):
         remove_entry(store, "CONV-1")
     with pytest.raises(KbError, match="no entry is called 'x'; `llm kb knowledge list`"):
@@ -239,9 +237,9 @@ def test_what_is_stored_is_what_is_shown() -> None:
 
 def test_the_skill_quotes_the_replies() -> None:
     skill = resources.files("llm_kb.knowledge_base").joinpath("skills/knowledge-capture.md")
-    first = add_entry(KnowledgeStore(), convention("errors use the root error"))
-    second = add_entry(first.store, convention("errors use\nthe root error class", "*"))
-    again = add_entry(first.store, convention("errors use the root error"))
+    first = add(KnowledgeStore(), convention("errors use the root error"))
+    second = add(first.store, convention("errors use\nthe root error class", "*"))
+    again = add(first.store, convention("errors use the root error"))
 
     for reply in (second, again):
         for line in render_reply(reply).splitlines():
