@@ -15,8 +15,14 @@ from llm_kb.commands._output import say, show, show_json
 from llm_kb.config.workspace import find_cwd
 from llm_kb.errors import ConfigError
 from llm_kb.host.terminal import draw_progress, is_terminal, style
-from llm_kb.upkeep.check import Inspection, inspect_config_error
-from llm_kb.upkeep.rules import has_errors, render_findings, render_summary, sort_findings
+from llm_kb.upkeep.check import (
+    Inspection,
+    has_errors,
+    inspect_config_error,
+    render_findings,
+    render_summary,
+    sort_findings,
+)
 
 
 @click.command()

@@ -15,7 +15,6 @@ from llm_kb.config.changes import define_topic
 from llm_kb.config.workspace import (
     WORKSPACE_FILES,
     find_foreign_owner,
-    user_config_path,
 )
 from llm_kb.errors import show_place
 from llm_kb.files.atomic import create_below
@@ -24,20 +23,17 @@ from llm_kb.host.terminal import is_terminal
 from llm_kb.rendering.plain_text import count, shorten, visible_line
 from llm_kb.upkeep.first_topics import (
     FIRST_TOPIC,
-    USER,
     Proposal,
     propose_topics,
     render_workspace,
 )
 from llm_kb.upkeep.project_files import RULES
-from llm_kb.user_dir import find_user_dir
 
 _WIDTH = 60
 _RULES = {rule.name: rule.what for rule in RULES}
 
 
 @click.command()
-@click.option("--user", is_flag=True, help="Write your own kb.toml, for every directory")
 @click.option(
     "rules",
     "--with",
@@ -47,7 +43,7 @@ _RULES = {rule.name: rule.what for rule in RULES}
 )
 @click.option("--dry-run", is_flag=True, help="Print the file and the topics, write nothing")
 @click.option("yes", "-y", "--yes", is_flag=True, help="Add new topics without asking")
-def init(user: bool, rules: tuple[str, ...], dry_run: bool, yes: bool) -> None:
+def init(rules: tuple[str, ...], dry_run: bool, yes: bool) -> None:
     """
     Write a first llm-kb.toml in this directory
 
@@ -60,11 +56,7 @@ def init(user: bool, rules: tuple[str, ...], dry_run: bool, yes: bool) -> None:
         llm kb init
         llm kb init --dry-run
         llm kb init --with changes --with tests
-        llm kb init --user
     """
-    if user:
-        _write(user_config_path(find_user_dir()), USER, dry_run=dry_run)
-        return
     root = require_cwd()
     if any((root / name).exists() for name in WORKSPACE_FILES):
         _add_new(root, rules, dry_run=dry_run, yes=yes)

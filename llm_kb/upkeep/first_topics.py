@@ -84,12 +84,11 @@ def propose_topics(
     """
     files, found = find_pages(root)
     covered = {path for topic in existing for path in _list_covered(root, topic)}
-    pages = [page for page in found if page.path not in covered]
-    patterns = {page.path: page.pattern for page in pages if page.rule}
     left_out: defaultdict[str, list[str]] = defaultdict(list)
-    for page in pages:
-        left_out[page.rule].append(page.path)
-    whole = sum(files[page.path] for page in found if not page.rule)
+    for path in sorted(found.keys() - covered):
+        left_out[found[path][0]].append(path)
+    patterns = {path: pattern for path, (rule, pattern) in found.items() if rule}
+    whole = sum(files[path] for path, (rule, _) in found.items() if not rule)
     groups = _group(left_out.pop("", ()), files, whole)
     proposals = [_name_topic(place, paths) for place, paths in groups.items()]
     for rule in (rule for rule in rules if rule in left_out):
@@ -426,25 +425,4 @@ WORKSPACE = """\
 #   learned = ["code-quality", "maintainers/*"]     # in every section that is sent
 #   disabled = ["drafts/**"]                        # never shown to a model
 #   ignore = ["*.log"]                              # no subjects, as in .gitignore
-"""
-
-USER = """\
-# Your own settings and topics, for every directory. A workspace's llm-kb.toml adds
-# to them.
-
-[kb]
-# auto = true                      # as if every prompt had -T learn
-# menu = "subjects"                # list every subject with a summary
-# allow_links_to = ["~/shared"]    # links in topics may lead there
-
-# [kb.topic.notes]
-# title = "My Notes"
-# introduction = "What I want to remember across projects."
-# subjects = "~/notes"             # anywhere; a relative one is beside this file
-
-# [kb.references]
-# allow_hosts = ["wiki.corp"]      # private addresses that may be fetched from
-# allow_protocols = ["file"]       # git over file:// URLs
-# max_files = 50_000               # per fetch
-# max_bytes = 500_000_000
 """

@@ -76,14 +76,6 @@ RULES = (
 """The rules by their names, in the order in which they are tried."""
 
 
-class Page(NamedTuple):
-    """A file of prose, with the name of the rule that leaves it out, and the pattern for that."""
-
-    path: str
-    rule: str = ""
-    pattern: str = ""
-
-
 _PROSE = frozenset(
     """
     md markdown mdown mkd mdx mdc rst adoc asciidoc org textile wiki pod qmd rmd ipynb tex typ
@@ -104,10 +96,11 @@ _NOT_TEXT = frozenset({"css", "scss", "lock", "po", "pot"})
 _MOST_BYTES = 64_000_000
 
 
-def find_pages(root: Path) -> tuple[Mapping[str, int], list[Page]]:
+def find_pages(root: Path) -> tuple[Mapping[str, int], Mapping[str, tuple[str, str]]]:
     """Return the files of a project with their sizes, and the pages among them, sorted.
 
-    Files are those that git knows or would add, or all without git; links are left out.
+    Each page has the name of the rule that leaves it out, and the pattern for that, or empty
+    ones. Files are those that git knows or would add, or all without git; links are left out.
     """
     files = {path: size for path in _list_files(root) if (size := _measure(root, path)) is not None}
     written = count_below(path for path in files if find_extension(path) in _PROSE)
@@ -119,7 +112,7 @@ def find_pages(root: Path) -> tuple[Mapping[str, int], list[Page]]:
     for place, pattern in _find_language_twins(files):
         editions[place] = "languages", pattern
     own = {_find_stem(path).lower() for path in files if "/" not in path}
-    pages = []
+    pages: dict[str, tuple[str, str]] = {}
     skills: dict[str, str] = {}
     for path in paths:
         places = [path, *(f"{place}/" for place in list_parents(path))]
@@ -130,7 +123,7 @@ def find_pages(root: Path) -> tuple[Mapping[str, int], list[Page]]:
             rule = "other", ""
         elif skill.startswith("skills/") and skills.setdefault(skill, path) != path:
             rule = "copies", ""
-        pages.append(Page(path, *rule))
+        pages[path] = rule
     return files, pages
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from llm_kb.upkeep.rules import Rule
+from llm_kb.upkeep.check import Rule
 from tests.commands.workspaces import write_files
 from tests.conftest import RunLlm
 from tests.terminal import run_on_terminal

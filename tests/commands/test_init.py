@@ -337,22 +337,11 @@ def test_not_even_a_dangling_link(tmp_path: Path, run_llm: RunLlm) -> None:
     assert not (tmp_path / "gone").exists()
 
 
-def test_the_users_file(tmp_path: Path, user_dir: Path, run_llm: RunLlm) -> None:
-    assert run_llm(["kb", "init", "--user"]).stderr == f"Wrote {user_dir}/kb.toml\n"
-    assert load(tmp_path, user_dir).topics == ()
-    again = run_llm(["kb", "init", "--user"])
-    assert (again.exit_code, again.stderr) == (
-        1,
-        f"Error: {user_dir}/kb.toml exists already and is left as it is\n",
-    )
-
-
-@pytest.mark.parametrize("user", [True, False])
 def test_every_commented_setting_is_a_valid_one(
-    tmp_path: Path, user_dir: Path, run_llm: RunLlm, user: bool
+    tmp_path: Path, user_dir: Path, run_llm: RunLlm
 ) -> None:
-    run_llm(["kb", "init", *(["--user"] if user else [])])
-    path = user_dir / "kb.toml" if user else tmp_path / "llm-kb.toml"
+    run_llm(["kb", "init"])
+    path = tmp_path / "llm-kb.toml"
     lines = [line for line in path.read_text().splitlines() if " = " in line or "[" in line]
     # What is indented is about any topic, so it goes into the one at the end.
     lines.sort(key=lambda line: line.startswith("#   "))

@@ -6,8 +6,7 @@ from pathlib import Path
 
 from llm_kb.knowledge_base.open_topics import OpenTopics
 from llm_kb.subjects.topics import Config
-from llm_kb.upkeep.check import Inspection
-from llm_kb.upkeep.rules import Finding, Rule
+from llm_kb.upkeep.check import Finding, Inspection, Rule
 from tests.memory import MemoryCatalog, make_catalogs, make_topic
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from llm_kb.upkeep.rules import (
+from llm_kb.upkeep.check import (
     Finding,
     Level,
     Rule,

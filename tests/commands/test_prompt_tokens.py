@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from llm_kb.commands.prompt import count_costs, render_costs
 from llm_kb.knowledge_base.open_topics import OpenTopics
 from llm_kb.rendering.plain_text import estimate_tokens
 from llm_kb.subjects.topics import Config
-from llm_kb.upkeep.costs import count_costs, render_costs
 from tests.conftest import RunLlm
 from tests.memory import MemoryCatalog, make_catalogs, make_topic
 
