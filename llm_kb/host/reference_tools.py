@@ -20,7 +20,7 @@ from llm_kb.host.reference_calls import (
     search_topics,
 )
 from llm_kb.host.terminal import confirm, is_terminal, say
-from llm_kb.knowledge_base.references import search_references
+from llm_kb.knowledge_base.passages import search_references
 from llm_kb.knowledge_base.tool_text import ToolText, read_arguments, read_filters
 from llm_kb.references.catalog import topic_entry
 from llm_kb.references.find_topics import find_topic

@@ -214,7 +214,9 @@ def _read(schema: Mapping[str, Any], value: object) -> Any:
         return [_read(schema["items"], item) for item in items if not _is_blank(item)]
     if schema["type"] == "object":
         return _read_object(schema["properties"], value)
-    return _READERS[schema["type"]](schema, value)
+    if schema["type"] == "integer":
+        return _read_integer(value, schema.get("minimum", 0))
+    return _read_string(value) if schema["type"] == "string" else _read_boolean(value)
 
 
 def _is_blank(value: object) -> bool:
@@ -245,7 +247,7 @@ def _read_list(value: object, *, is_text: bool) -> Sequence[object]:
     return value
 
 
-def _read_string(_schema: Mapping[str, Any], value: object) -> str:
+def _read_string(value: object) -> str:
     if isinstance(value, int | float) and not isinstance(value, bool):
         with suppress(ValueError):  # a number of more digits than Python prints
             return str(value)
@@ -254,25 +256,19 @@ def _read_string(_schema: Mapping[str, Any], value: object) -> str:
     return value
 
 
-def _read_integer(schema: Mapping[str, Any], value: object) -> int:
+def _read_integer(value: object, least: int) -> int:
     if isinstance(value, str) and len(value) <= LONGEST_NUMBER:
         with suppress(ValueError):
             value = int(value)
     if isinstance(value, float) and value.is_integer():
         value = int(value)
-    return read_count(value, least=schema.get("minimum", 0))
+    return read_count(value, least=least)
 
 
-def _read_boolean(_schema: Mapping[str, Any], value: object) -> bool:
+def _read_boolean(value: object) -> bool:
     written = {"true": True, "false": False}
     return read_flag(written.get(value.lower(), value) if isinstance(value, str) else value)
 
 
 LONGEST_NUMBER = 20
 """The most characters of a number in a string."""
-
-_READERS: Mapping[str, Callable[[Mapping[str, Any], object], Any]] = {
-    "string": _read_string,
-    "integer": _read_integer,
-    "boolean": _read_boolean,
-}

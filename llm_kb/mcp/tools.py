@@ -180,7 +180,7 @@ def _search(kb: KnowledgeBase, arguments: Arguments, report: Report) -> str:
 
 def _reference_search(kb: KnowledgeBase, arguments: Arguments, _: Report) -> str:
     # Imported here, so that a client is greeted sooner.
-    from llm_kb.knowledge_base.references import search_references  # noqa: PLC0415
+    from llm_kb.knowledge_base.passages import search_references  # noqa: PLC0415
 
     given = read_arguments(reference_calls.SEARCH, arguments)
     filters = read_filters(reference_calls.SEARCH, given)

@@ -143,11 +143,8 @@ def render_missing(missing: Sequence[NoMatchError]) -> str:
 
 def _render_left_out(left_out: Sequence[tuple[str, int]], max_chars: int) -> str:
     """Return the notice of subjects that did not fit, with their sizes in bytes."""
-    sizes: dict[str, int] = {}
-    for name, size in left_out:
-        sizes[name] = sizes.get(name, 0) + size
-    total = f"{len(left_out):,} left out, {sum(sizes.values()):,} bytes"
-    lines = [f"{name} ({size:,} bytes)" for name, size in sizes.items()]
+    lines = [f"{name} ({size:,} bytes)" for name, size in left_out]
+    total = f"{len(left_out):,} left out, {sum(size for _, size in left_out):,} bytes"
     heading = f"## Left out (over the limit of {max_chars:,} characters):"
     return f"{heading}\n\n{_bullets(_bound(lines))}\n\n{total}; {_HOW_TO_CONTINUE}"
 

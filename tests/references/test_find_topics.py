@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from llm_kb.errors import KbError
-from llm_kb.knowledge_base.references import search_references as ask
+from llm_kb.knowledge_base.passages import search_references as ask
 from llm_kb.references.errors import TopicFileError, UnknownReferenceError
 from llm_kb.references.find_topics import ObsoleteTopicError, find_topic, find_topics
 from llm_kb.references.library import Library

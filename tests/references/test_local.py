@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from llm_kb.knowledge_base.references import search_references as ask
+from llm_kb.knowledge_base.passages import search_references as ask
 from llm_kb.references.errors import FetchError, NothingFetchedError
 from llm_kb.references.fetch.create import create_topic
 from llm_kb.references.fetch.refresh import refresh_topic

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import pytest
 
-from llm_kb.knowledge_base.references import search_references as ask
+from llm_kb.knowledge_base.passages import search_references as ask
 from llm_kb.references.catalog import topic_entry
 from llm_kb.references.errors import NothingFetchedError, TopicFileError
 from llm_kb.references.fetch.create import create_topic

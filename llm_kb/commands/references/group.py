@@ -16,7 +16,7 @@ from llm_kb.commands.references._shared import (
     json_option,
     yes_option,
 )
-from llm_kb.knowledge_base.references import search_references
+from llm_kb.knowledge_base.passages import search_references
 from llm_kb.references.catalog import topic_details, topic_entry
 from llm_kb.references.find_topics import find_id
 from llm_kb.references.topic.topic_file import Status
