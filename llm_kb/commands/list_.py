@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from shutil import get_terminal_size
 
 import click
@@ -20,11 +18,8 @@ from llm_kb.knowledge_base.subject_list import (
     list_topic,
     list_topics,
     render_subjects,
-    render_topic,
+    render_topics,
 )
-
-_IS_HEADING = re.compile(r"[^\s:]+: (?!\W)")
-"""The first line of a topic."""
 
 
 @click.command("list")
@@ -78,9 +73,12 @@ def list_(
         (show_json_lines if nl else show_json)(records)
         return
     width = get_terminal_size().columns if is_terminal(sys.stdout) else None
-    render = render_topic if topic is None else partial(render_subjects, width=width)
+    if topic is None:
+        lines = [_style_topic(line) for line in render_topics(listed, width)]
+    else:
+        lines = [_style(line) for each in listed for line in render_subjects(each, width)]
     # One write for all of them: thousands of small ones take longer than the walk.
-    show("".join(f"{_style(line)}\n" for t in listed for line in render(t)), nl=False)
+    show("".join(f"{line}\n" for line in lines), nl=False)
     if not any(opened.topic.in_menu for opened in kb.topics.values()):
         say(f"llm-kb: {kb.explain_nothing()}")
     elif not records if queries or topic is None else not (records or listed[0].problem):
@@ -109,10 +107,13 @@ def _explain_nothing(topic: str | None, queries: Sequence[str]) -> str:
     return f"no {searched} has {words}; `llm kb search` looks into the texts"
 
 
+def _style_topic(line: str) -> str:
+    """Return the line of a topic with its id bold, and a note below it dim."""
+    id_, gap, rest = line.partition("  ")
+    return style(id_, bold=True) + gap + rest if id_ else style(line, dim=True)
+
+
 def _style(line: str) -> str:
-    """Return a heading bold, and what no model finds by itself dim; the host strips it in pipes."""
-    if _IS_HEADING.match(line):
-        id_, colon, title = line.partition(":")
-        return style(id_, bold=True) + colon + title
+    """Return what no model finds by itself dim; the host strips it in pipes."""
     dim = line.endswith(("  hidden", "  disabled")) or line.lstrip().startswith("skipped ")
     return style(line, dim=True) if dim else line

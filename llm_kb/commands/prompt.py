@@ -30,7 +30,7 @@ def prompt(
     knowledge: tuple[str, ...], kb_cfg: tuple[str, ...], preloaded: bool, tokens: bool, json_: bool
 ) -> None:
     """
-    Print the section that a request with -T learn carries
+    Print what llm -T learn adds to the system prompt
 
     If there is no section, the reason goes to standard error, as does a note if the menu
     was cut to fit its budget.
@@ -124,4 +124,6 @@ def _iter_rows(costs: Mapping[str, Any]) -> Iterator[tuple[str, int, int | None]
     for topic in costs["topics"]:
         yield topic["id"], topic["tokens"], topic["inlined"]
         yield from ((f"  {each['slug']}", each["tokens"], None) for each in topic["subjects"])
+    around = costs["section"] - costs["menu"] - sum(topic["tokens"] for topic in costs["topics"])
+    yield "tags", around, around
     yield "total", costs["section"], costs["inlined"]

@@ -53,7 +53,7 @@ def _read_since(_ctx: click.Context, _param: click.Parameter, value: str) -> str
 @kb_cfg_option
 def used(since: str, database: str | None, json_: bool, kb_cfg: tuple[str, ...]) -> None:
     """
-    Show which subjects models read here, by llm's log
+    Show what models read here, according to llm's log
 
     For each subject, this shows how often models loaded it with learn, how often their
     searches found it, and in how many conversations -k, kb: or kb-search: sent it. It also

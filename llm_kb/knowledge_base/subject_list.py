@@ -21,17 +21,14 @@ from llm_kb.subjects.topics import REFERENCE_PREFIX, Listing, Skipped, Subject, 
 State: TypeAlias = Literal["available", "pre-loaded", "hidden", "disabled"]
 """The state of a subject in a request."""
 
-WIDTH = 80
-"""The most characters of a topic's heading."""
-
 MANY = 200
 """A longer list of subjects is folded by directory."""
 
 BESIDE = 33
-"""The width of the columns beside the slugs."""
+"""The width of the columns beside the slugs or titles."""
 
 NARROWEST, WIDEST = 20, 100
-"""The least and the greatest width of the column of slugs."""
+"""The least and the greatest width of the column of slugs; titles have half of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -205,15 +202,20 @@ def name_place(path: str, cwd: Path) -> str:
 # Rendering for people
 
 
-def render_topic(listed: ListedTopic) -> Iterator[str]:
-    """Yield a topic's heading and its totals."""
-    topic = listed.topic
-    yield shorten(f"{topic.id}: {visible_line(topic.title)}" if topic.title else topic.id, WIDTH)
-    if not listed.problem:
-        yield f"  {_summarize(listed)}"
-    # With no subject at all, a skipped file is the reason.
-    skipped = listed.skipped if listed.whole else listed.skipped[: not listed.subjects]
-    yield from (f"  {line}" for line in _render_notes(listed, skipped))
+def render_topics(topics: Sequence[ListedTopic], width: int | None = None) -> Iterator[str]:
+    """Yield a line for each topic, in columns that fit a width, with indented notes below it."""
+    titles = [visible_line(listed.topic.title or "") for listed in topics]
+    ids = max((len(listed.topic.id) for listed in topics), default=0)
+    most = max(width - ids - 2 - BESIDE, NARROWEST) if width else WIDEST // 2
+    column = min(max(map(len, titles), default=0), most)
+    for listed, title in zip(topics, titles, strict=True):
+        name = f"{listed.topic.id:{ids}}"
+        if column:
+            name += f"  {shorten(title, column):{column}}"
+        yield f"{name}{_summarize(listed)}".rstrip()
+        # With no subject at all, a skipped file is the reason.
+        skipped = listed.skipped if listed.whole else listed.skipped[: not listed.subjects]
+        yield from (f"  {line}" for line in _render_notes(listed, skipped))
 
 
 def render_subjects(listed: ListedTopic, width: int | None = None) -> Iterator[str]:
@@ -249,8 +251,10 @@ def _fold(subjects: Sequence[ListedSubject]) -> Iterator[tuple[str, int | None, 
 
 
 def _summarize(listed: ListedTopic) -> str:
-    """Return the number of a topic's subjects, their tokens, and what is special."""
-    parts = [count(len(listed.visible), "subject"), f"~{listed.tokens:,} tokens"]
+    """Return the columns with the number of a topic's subjects, their tokens, and their states."""
+    if listed.problem:
+        return ""
+    parts = []
     if not listed.topic.in_menu:
         parts.append("not in the menu")
     elif listed.is_aside:
@@ -260,7 +264,9 @@ def _summarize(listed: ListedTopic) -> str:
     counts = [(states.count(state), str(state)) for state in special]
     counts.append((sum(subject.is_other for subject in listed.subjects), "not text"))
     counts.append((len(listed.skipped), "skipped"))
-    return ", ".join([*parts, *(f"{number:,} {name}" for number, name in counts if number)])
+    parts += [f"{number:,} {name}" for number, name in counts if number]
+    subjects, tokens = count(len(listed.visible), "subject"), f"~{listed.tokens:,} tokens"
+    return f"  {subjects:>14}  {tokens:>15}  {', '.join(parts)}"
 
 
 def _render_notes(listed: ListedTopic, skipped: Sequence[Skipped]) -> Iterator[str]:

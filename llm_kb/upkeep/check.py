@@ -250,12 +250,14 @@ class Inspection:
         except UnreadableError as error:
             yield Finding(Rule.SKIPPED, file, error.reason)
             return
-        presented = present(subject, read_as_markdown(subject, content))
+        content = read_as_markdown(subject, content)
+        presented = present(subject, content)
         if presented.binary:
             return
         text, name = presented.body, subject.path.rpartition("/")[2]
         yield from self._check_size(file, text, subject)
-        yield from _check_characters(file, text)
+        # As it is on disk: what is presented has no tag characters.
+        yield from _check_characters(file, content.data.decode("utf-8", "replace"))
         yield from self._check_references(file, text)
         if opened.topic.layout is Layout.SKILLS and name == SKILL_FILE:
             yield from _check_skill(file, (opened.topic.root / subject.path).parent.name, text)
@@ -432,7 +434,8 @@ def render_findings(
 ) -> Iterator[str]:
     """Yield the lines of a report on sorted findings, with one explanation for each rule.
 
-    With a `style`, as on a terminal, it shows the lines of the files that findings are about.
+    With a `style`, as on a terminal, it shows the lines of the files that findings are about, and
+    leaves a line free after each rule.
     """
     paint = style or _paint_nothing
     for rule, group in groupby(findings, key=lambda finding: finding.rule):
@@ -448,6 +451,8 @@ def render_findings(
         if len(of_rule) > MOST_SHOWN:
             yield f"  and {len(of_rule) - MOST_SHOWN:,} more; --json lists all of them"
         yield paint(f"  {rule.advice}", dim=True)
+        if style:
+            yield ""
 
 
 def _paint_nothing(text: str, **_: object) -> str:

@@ -60,6 +60,11 @@ def test_the_sample_is_clean(run_llm: RunLlm, monkeypatch: pytest.MonkeyPatch) -
             id="bidirectional",
         ),
         pytest.param(
+            {"kb/one.md": "a\nb\U000e0041c\n"},
+            ("invisible", "kb/one.md", 2, "1 invisible character: U+E0041"),
+            id="tag character",
+        ),
+        pytest.param(
             {"kb/one.md": 'Call\nlearn("a", "two").\n'},
             ("dangling", "kb/one.md", 2, "no subject of topic 'a' matches 'two'"),
             id="reference to nothing",

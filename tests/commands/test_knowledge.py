@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from llm_kb.capture.notes import ANNOTATIONS_REF
-from llm_kb.commands.knowledge.group import MOST_LISTED
+from llm_kb.commands.knowledge.group import MOST_LISTED, NOTHING
 from llm_kb.host.capture_tools import LIVE_INPUT, make_emit_tool
 from tests.capture.repositories import KNOWLEDGE_REF, Repo, make_empty_repo, make_repo
 from tests.conftest import RunLlm
@@ -286,7 +286,7 @@ def test_a_list_without_measure_is_cut(repo: Repo, run_llm: RunLlm) -> None:
 
 def test_nothing_to_list(repo: Repo, run_llm: RunLlm) -> None:
     result = run_llm(KNOWLEDGE)
-    assert (result.exit_code, result.stdout, result.stderr) == (0, "", "No entries.\n")
+    assert (result.exit_code, result.stdout, result.stderr) == (0, "", f"{NOTHING}\n")
 
 
 @pytest.mark.parametrize(
@@ -373,7 +373,7 @@ def make_untouched(repo: Repo) -> str:
 
 def test_without_a_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run_llm: RunLlm) -> None:
     monkeypatch.chdir(make_empty_repo(tmp_path / "empty").path)
-    assert run_llm([*KNOWLEDGE, "list"]).stderr == "No entries.\n"
+    assert run_llm([*KNOWLEDGE, "list"]).stderr == f"{NOTHING}\n"
     for args, input_ in ((CONVENTION[2:], None), (["annotate"], json.dumps(LIVE))):
         result = run_llm([*KNOWLEDGE, *args], input=input_)
         assert result.exit_code == 1

@@ -46,11 +46,13 @@ def workspace(tmp_path: Path) -> Path:
     return tmp_path
 
 
+PROJECT = "project  General Project Knowledge      2 subjects        ~8 tokens"
+
+
 def test_topics(run_llm: RunLlm, workspace: Path) -> None:
     result = run_llm(["kb", "list"])
     assert result.output.splitlines() == [
-        "project: General Project Knowledge",
-        "  2 subjects, ~8 tokens, 1 pre-loaded, 1 skipped",
+        f"{PROJECT}  1 pre-loaded, 1 skipped",
         "gone",
         f"  no subjects: {workspace}/kb/gone: no such directory",
     ]
@@ -64,10 +66,10 @@ def test_list_is_what_the_group_does_by_default(run_llm: RunLlm) -> None:
 def test_all_of_the_topics(run_llm: RunLlm, workspace: Path) -> None:
     lines = run_llm(["kb", "list", "--all"]).output.splitlines()
     # What comes with the package is offered beside its tools alone.
-    shipped = lines.index("llm-kb: Using llm-kb")
-    assert lines[:shipped] + lines[shipped + 2 :] == [
-        "project: General Project Knowledge",
-        "  2 subjects, ~8 tokens, 1 pre-loaded, 1 hidden, 1 disabled, 1 skipped",
+    (shipped,) = (line for line in lines if line.startswith("llm-kb   Using llm-kb"))
+    lines.remove(shipped)
+    assert lines == [
+        f"{PROJECT}  1 pre-loaded, 1 hidden, 1 disabled, 1 skipped",
         "  skipped link.md: the link leads outside the topic",
         "gone",
         f"  no subjects: {workspace}/kb/gone: no such directory",
@@ -108,7 +110,7 @@ def test_knowledge_of_the_command_line_is_pre_loaded(run_llm: RunLlm) -> None:
 @pytest.mark.parametrize(
     ("arguments", "first_words"),
     [
-        (["-q", "GENERAL", "-q", "work"], ["project:"]),
+        (["-q", "GENERAL", "-q", "work"], ["project"]),
         (["-q", "absent"], []),
         (["project", "-q", "main"], ["maintainers/alice"]),
         (["project", "-q", "main", "-q", "code"], []),
@@ -191,7 +193,7 @@ def test_what_could_deceive_in_a_title_is_shown_as_its_code(
     (workspace / "llm-kb.toml").write_text(
         '[kb.topic.a]\nsubjects = "kb"\ntitle = "ok \\u202Eevil"\n'
     )
-    assert run_llm(["kb", "list"]).stdout.splitlines()[0] == "a: ok \\u202eevil"
+    assert run_llm(["kb", "list"]).stdout.startswith("a  ok \\u202eevil  ")
 
 
 @pytest.mark.parametrize(

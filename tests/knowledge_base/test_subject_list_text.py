@@ -11,7 +11,7 @@ from llm_kb.knowledge_base.subject_list import (
     ListedSubject,
     ListedTopic,
     render_subjects,
-    render_topic,
+    render_topics,
 )
 from llm_kb.subjects.topics import Skipped
 from tests.presented import BARE, PROJECT
@@ -70,26 +70,33 @@ def test_subjects_as_json() -> None:
 
 
 def test_a_topic_in_lines() -> None:
-    assert list(render_topic(TOPIC)) == [
-        "project: General Project Knowledge",
-        "  2 subjects, ~311 tokens, 1 pre-loaded, 1 skipped",
-    ]
-    assert list(render_topic(WHOLE))[1:] == [
-        "  2 subjects, ~311 tokens, 1 pre-loaded, 1 hidden, 1 disabled, 1 skipped",
+    start = "project  General Project Knowledge      2 subjects      ~311 tokens  1 pre-loaded, "
+    assert list(render_topics([TOPIC])) == [f"{start}1 skipped"]
+    assert list(render_topics([WHOLE])) == [
+        f"{start}1 hidden, 1 disabled, 1 skipped",
         "  skipped link .md: the link leads outside the topic",
+    ]
+
+
+def test_topics_are_in_columns() -> None:
+    assert list(render_topics([replace(TOPIC, skipped=()), ListedTopic(topic=BARE)])) == [
+        "project  General Project Knowledge      2 subjects      ~311 tokens  1 pre-loaded",
+        "bare                                    0 subjects        ~0 tokens",
     ]
 
 
 def test_a_topic_without_subjects_says_why() -> None:
     topic = ListedTopic(topic=BARE, problem="/kb/bare: no such directory")
-    assert list(render_topic(topic)) == ["bare", "  no subjects: /kb/bare: no such directory"]
+    assert list(render_topics([topic])) == ["bare", "  no subjects: /kb/bare: no such directory"]
     assert list(render_subjects(topic)) == ["no subjects: /kb/bare: no such directory"]
 
 
-def test_a_title_is_one_line_of_the_width() -> None:
-    topic = ListedTopic(topic=replace(BARE, title="A\n" + "long " * 40), problem="x")
-    heading = next(render_topic(topic))
-    assert (heading[:8], len(heading)) == ("bare: A ", 80)
+@pytest.mark.parametrize("width", [60, 80, 100])
+def test_a_title_is_cut_to_one_line_of_the_width(width: int) -> None:
+    topic = ListedTopic(topic=replace(BARE, title="A\n" + "long " * 40))
+    line = next(render_topics([topic], width))
+    assert line.startswith("bare  A long")
+    assert len(line) <= width
 
 
 def test_subjects_in_columns() -> None:
@@ -107,8 +114,9 @@ def test_files_that_are_never_text_are_counted() -> None:
         ListedSubject(name=name, path=name, size=1)
         for name in ("a.md", "logo.PNG", "x/font.woff2", ".png", "png")
     ]
-    lines = list(render_topic(ListedTopic(topic=BARE, subjects=subjects)))
-    assert lines[1:] == ["  5 subjects, ~3 tokens, 2 not text"]
+    assert list(render_topics([ListedTopic(topic=BARE, subjects=subjects)])) == [
+        "bare      5 subjects        ~3 tokens  2 not text"
+    ]
 
 
 def _many(*names: str) -> ListedTopic:

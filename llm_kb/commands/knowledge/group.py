@@ -35,6 +35,8 @@ from llm_kb.host.capture_tools import LIVE_INPUT
 MOST_LISTED = 200_000
 """Most characters listed: a note that was pulled may have millions."""
 
+NOTHING = "No entries. `llm kb knowledge add RULE` makes one."
+
 
 @click.command("list")
 @scope_option
@@ -64,7 +66,7 @@ def list_(scope: str | None, json_: bool) -> None:
         return
     text = render_store(store, read_doubts(here, store.entries))
     # With `color` click does not search the text for control sequences; it has none.
-    nothing = f"No entries for {scope!r}, of {total} in all." if total else "No entries."
+    nothing = f"No entries for {scope!r}, of {total} in all." if total else NOTHING
     click.echo(text[:MOST_LISTED] or nothing, err=not text, color=True)
     if len(text) > MOST_LISTED:
         say(f"Cut at {MOST_LISTED:,} of {len(text):,} characters; --scope narrows, --json has all.")

@@ -109,7 +109,7 @@ def _edit_fields(here: Path, entry: Entry) -> Entry:
 @with_options(*RULE_OPTIONS, *FIELD_OPTIONS)
 def edit(id_: str, **fields: str | None) -> None:
     """
-    Change the entry of an ID
+    Change fields of an entry
 
     The entry keeps its id and the commit it comes from.
 

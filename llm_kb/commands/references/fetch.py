@@ -82,7 +82,7 @@ def _is_due(library: Library, topic: TopicFile, *, by_name: bool, stale: bool) -
 @json_option
 def approve(plan_id: str, yes: bool, json_: bool) -> None:
     """
-    Show a plan of a model, and carry it out if you approve
+    Show a waiting plan, and make its topic if you approve
 
     \b
         llm kb references pending
