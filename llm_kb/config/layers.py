@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -13,7 +12,7 @@ from functools import reduce
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
-from llm_kb.config.workspace import find_foreign_owner
+from llm_kb.config.workspace import expand_home, find_foreign_owner
 from llm_kb.errors import ConfigError, PatternError, UnresolvableError, quote
 from llm_kb.files.containment import resolve_links
 from llm_kb.files.fields import (
@@ -130,12 +129,6 @@ def _read_place(value: object, source: LayerSource) -> Path:
     if source.bounds is not None:
         _require_relative(value)
     return source.base / expand_home(value)
-
-
-def expand_home(path: str) -> str:
-    """Return a path with the home directory for `~`; that of another user is not looked up."""
-    is_home = path == "~" or path.startswith("~/")
-    return os.path.expanduser(path) if is_home else path  # noqa: PTH111 - it never raises
 
 
 def _require_relative(value: str) -> None:
@@ -261,12 +254,16 @@ def parse_layer(table: Mapping[str, object], source: LayerSource) -> LayerConfig
     tables = [(fields, TABLES[fields.path]) for fields in (kb, *others)]
     tables += [(fields, TABLES[TOPIC]) for fields in topics.values()]
     where = source.origin.place or source.origin.layer.value
-    if _count_items(tables) > MOST_ITEMS:
+    values = (value for fields, _ in tables for value in fields.table.values())
+    if sum(len(value) for value in values if isinstance(value, list)) > MOST_ITEMS:
         problem = f"the lists of a file may have {MOST_ITEMS:,} values together"
         raise ConfigError(where, [f"{problem}; a pattern such as 'drafts/**' stands for many"])
     settings: dict[str, Setting] = {}
     for fields, keys in tables:
         settings |= _read_keys(fields, keys, source)
+    for key in sorted({"topic", "references", "check", *TABLES["kb"]} & table.keys()):
+        document.has(key)
+        document.report(key, f"unknown key; allowed: kb; did you mean 'kb.{key}'?")
     document.reject_unknown()
     if document.problems:
         raise ConfigError(where, document.problems)
@@ -284,11 +281,6 @@ def _list_topics(topics: Fields) -> dict[str, Fields]:
         found = f"the topic id {quote(id_)}"
         topics.refuse(topics.path, BadValueError(found, TOPIC_ID_RULE))
     return {id_: topics.fields(id_) for id_ in valid}
-
-
-def _count_items(tables: Iterable[tuple[Fields, Mapping[str, Key]]]) -> int:
-    values = (value for fields, _ in tables for value in fields.table.values())
-    return sum(len(value) for value in values if isinstance(value, list))
 
 
 def _read_keys(fields: Fields, keys: Mapping[str, Key], source: LayerSource) -> dict[str, Setting]:

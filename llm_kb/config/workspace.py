@@ -63,13 +63,18 @@ def find_workspace(
 
 
 def _named_workspace(named: str, cwd: Path | None) -> WorkspaceFile:
-    path = Path(os.path.expanduser(named))  # noqa: PTH111 - it never raises
-    path = Path(os.path.normpath((cwd or Path("/")) / path))
+    path = Path(os.path.normpath((cwd or Path("/")) / expand_home(named)))
     if not exists(path):
         found = f"found {quote(named, MAX_PATH_SHOWN)}"
         raise ConfigError(VARIABLE, [f"{found}, but there is no such file"])
     owner = path.parent
     return WorkspaceFile(path=path, root=owner.parent if owner.name == ".llm" else owner)
+
+
+def expand_home(path: str) -> str:
+    """Return a path with the home directory for `~`; that of another user is not looked up."""
+    is_home = path == "~" or path.startswith("~/")
+    return os.path.expanduser(path) if is_home else path  # noqa: PTH111 - it never raises
 
 
 def exists(path: Path) -> bool:

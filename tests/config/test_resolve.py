@@ -78,7 +78,7 @@ ELSEWHERE = (
     [
         pytest.param(
             {"topic": {"p": {"subjects": "kb"}}},
-            "topic: unknown key; allowed: kb",
+            "topic: unknown key; allowed: kb; did you mean 'kb.topic'?",
             id="table without its kb",
         ),
         pytest.param(
