@@ -120,7 +120,8 @@ def run(model: llm.Model, root: Path, planned: Sequence[Briefing], journal: Jour
             show_pos=True,
             file=sys.stderr,
         ) as progress:
-            done.extend(progress)
+            for result in progress:
+                done.append(result)  # noqa: PERF402 - it counts, also if the next one raises
     except KeyboardInterrupt:
         stop = RunStoppedError(INTERRUPTED)  # between two commits
     except RunStoppedError as error:
