@@ -21,9 +21,6 @@ PLAIN = frozenset({"", "txt", "text"})
 PASS_THROUGH = MARKDOWN | PLAIN
 """Extensions of files that are shown unchanged; all others are fenced."""
 
-NOT_UTF8 = "not valid in UTF-8"
-"""Part of the notice on bytes that were replaced."""
-
 LANGUAGES = {"yml": "yaml", "rs": "rust", "py": "python", "js": "javascript", "ts": "typescript"}
 """Language tags that are not the extension itself."""
 
@@ -52,7 +49,6 @@ class Presented(NamedTuple):
     body: str = ""
     tail: str = ""
     shown: int = 0
-    notices: tuple[str, ...] = ()
     binary: bool = False
     below: str = ""
     """Text below the body: an outline, or the list of a skill's files."""
@@ -65,11 +61,6 @@ class Presented(NamedTuple):
     def size(self) -> int:
         """The bytes of the whole file."""
         return self.content.size
-
-    @property
-    def left_out(self) -> int:
-        """The bytes of the file that are not shown."""
-        return max(0, self.size - self.shown)
 
     @property
     def is_cut(self) -> bool:
@@ -96,9 +87,8 @@ def present(subject: Subject, content: Content, *, note: str = "") -> Presented:
     body, shown, notices = _decode(data, whole=len(data) >= content.size)
     head, tail = _frame(subject, body)
     notices = (note, *notices) if note else notices
-    if notices or content.origin:
-        head = _preamble(content.origin, notices) + head
-    return Presented(subject.name, content, head, body, tail, shown, notices)
+    head = _preamble(content.origin, notices) + head
+    return Presented(subject.name, content, head, body, tail, shown)
 
 
 def read_as_markdown(subject: Subject, content: Content) -> Content:
@@ -135,7 +125,7 @@ def closing(presented: Presented) -> str:
     if presented.is_cut:
         above = end or presented.body or presented.head
         gap = "" if not above else "\n" if above.endswith("\n") else "\n\n"
-        missing = f"{presented.left_out:,} of {presented.size:,} bytes"
+        missing = f"{presented.size - presented.shown:,} of {presented.size:,} bytes"
         end += f"{gap}(note: cut here; {missing} are not shown{_name_rest(presented)})"
     if presented.below:
         above = end or presented.body or presented.head
@@ -193,7 +183,7 @@ def _decode(data: bytes, *, whole: bool) -> tuple[str, int, tuple[str, ...]]:
         # One surrogate for each bad byte, so that they can be counted.
         text, used = utf_8_decode(data, "surrogateescape", whole)
         text, replaced = _ESCAPED_BYTE.subn("\ufffd", text)
-        notices.append(count(replaced, "byte") + f" {NOT_UTF8}, shown as \ufffd")
+        notices.append(count(replaced, "byte") + " not valid in UTF-8, shown as \ufffd")
     if _TAG_PREFIX in data:
         text, removed = _TAG_CHARACTER.subn("", text)
         if removed:
@@ -203,8 +193,8 @@ def _decode(data: bytes, *, whole: bool) -> tuple[str, int, tuple[str, ...]]:
 
 def _frame(subject: Subject, body: str) -> tuple[str, str]:
     """Return the opening and closing fence, which the body cannot contain; empty for Markdown."""
-    # Most subjects end in `.md`; testing that first saves finding the extension.
-    if subject.path.endswith(".md") or (extension := subject.extension) in PASS_THROUGH:
+    extension = subject.extension
+    if extension in PASS_THROUGH:
         return "", ""
     language = LANGUAGES.get(extension, extension)
     if not _INFO_STRING.fullmatch(language):
@@ -217,20 +207,18 @@ def _frame(subject: Subject, body: str) -> tuple[str, str]:
 
 
 def _preamble(origin: str | None, notices: Sequence[str]) -> str:
-    """Return the lines above a body: its source, then notices."""
+    """Return the lines above a body: its source, then notices; empty without any."""
     lines = [one_line(origin)] if origin else []
     if notices:
         lines.append(f"(note: {'; '.join(notices)})")
-    return "\n".join(lines) + "\n\n"
+    return "\n".join([*lines, "", ""]) if lines else ""
 
 
 def _without_body(
     subject: Subject, content: Content, notice: str, *, binary: bool = False
 ) -> Presented:
     head = _preamble(content.origin, [notice]).rstrip("\n")
-    return Presented(
-        name=subject.name, content=content, head=head, notices=(notice,), binary=binary
-    )
+    return Presented(subject.name, content, head, binary=binary)
 
 
 def _kind_of_binary(data: bytes) -> str:

@@ -105,7 +105,7 @@ def test_a_body_cannot_close_its_fence(body: str, extension: str) -> None:
 def test_a_nul_makes_a_file_binary(data: bytes, notice: str) -> None:
     presented = make_presented("a.md", data)
     assert presented.binary
-    assert (presented.notices, presented.shown, presented.size) == ((notice,), 0, len(data))
+    assert (presented.shown, presented.size) == (0, len(data))
     assert presented.text == f"(note: {notice})"
     assert not presented.is_cut
 
@@ -150,7 +150,10 @@ def test_a_nul_after_the_sniffed_bytes_makes_no_file_binary() -> None:
 )
 def test_decoding(data: bytes, body: str, notices: tuple[str, ...]) -> None:
     presented = make_presented("a.md", data)
-    assert (presented.body, presented.notices) == (body, notices)
+    assert (presented.body, presented.head.strip()) == (
+        body,
+        f"(note: {'; '.join(notices)})" if notices else "",
+    )
     assert presented.shown == len(data)
 
 
@@ -170,7 +173,7 @@ def test_the_origin_comes_first_and_is_one_line() -> None:
 
 def test_a_character_cut_by_the_read_limit_is_no_error() -> None:
     presented = make_presented("a.md", "aé".encode()[:2], size=100)
-    assert (presented.body, presented.shown, presented.notices) == ("a", 1, ())
+    assert (presented.body, presented.shown, presented.head) == ("a", 1, "")
     assert presented.text == "a\n\n(note: cut here; 99 of 100 bytes are not shown)"
 
 
@@ -269,4 +272,4 @@ def test_shown_bytes_are_exact(data: bytes, bom: bool, limit: int) -> None:
     cut = truncate(make_presented("a.md", data), limit)
     assert len(cut.body) <= limit
     assert cut.body == make_presented("a.md", data[: cut.shown]).body
-    assert cut.shown + cut.left_out == len(data)
+    assert cut.shown + (cut.size - cut.shown) == len(data)
