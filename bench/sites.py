@@ -23,8 +23,7 @@ from urllib.parse import unquote, urlsplit
 
 from pages import WORD, find_main, flatten
 
-from llm_kb.references.fetch.create import create_topic
-from llm_kb.references.fetch.refresh import refresh_topic
+from llm_kb.references.fetch.topics import create_topic, refresh_topic
 from llm_kb.references.library import Library
 from llm_kb.references.plan import Plan
 from llm_kb.references.sources.records import CrawlSource

@@ -24,8 +24,8 @@ from llm_kb.search.roles import ROLES
 
 if TYPE_CHECKING:
     from llm_kb.references.errors import ApprovalNeededError
-    from llm_kb.references.fetch.create import Created
     from llm_kb.references.fetch.sources import Progress
+    from llm_kb.references.fetch.topics import Created
     from llm_kb.references.library import Library
     from llm_kb.references.plan import Plan
 
@@ -179,8 +179,8 @@ def create(
 ) -> Created:
     """Carry out a call of `reference_topic_create`. Raises KbError."""
     # Imported here: a search does not need the modules that fetch.
-    from llm_kb.references.fetch.create import create_topic  # noqa: PLC0415
     from llm_kb.references.fetch.sources import silent  # noqa: PLC0415
+    from llm_kb.references.fetch.topics import create_topic  # noqa: PLC0415
 
     request = parse_call(library, arguments, created_by)
     return create_topic(library, request, approve, progress or silent, by_model=True)

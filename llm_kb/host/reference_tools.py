@@ -79,7 +79,7 @@ class References(llm.Toolbox):
             yield llm.Tool(**text.bind(answer), plugin=getattr(self, "plugin", None))
 
     def _create(self, **arguments: Any) -> dict[str, Any]:
-        from llm_kb.references.fetch.create import created_answer  # noqa: PLC0415 - see `create`
+        from llm_kb.references.fetch.topics import created_answer  # noqa: PLC0415 - see `create`
 
         library = current_library()
         created = create(

@@ -209,7 +209,7 @@ def _create(kb: KnowledgeBase, arguments: Arguments, report: Report) -> str:
 
     Raises PlanWaitsError.
     """
-    from llm_kb.references.fetch.create import created_answer  # noqa: PLC0415 - as above
+    from llm_kb.references.fetch.topics import created_answer  # noqa: PLC0415 - as above
     from llm_kb.references.plan import PendingPlans  # noqa: PLC0415
 
     given, library = read_arguments(reference_calls.CREATE, arguments), open_references(kb)

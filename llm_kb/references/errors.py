@@ -106,33 +106,21 @@ class UnknownReferenceError(KbError):
         super().__init__(f"unknown reference topic {quote(topic_id)}; {there}")
 
 
-class OperatorError(KbError):
-    """An error worded for a model; `for_operator` is its text for the user of a command."""
-
-    for_operator: str
-
-
-class TopicExistsError(OperatorError):
+class TopicExistsError(KbError):
     """A topic that exists already, or whose title makes the same id."""
 
     def __init__(self, topic_id: str, title: str) -> None:
-        there = f"there is a reference topic {topic_id!r} already ({title!r}): "
-        self.for_operator = (
-            f"{there}fetch it again (llm kb references refresh {topic_id}), or choose another title"
-        )
         super().__init__(
-            f"{there}search it with"
-            " reference_search, change its description with reference_topic_update, tell the user"
-            f" that `llm kb references refresh {topic_id}` fetches it again, or choose another"
-            " title"
+            f"there is a reference topic {topic_id!r} already ({title!r}): search it, choose"
+            " another title, or fetch it again, which only a user can:"
+            f" llm kb references refresh {topic_id}"
         )
 
 
-class DeniedError(OperatorError):
-    """A plan that the operator denied."""
+class DeniedError(KbError):
+    """A plan that the operator denied, worded for a model."""
 
     def __init__(self, title: str, summary: str) -> None:
-        self.for_operator = f"you said no, so nothing was fetched for {title!r}"
         super().__init__(
             f"the user denied fetching {title!r} ({summary}); suggest a smaller scope: give "
             'the git sources a `paths` filter such as ["README.md", "docs/", "examples/"], or '
@@ -140,17 +128,15 @@ class DeniedError(OperatorError):
         )
 
 
-class ApprovalNeededError(OperatorError):
+class ApprovalNeededError(KbError):
     """A plan that was stored, and waits for the operator's approval."""
 
     def __init__(self, plan_id: str, title: str, summary: str, hosts: str) -> None:
         self.plan_id = plan_id
-        what, approve = f"fetching {title!r} ({summary}) from {hosts}", "llm kb references approve"
-        self.for_operator = (
-            f"{what} needs your approval, and there is no terminal to ask on: repeat this with -y,"
-            f" or run {approve} {plan_id}"
+        super().__init__(
+            f"fetching {title!r} ({summary}) from {hosts} needs the user's approval:"
+            f" llm kb references approve {plan_id}"
         )
-        super().__init__(f"{what} needs the user's approval: {approve} {plan_id}")
 
 
 class TooManyPlansError(KbError):

@@ -23,7 +23,7 @@ from llm_kb.files.atomic import BusyError, WriteError, locked, replace_file
 from llm_kb.files.containment import read_regular
 from llm_kb.files.conversion import Conversions
 from llm_kb.files.directory import DirectoryCatalog
-from llm_kb.files.documents import TopicDocuments, find_size
+from llm_kb.files.documents import TopicDocuments
 from llm_kb.references.errors import PlaceTakenError, TopicFileError, UnknownReferenceError
 from llm_kb.references.sources.installed import find_installed
 from llm_kb.references.sources.records import Source, parse_package
@@ -38,8 +38,6 @@ from llm_kb.references.topic.topic_directory import (
     read_provenance,
 )
 from llm_kb.references.topic.topic_file import TopicFile, with_heading
-from llm_kb.search.index.documents import File, find_left_out
-from llm_kb.subjects.names import is_readable
 from llm_kb.subjects.topics import Config, References, Topic
 
 if TYPE_CHECKING:
@@ -431,13 +429,7 @@ class Library:
             recorded = read_provenance(directory).files
         except KbError as error:
             return Differences(problems=(*problems, str(error)))
-        hashes = hash_fetched(directory)
-        files = (File(path, find_size(directory / path), 0) for path in filter(is_readable, hashes))
-        return replace(
-            compare(recorded, hashes),
-            problems=tuple(problems),
-            not_searched=tuple(map(str, find_left_out(files))),
-        )
+        return replace(compare(recorded, hash_fetched(directory)), problems=tuple(problems))
 
     def delete(self, topic_id: str) -> None:
         """Delete a topic and its index."""

@@ -24,13 +24,13 @@ from llm_kb.references.errors import (
     TopicFileError,
     UnknownPlanError,
 )
-from llm_kb.references.fetch.create import (
+from llm_kb.references.fetch.topics import (
     approved_hosts,
     carry_out,
     create_topic,
+    refresh_topic,
     unmeasured_plan,
 )
-from llm_kb.references.fetch.refresh import refresh_topic
 from llm_kb.references.library import Library
 from llm_kb.references.plan import (
     MAX_WAITING,

@@ -12,7 +12,7 @@ import pytest
 from llm_kb.converters.html import html_to_markdown
 from llm_kb.converters.html_page import MAX_LINKS, PageTooComplexError, page_links, parse_html
 from llm_kb.references.errors import FetchError, NothingFetchedError
-from llm_kb.references.fetch.create import create_topic
+from llm_kb.references.fetch.topics import create_topic
 from llm_kb.references.library import Library
 from llm_kb.references.sources import crawl
 from llm_kb.references.sources.crawl import MAX_RULES, Robots, find_pages

@@ -102,7 +102,7 @@ def test_no_server_repaints_what_create_says(hostile: tuple[str, ...], answer: s
     shown, _ = run(*create, question="Keep this? [y/N]: ", typed=answer)
     said = _without_bars(shown)
     assert (EVIL in said, "\\x1b]0;title" in said) == (True, True)
-    denied = "Error: you said no, so nothing was fetched for 'Frob'\n"
+    denied = "Error: you said no, so nothing is kept of 'Frob'\n"
     assert said.endswith(denied) == (answer == "n\r")
     assert CONTROLS.findall(said) == []
 
@@ -142,9 +142,9 @@ def test_a_refresh_that_is_denied_is_told_in_words_for_the_operator(tmp_path: Pa
     run("kb", "references", "create", "--title", "Frob", "--local", str(source), "-y")
     (source / "b.md").write_text("b" * 2_000_000)
     shown, code = run(
-        *("kb", "references", "refresh", "topic-frob"), question="Fetch it? [y/N]: ", typed="n\r"
+        *("kb", "references", "refresh", "topic-frob"), question="Keep it? [y/N]: ", typed="n\r"
     )
-    said = "\ntopic-frob: you said no, so nothing was fetched for 'Frob'\n"
+    said = "\ntopic-frob: you said no, so it stays as it was\n"
     assert (code, shown.endswith(said)) == (1, True), shown
 
 

@@ -10,8 +10,7 @@ import os
 import sys
 from pathlib import Path
 
-from llm_kb.references.fetch.create import create_topic
-from llm_kb.references.fetch.refresh import refresh_topic
+from llm_kb.references.fetch.topics import create_topic, refresh_topic
 from llm_kb.references.library import Library
 from llm_kb.references.sources.records import LocalSource
 from llm_kb.references.topic.topic_file import Description

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from llm_kb.references.errors import FetchError, NoPageError, NothingFetchedError
-from llm_kb.references.fetch.create import create_topic
-from llm_kb.references.fetch.refresh import refresh_topic
+from llm_kb.references.fetch.topics import create_topic, refresh_topic
 from llm_kb.references.library import Library
 from llm_kb.references.sources import web
 from llm_kb.references.sources.crawl import find_pages

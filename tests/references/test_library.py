@@ -20,7 +20,7 @@ from llm_kb.references.errors import (
     UnknownPlanError,
     UnknownReferenceError,
 )
-from llm_kb.references.fetch.create import Created, carry_out, create_topic
+from llm_kb.references.fetch.topics import Created, carry_out, create_topic
 from llm_kb.references.library import Library
 from llm_kb.references.plan import PendingPlans, Plan, describe_plan, summarize_plan
 from llm_kb.references.sources.records import CrawlSource, GitSource, LocalSource, WebSource
@@ -214,7 +214,7 @@ def test_denial_fetches_nothing_and_suggests_paths(library: Library, remote: Rem
 def test_a_topic_is_created_once(library: Library, remote: Remote) -> None:
     wanted = request(GitSource(url=remote.url))
     first = create_topic(library, wanted, yes)
-    with pytest.raises(TopicExistsError, match="`llm kb references refresh topic-frob`"):
+    with pytest.raises(TopicExistsError, match="llm kb references refresh topic-frob"):
         create_topic(library, wanted, never)
     assert create_topic(library, wanted, never, by_model=True) == first
     with pytest.raises(TopicExistsError, match="topic-frob"):

@@ -11,8 +11,7 @@ import pytest
 
 from llm_kb.knowledge_base.passages import search_references as ask
 from llm_kb.references.errors import FetchError, NothingFetchedError
-from llm_kb.references.fetch.create import create_topic
-from llm_kb.references.fetch.refresh import refresh_topic
+from llm_kb.references.fetch.topics import create_topic, refresh_topic
 from llm_kb.references.library import Library
 from llm_kb.references.plan import Plan, describe_plan
 from llm_kb.references.sources.git import Tree

@@ -12,9 +12,8 @@ import pytest
 
 from llm_kb.files.atomic import WriteError
 from llm_kb.references.errors import DeniedError, NothingFetchedError, NotIndexedError
-from llm_kb.references.fetch.create import create_topic, index_topic
-from llm_kb.references.fetch.refresh import Refreshed, refresh_topic
 from llm_kb.references.fetch.sources import silent
+from llm_kb.references.fetch.topics import Refreshed, create_topic, index_topic, refresh_topic
 from llm_kb.references.library import Library
 from llm_kb.references.plan import Plan
 from llm_kb.references.sources.records import GitSource, WebSource

@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 
 from llm_kb.references.errors import DeniedError, NothingFetchedError, TopicFileError
-from llm_kb.references.fetch.create import create_topic
-from llm_kb.references.fetch.refresh import Refreshed, refresh_topic
+from llm_kb.references.fetch.topics import Refreshed, create_topic, refresh_topic
 from llm_kb.references.library import Library
 from llm_kb.references.plan import Plan
 from llm_kb.references.sources.records import CrawlSource, GitSource, LocalSource, WebSource

@@ -13,8 +13,7 @@ import pytest
 from llm_kb.files.atomic import WriteError
 from llm_kb.references import library as store_module
 from llm_kb.references.errors import PlaceTakenError, TopicFileError, UnknownReferenceError
-from llm_kb.references.fetch.create import create_topic
-from llm_kb.references.fetch.refresh import refresh_topic
+from llm_kb.references.fetch.topics import create_topic, refresh_topic
 from llm_kb.references.library import Library, Store
 from llm_kb.references.topic.topic_directory import Differences, read_provenance
 from llm_kb.subjects.topics import References

@@ -15,7 +15,6 @@ from llm_kb.commands._config import current_config
 from llm_kb.commands._output import say
 from llm_kb.errors import KbError
 from llm_kb.host.terminal import confirm, is_terminal
-from llm_kb.references.errors import OperatorError
 from llm_kb.references.library import Library, open_library
 from llm_kb.rendering.plain_text import one_line, visible_line
 
@@ -45,19 +44,19 @@ def approve_plan(library: Library, plan: Plan, *, yes: bool) -> bool:
     say(render_plan(plan))
     if yes:
         return True
-    if is_terminal(sys.stdin):
-        return confirm("Keep this?" if plan.is_measured else "Contact these hosts?")
-    raise PendingPlans(library).ask_later(plan)
+    if not is_terminal(sys.stdin):
+        raise KbError(f"{PendingPlans(library).ask_later(plan)}, or repeat this with -y")
+    if not confirm("Keep this?" if plan.is_measured else "Contact these hosts?"):
+        raise KbError(f"you said no, so nothing is kept of {plan.request.title!r}")
+    return True
 
 
 @contextmanager
 def show_progress() -> Iterator[Progress]:
-    """Draw progress bars on a terminal, and reword errors meant for models for the operator."""
+    """Draw progress bars on a terminal."""
     bars = _Bars()
     try:
         yield bars.show if is_terminal(sys.stderr) else lambda *_: None
-    except OperatorError as error:
-        raise KbError(error.for_operator) from error
     finally:
         bars.close()
 

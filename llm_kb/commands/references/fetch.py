@@ -22,8 +22,7 @@ from llm_kb.commands.references.create import tell_created
 from llm_kb.errors import KbError
 from llm_kb.host.terminal import confirm, is_terminal
 from llm_kb.references.errors import UnknownPlanError
-from llm_kb.references.fetch.create import carry_out
-from llm_kb.references.fetch.refresh import refresh_topic
+from llm_kb.references.fetch.topics import carry_out, refresh_topic
 from llm_kb.references.find_topics import find_id
 from llm_kb.references.library import Library
 from llm_kb.references.plan import PendingPlans, Plan, pending_entry, render_plan
@@ -142,7 +141,9 @@ def _refresh(library: Library, topic_id: str, *, yes: bool) -> dict[str, Any]:
             raise KbError(
                 f"{reason}; to fetch it all the same: llm kb references refresh {topic_id} -y"
             )
-        return confirm(visible_line(f"{topic_id}: {reason}. Fetch it?"))
+        if not confirm(visible_line(f"{topic_id}: {reason}. Keep it?")):
+            raise KbError("you said no, so it stays as it was")
+        return True
 
     with show_progress() as progress:
         refreshed = refresh_topic(library, topic_id, ask, progress)

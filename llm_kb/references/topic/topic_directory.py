@@ -82,8 +82,7 @@ class Differences:
     """How the files on disk differ from their record.
 
     `unreadable` files could not be compared; a path that ends in `/` is a whole directory.
-    `problems` are the reasons. `not_searched` is not a difference: it lists files that a search
-    does not read.
+    `problems` are the reasons.
     """
 
     modified: tuple[str, ...] = ()
@@ -91,7 +90,6 @@ class Differences:
     unknown: tuple[str, ...] = ()
     unreadable: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
-    not_searched: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
         return any((self.modified, self.missing, self.unknown, self.unreadable, self.problems))
