@@ -229,8 +229,7 @@ def make_first(index: Index) -> Ranker:
 
     def find(question: str) -> Sequence[int]:
         words = parse_question(question).words
-        counts = index.count_words(words)
-        match, _ = build_match(words, {word: counts[word].frequency for word in words})
+        match, _ = build_match(words, index.count_words(words)[0])
         return list(index.match(match, CANDIDATES)) if match else []
 
     return find

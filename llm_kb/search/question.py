@@ -20,11 +20,8 @@ from llm_kb.search.roles import Asked
 MAX_WORDS = 48
 """Maximum number of words searched for; of a longer question the rarest."""
 
-MAX_CHARACTERS = 8000
+MAX_CHARACTERS = 4000
 """Maximum number of characters read; of a longer question half from each end."""
-
-MAX_COUNTED = 400
-"""Maximum number of words that are looked up and compared in their order."""
 
 MOST_SCORED = 20_000
 """Number of chunks that the words of a question may choose together: each is scored, which is the
@@ -83,13 +80,12 @@ def parse_question(question: str) -> Question:
     words = [part for word in sequence for part in _split(word)]
     kept = dict.fromkeys([word for word in words if word not in stop] or words)
     humps = dict.fromkeys(map(fold, _WORD.findall(split_identifiers(text))))
-    terms = dict.fromkeys([*_take_ends([*kept]), *_take_ends([*humps])])
-    if not terms:
+    if not kept:
         raise EmptyQuestionError
     return Question(
         text=text,
-        words=tuple(terms),
-        sequence=tuple(_take_ends(sequence)),
+        words=tuple(kept | humps),
+        sequence=tuple(sequence),
         name=_find_name(text),
         language=language,
         asked=Asked(text),
@@ -106,12 +102,6 @@ def _bound(question: str) -> str:
         first, last = _LAST_WORD.sub("", question[:half]), _FIRST_WORD.sub("", question[-half:])
         question = f"{first}\n{last}"
     return _ESCAPES.sub("", question)
-
-
-def _take_ends(items: list[str]) -> list[str]:
-    """Return a limited number of items, from both ends: either may be the error of a log."""
-    half = MAX_COUNTED // 2
-    return items if len(items) <= MAX_COUNTED else items[:half] + items[-half:]
 
 
 def _split(word: str) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
@@ -9,7 +10,7 @@ from functools import partial
 
 from llm_kb.search.index.database import DocumentsGoneError, IndexUnusableError
 from llm_kb.search.index.documents import LeftOut, TopicGroup
-from llm_kb.search.index.index import Index, WordCount, open_current, rebuild_damaged
+from llm_kb.search.index.index import Index, open_current, rebuild_damaged
 from llm_kb.search.index.update import Progress
 from llm_kb.search.index.vectors import Embedder, EmbeddingError, rank_by_vector, update_vectors
 from llm_kb.search.question import Question, build_match, is_correctable, list_neighbours
@@ -136,15 +137,14 @@ def _search(
     """Search open indexes for a question, or for its nearest spelling in them."""
     if not indexes:
         return SearchResult(hits=(), legs=("keyword",))
-    counts = _count_words(indexes, question)
-    unknown = tuple(word for word, count in counts.items() if not count.frequency)
+    frequencies, stems = _count_words(indexes, question.words)
+    unknown = tuple(word for word, count in frequencies.items() if not count)
     nearest = _find_nearest(indexes, unknown)
     if nearest:
         question = question.correct(nearest)
-        counts = _count_words(indexes, question)
-    frequencies = {word: count.frequency for word, count in counts.items()}
+        frequencies, stems = _count_words(indexes, question.words)
     total = sum(index.count_chunks() for index in indexes)
-    rarities = Rarities({word: count.stem for word, count in counts.items()}, frequencies, total)
+    rarities = Rarities(stems, frequencies, total)
     hits: list[Hit] = []
     missing, covered = 0, [scope is None]
     for index in indexes:
@@ -164,16 +164,15 @@ def _search(
     )
 
 
-def _count_words(indexes: Sequence[Index], question: Question) -> dict[str, WordCount]:
-    """Return the stem of each word of a question, and how many chunks of all indexes have it."""
-    found = [index.count_words(question.words) for index in indexes]
-    return {
-        word: WordCount(
-            sum(counts[word].frequency for counts in found),
-            found[0][word].stem,
-        )
-        for word in question.words
-    }
+def _count_words(
+    indexes: Sequence[Index], words: Sequence[str]
+) -> tuple[dict[str, int], dict[str, str]]:
+    """Return how many chunks of all indexes have each word, and the start of its forms."""
+    frequencies, stems = Counter(dict.fromkeys(words, 0)), dict.fromkeys(words, "")
+    for index in indexes:
+        counts, stems = index.count_words(words)
+        frequencies.update(counts)
+    return frequencies, stems
 
 
 def _find_nearest(indexes: Sequence[Index], unknown: Sequence[str]) -> dict[str, str]:
@@ -181,10 +180,7 @@ def _find_nearest(indexes: Sequence[Index], unknown: Sequence[str]) -> dict[str,
     nearest: dict[str, str] = {}
     for word in [word for word in unknown if is_correctable(word)][:MAX_CORRECTED]:
         candidates = list_neighbours(word)
-        frequencies = dict.fromkeys(candidates, 0)
-        for index in indexes:
-            for candidate, count in index.count_words(candidates).items():
-                frequencies[candidate] += count.frequency
+        frequencies, _ = _count_words(indexes, candidates)
         likely = sorted(filter(frequencies.get, candidates), key=lambda each: -frequencies[each])
         # Texts are counted by stems, but a spelling with that stem may be in no text.
         for each in likely[:MAX_SPELLED]:
@@ -217,7 +213,7 @@ def _find_hits(
     A word that an index is about is frequent in it and counts little in its scores. So the scores
     are scaled to how rare the words are in all indexes together.
     """
-    own = {word: count.frequency for word, count in index.count_words(question.words).items()}
+    own, _ = index.count_words(question.words)
     match, times = build_match(question.words, own)
     scores = index.match(match, CANDIDATES, list(cosines)) if match else {}
     here = sum(find_rarity(own[word], index.count_chunks()) for word in own if own[word])

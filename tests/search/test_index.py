@@ -63,7 +63,7 @@ def read_texts(index: Index) -> dict[int, Hit]:
 
 
 def count(index: Index, *words: str) -> list[int]:
-    return [each.frequency for each in index.count_words(words).values()]
+    return list(index.count_words(words)[0].values())
 
 
 def test_what_was_indexed_is_found_and_counted(topic: Path) -> None:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from sqlite3 import Connection
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from llm_kb.search.index.database import (
     DamageError,
@@ -48,13 +48,6 @@ SHORTEST_STEM = 3
 _ALLOWED = "SELECT id FROM chunks WHERE document IN temp.allowed"
 
 Result = TypeVar("Result")
-
-
-class WordCount(NamedTuple):
-    """The number of chunks with any form of a word, and the common start of its forms."""
-
-    frequency: int
-    stem: str
 
 
 @contextmanager
@@ -191,10 +184,9 @@ class Index:
         count: int = row[0]
         return count
 
-    def count_words(self, words: Iterable[str]) -> dict[str, WordCount]:
-        """Return for each word the number of chunks with any of its forms, and its stem."""
-        words = list(words)
-        counts = {word: WordCount(0, word) for word in words}
+    def count_words(self, words: Sequence[str]) -> tuple[dict[str, int], dict[str, str]]:
+        """Return the number of chunks with any form of each word, and the start of its forms."""
+        counts, stems = dict.fromkeys(words, 0), {word: word for word in words}
         # The words are only there to be stemmed: FTS5 keeps them in memory until a commit.
         self._connection.execute("BEGIN")
         self._connection.executemany(
@@ -206,8 +198,9 @@ class Index:
         ).fetchall()
         self._connection.execute("ROLLBACK")
         for row, term, count in rows:
-            counts[words[row]] = WordCount(count, _find_common_start(words[row], term))
-        return counts
+            counts[words[row]] = count
+            stems[words[row]] = _find_common_start(words[row], term)
+        return counts, stems
 
     def has_spelling(self, word: str) -> bool:
         """Tell whether a word occurs as it is spelled, in some of the chunks with its stem."""

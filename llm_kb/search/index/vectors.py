@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import sys
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from heapq import nsmallest
 from struct import Struct
 from typing import TYPE_CHECKING
 
@@ -87,18 +87,13 @@ class VectorTable:
                 (model,),
             )
 
-    def read_all(self, model: str) -> Iterator[tuple[bytes, bytes]]:
-        """Yield all hashes and vectors of a model, including those of deleted chunks."""
-        yield from self._connection.execute(
-            "SELECT hash, vector FROM vectors WHERE model = ? AND vector != x''", (model,)
+    def read_all(self, model: str) -> Iterable[tuple[bytes, int]]:
+        """Return the vectors of a model with the ids of their chunks; equal chunks share one."""
+        return self._connection.execute(
+            "SELECT vector, chunks.id FROM vectors JOIN chunks USING (hash)"
+            " WHERE model = ? AND vector != x''",
+            (model,),
         )
-
-    def find_chunks(self, hash_: bytes) -> list[int]:
-        """Return the ids of the chunks with a hash, in order; none if they were deleted."""
-        rows = self._connection.execute(
-            "SELECT id FROM chunks WHERE hash = ? ORDER BY id", (hash_,)
-        ).fetchall()
-        return [id_ for (id_,) in rows]
 
 
 # Embedding
@@ -170,26 +165,19 @@ def rank_by_vector(
     if not query or known is None:
         return {}
     _check_dimensions(model, [query], known)
-    rows = index.vectors.read_all(model)
-    allowed = index.find_allowed()
-    found: dict[int, float] = {}
-    for hash_, cosine in _rank(rows, query):
-        for id_ in index.vectors.find_chunks(hash_):
-            if allowed is None or id_ in allowed:
-                found[id_] = cosine
-        if len(found) >= limit:
-            break
-    return dict(islice(found.items(), limit))
-
-
-def _rank(rows: Iterable[tuple[bytes, bytes]], query: bytes) -> Iterator[tuple[bytes, float]]:
-    """Yield hashes and cosines, the nearest first."""
     read = Struct(f"<{len(query) // 4}f").unpack
     wanted = read(query)
+    allowed = index.find_allowed()
     # For unit vectors distance and cosine rank alike, and the distance is one call in C.
-    nearest = sorted((math.dist(read(vector), wanted), hash_) for hash_, vector in rows)
-    for distance, hash_ in nearest:
-        yield hash_, 1 - distance * distance / 2
+    near = nsmallest(
+        limit,
+        (
+            (math.dist(read(vector), wanted), id_)
+            for vector, id_ in index.vectors.read_all(model)
+            if allowed is None or id_ in allowed
+        ),
+    )
+    return {id_: 1 - distance * distance / 2 for distance, id_ in near}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
