@@ -1,4 +1,4 @@
-"""Finds the role of a document by its path and content, and the role a question asks for. Pure."""
+"""Finds the role of a document by its path, and the role a question asks for. Pure."""
 
 from __future__ import annotations
 
@@ -49,20 +49,8 @@ _CHANGES = re.compile(
     r"|what'?s[-_]?new)(?:[-_.]?v?[\d.x]+)?"
 )
 
-_READ = 20_000
-"""Number of characters at the beginning of a text that are examined."""
-
-_HEADING = re.compile(r"^#{1,4}[ \t]+\S|^[=~^-]{4,}[ \t]*$", re.MULTILINE)
-_VERSION = re.compile(
-    r"^(?:#{1,4}[ \t]+)?\[?(?:version[ \t]+|release[ \t]+|v)?\d+\.\d+[\w.+-]*\]?"
-    r"(?:[ \t]*[-:(].{0,60}|[ \t]+\d{4}-.{0,40})?$",
-    re.MULTILINE | re.IGNORECASE,
-)
-_LEAST_VERSIONS = 4
-
-
-def find_role(path: str, text: str = "") -> Role:
-    """Return the role of a document, by its path, or by headings that are versions."""
+def find_role(path: str) -> Role:
+    """Return the role of a document, by its path."""
     *parents, name = path.lower().split("/")
     stem, dot, extension = name.rpartition(".")
     if not (dot and stem):
@@ -83,15 +71,9 @@ def find_role(path: str, text: str = "") -> Role:
             return Role.TESTS
         is_for_docs = any(_DOCS.fullmatch(each) or _EXAMPLES.fullmatch(each) for each in parents)
         return Role.EXAMPLES if is_for_docs else Role.CODE
-    if any(map(_CHANGES.fullmatch, (*parents, stem))) or _lists_versions(text[:_READ]):
+    if any(map(_CHANGES.fullmatch, (*parents, stem))):
         return Role.CHANGES
     return Role.DOCS if is_markup else Role.CODE
-
-
-def _lists_versions(text: str) -> bool:
-    """Tell whether most headings of a text are versions."""
-    versions = len(_VERSION.findall(text))
-    return versions >= _LEAST_VERSIONS and 2 * versions >= len(_HEADING.findall(text))
 
 
 _LOCKS = re.compile(

@@ -15,7 +15,7 @@ from llm_kb.search.chunking.markdown import mark_fenced
 from llm_kb.search.chunking.outline import chunk_document, find_outline
 from llm_kb.search.chunking.sections import Section
 from llm_kb.search.languages import find_more_words
-from llm_kb.search.roles import find_role, is_machine_made
+from llm_kb.search.roles import is_machine_made
 from tests.cost import cases
 from tests.fuzz.__main__ import TARGETS
 from tests.growth import measure_growth
@@ -39,7 +39,6 @@ def outline_and_show(path: str, text: str) -> None:
 def read_as_words(text: str) -> None:
     """Do with a text what is done whatever its format."""
     find_more_words(text)
-    find_role("docs/a.md", text)
     is_machine_made("a.js", text)
     list(mark_fenced(text.splitlines()))
     for make in (defuse, one_line, visible_text):

@@ -35,7 +35,7 @@ class File(NamedTuple):
     size: int
     mtime_ns: int
     role: str = ""
-    """The role given by its owner; if empty, the role is found by path and content."""
+    """The role given by its owner; if empty, the role is found by its path."""
     generated: bool = False
     """Whether it is indexed even if a machine made it."""
 

@@ -192,7 +192,7 @@ def _prepare(file: File, topic: Documents, indexed: bytes = b"") -> _Prepared:
     if digest == indexed:
         return document
     text = read_text(file.path, data) or ""
-    role = file.role or find_role(f"{topic.place}{file.path}", text).value
+    role = file.role or find_role(f"{topic.place}{file.path}").value
     if is_machine_made(file.path, text) and not file.generated:
         text = ""
     return document._replace(role=role, chunks=chunk_safely(file.path, text) if text else [])
