@@ -49,6 +49,7 @@ _CHANGES = re.compile(
     r"|what'?s[-_]?new)(?:[-_.]?v?[\d.x]+)?"
 )
 
+
 def find_role(path: str) -> Role:
     """Return the role of a document, by its path."""
     *parents, name = path.lower().split("/")
