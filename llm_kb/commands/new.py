@@ -36,8 +36,7 @@ from_option = click.option(
 @click.command()
 @click.argument("name", metavar="TOPIC/SLUG", shell_complete=complete_topic_slash_slug)
 @from_option
-@click.option("--no-edit", is_flag=True, help="Only write the file")
-def new(name: str, source: BinaryIO | None, no_edit: bool) -> None:
+def new(name: str, source: BinaryIO | None) -> None:
     """
     Write a new subject and open it in your editor
 
@@ -64,12 +63,8 @@ def new(name: str, source: BinaryIO | None, no_edit: bool) -> None:
     if better := _find_place(topic, slug):
         say(f"llm-kb: this is the project's own directory; {better.id}/{slug} would be in")
         say(f"llm-kb: {show_place(better.root)}")
-    if text:
-        return
-    if not no_edit and has_terminal():
+    if not text and has_terminal():
         open_editor(path)
-    elif not no_edit and _named_editor():
-        say("llm-kb: there is no terminal, so the editor was not opened")
 
 
 def _read_text(source: BinaryIO | None) -> bytes:
@@ -125,13 +120,9 @@ def find_file(topic: Topic, slug: str) -> Path:
     return topic.root / subjects[0].path
 
 
-def _named_editor() -> str | None:
-    return os.environ.get("VISUAL") or os.environ.get("EDITOR")
-
-
 def open_editor(path: Path) -> None:
     """Open a file in $VISUAL, $EDITOR or the system's editor, and wait for it."""
-    editor = _named_editor()
+    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
     if not editor and not has_terminal():
         raise click.ClickException(
             f"there is no terminal to edit on; the file is {show_place(path)}"

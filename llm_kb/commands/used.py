@@ -66,13 +66,13 @@ def used(since: str, database: str | None, json_: bool, kb_cfg: tuple[str, ...])
         llm kb used --since 30d --json
     """
     kb = KnowledgeBase.discover(fragments=kb_cfg)
-    usage = Usage(kb, read_turns(database, since))
+    usage = Usage(kb, read_turns(database, since)).as_dict()
     if json_:
-        show_json(usage.as_dict())
+        show_json(usage)
     else:
         lines = render_usage(usage, get_terminal_size().columns)
         show("".join(f"{_style(line)}\n" for line in lines), nl=False)
-    if not usage.conversations:
+    if not usage["conversations"]:
         say("llm-kb: the log has no request with knowledge of this workspace")
 
 

@@ -116,31 +116,23 @@ class Usage:
                 subjects += [(id_, each.name) for each in selection.subjects]
         return subjects, missing
 
-    def list_topics(self) -> Iterator[tuple[str, Sequence[tuple[str, Sequence[int]]]]]:
-        """Yield the topics in the menu, and others that were used, with their subjects.
+    def as_dict(self) -> dict[str, Any]:
+        """Return the record that `--json` prints, with the topics in the menu and others used.
 
         Each subject has three numbers, the most used is first: how often models loaded it, how
         often their searches found it, and in how many conversations it was sent at the start.
         """
         in_menu = [opened.topic.id for opened in self._kb.active if opened.topic.in_menu]
+        topics = []
         for id_ in dict.fromkeys((*in_menu, *(topic for topic, _ in self._uses))):
             names = {name for topic, name in self._uses if topic == id_}
             names |= {subject.name for subject in self._kb.topics[id_].listing.listed}
             uses = {name: self._uses.get((id_, name), Counter[str]()) for name in names}
-            figures = [(name, [use[each] for each in FIGURES]) for name, use in uses.items()]
-            yield id_, sorted(figures, key=lambda use: ([-n for n in use[1]], use[0]))
-
-    def as_dict(self) -> dict[str, object]:
-        """Return the record that `--json` prints."""
-        topics = [
-            {
-                "id": id_,
-                "subjects": [
-                    {"slug": n, **dict(zip(FIGURES, f, strict=True))} for n, f in subjects
-                ],
-            }
-            for id_, subjects in self.list_topics()
-        ]
+            ranked = sorted(uses, key=lambda name: ([-uses[name][each] for each in FIGURES], name))
+            subjects = [
+                {"slug": name, **{each: uses[name][each] for each in FIGURES}} for name in ranked
+            ]
+            topics.append({"id": id_, "subjects": subjects})
         return {
             "conversations": len(self.conversations),
             "topics": topics,
@@ -149,29 +141,30 @@ class Usage:
         }
 
 
-def render_usage(usage: Usage, width: int = 80) -> Iterator[str]:
+def render_usage(usage: Mapping[str, Any], width: int = 80) -> Iterator[str]:
     """Yield the lines of the report for people; the unread subjects are folded at `width`."""
-    for id_, subjects in usage.list_topics():
-        used = [(name, figures) for name, figures in subjects if any(figures)]
-        yield f"{id_}: {count(sum(figures[0] for _, figures in used), 'load')}"
+    for topic in usage["topics"]:
+        used = [use for use in topic["subjects"] if any(use[each] for each in FIGURES)]
+        yield f"{topic['id']}: {count(sum(use['loaded'] for use in used), 'load')}"
         if used:
             yield "  loaded   found   given  subject"
-        for name, figures in used:
-            yield "".join(f"{n:8,}" for n in figures) + f"  {visible_line(name)}"
-        never = [visible_line(name) for name, _ in subjects[len(used) :]]
+        for use in used:
+            figures = "".join(f"{use[each]:8,}" for each in FIGURES)
+            yield f"{figures}  {visible_line(use['slug'])}"
+        never = [visible_line(use["slug"]) for use in topic["subjects"][len(used) :]]
         if never:
             more = len(never) - MOST_NEVER
             named = ", ".join(never[:MOST_NEVER]) + (f" and {more:,} more" if more > 0 else "")
             words = TextWrapper(width, break_long_words=False, break_on_hyphens=False)
             words.subsequent_indent = " " * 9
             yield from words.wrap(f"  never: {named}")
-    for heading, counts in (
-        ("names that failed:", usage.failed),
-        ("searches that found nothing:", usage.found_nothing),
+    for heading, key, name in (
+        ("names that failed:", "failed", "name"),
+        ("searches that found nothing:", "found_nothing", "question"),
     ):
-        if counts:
+        if usage[key]:
             yield heading
-            yield from (f"{times:8,}  {visible_line(name)}" for name, times in rank(counts))
+            yield from (f"{each['times']:8,}  {visible_line(each[name])}" for each in usage[key])
 
 
 def rank(counts: Mapping[str, int]) -> list[tuple[str, int]]:
