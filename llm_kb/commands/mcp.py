@@ -50,8 +50,8 @@ def mcp(
     Serve the knowledge base to MCP clients
 
     A client starts this command and speaks to it over standard input and output. The
-    server's instructions are the menu and the subjects pre-loaded by -k, as far as they
-    fit. --install writes the configuration of a client for this project (for Codex: for
+    server's instructions are the menu and the subjects pre-loaded by -k, or their names if
+    they do not fit. --install writes the configuration of a client for this project (for Codex: for
     all projects), and keeps its other settings.
 
     \b
