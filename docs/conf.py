@@ -80,7 +80,8 @@ def make_copy(page: Path) -> str:
 def describe_method(name: str) -> str:
     """Return a public method as a section with its signature and docstring."""
     method = getattr(llm_kb.KnowledgeBase, name)
-    return f"### `KnowledgeBase.{name}{inspect.signature(method)}`\n\n{inspect.getdoc(method)}\n"
+    signature = str(inspect.signature(method)).replace("'", "")
+    return f"### `KnowledgeBase.{name}{signature}`\n\n{inspect.getdoc(method)}\n"
 
 
 def find_first_sentence(text: str) -> str:
@@ -88,7 +89,8 @@ def find_first_sentence(text: str) -> str:
     for paragraph in re.split(r"\n\s*\n", text):
         plain = " ".join(_MARKUP.sub(r"\1", paragraph).split())
         if plain and not plain.startswith(("#", "(Picture", "```", "|", "- ", "<!--")):
-            return re.split(r"(?<=[.!?:])\s", plain)[0].rstrip(":")
+            plain = plain.removeprefix("Question. ")  # of a decision
+            return re.split(r"(?<=[.!?])\s", plain)[0]
     return ""
 
 

@@ -53,8 +53,10 @@ def draw(table: dict[str, tuple[float, float]]) -> str:
 <title>Questions of 100 whose passage is among the first five</title>
 <style>text{{font:12px system-ui,sans-serif;fill:#555}}.kind{{font-size:14px;text-anchor:end}}
 .title{{font-size:16px;fill:#333}}
-.ours{{fill:#3f7fd4}}.best{{fill:#b4bac4}}</style>
-<rect width="720" height="{height}" fill="#fff"/>
+.ours{{fill:#3f7fd4}}.best{{fill:#b4bac4}}.paper{{fill:#fff}}
+@media(prefers-color-scheme:dark){{text{{fill:#b8bfca}}.title{{fill:#eef1f6}}.best{{fill:#5d6675}}
+.paper{{fill:#161b22}}}}</style>
+<rect class="paper" width="720" height="{height}" rx="8"/>
 <text class="title" x="16" y="24">Answer among the first five, of 100 questions</text>
 <rect class="ours" x="{LEFT}" y="40" width="13" height="13"/>
 <text x="{LEFT + 19}" y="51">llm-kb, words alone</text>
