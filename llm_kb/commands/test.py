@@ -18,7 +18,6 @@ from llm_kb.rendering.plain_text import count
 from llm_kb.upkeep.questions import (
     AMONG,
     FILE,
-    Report,
     ask,
     read_questions,
     render_new,
@@ -74,11 +73,11 @@ def test(*, from_used: bool, json_: bool, kb_cfg: tuple[str, ...]) -> None:
             " --from-used adds the searches that found nothing"
         )
     search = partial(kb.find_passages, topics=(), limit=AMONG, progress=draw_progress("Indexing"))
-    report = Report(ask(kb, questions.questions, search), questions)
+    report = ask(kb, questions, search)
     if json_:
-        show_json(report.as_dict())
+        show_json(report)
     else:
         show("".join(f"{line}\n" for line in render_report(report)), nl=False)
-    say(f"llm-kb: {render_total(report)}")
-    if not report.is_enough:
+    say(f"llm-kb: {render_total(report, questions)}")
+    if not report["enough"]:
         raise SystemExit(1)

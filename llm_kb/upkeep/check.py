@@ -180,12 +180,9 @@ class Inspection:
     def _inspect_configuration(self) -> Iterator[Finding]:
         config = self._kb.config
         if not (config.topics or config.adjustments):
-            file, what = (
-                str(config.workspace_file or self._cwd),
-                "no topics are configured; `llm kb init` proposes some",
-            )
+            file = name_place(str(config.workspace_file or self._cwd), self._cwd)
             rule = Rule.EMPTY_TOPIC if config.workspace_file else Rule.CONFIGURATION
-            yield Finding(rule, name_place(file, self._cwd), what)
+            yield Finding(rule, file, "no topics are configured; `llm kb init` proposes some")
         for name in config.check_ignore:
             if name not in RULE_IDS:
                 what = f"kb.check.ignore: {name!r} is not a rule{suggest(name, RULE_IDS)}"
@@ -193,13 +190,12 @@ class Inspection:
 
     def _inspect_patterns(self, opened: OpenTopic) -> Iterator[Finding]:
         topic = opened.topic
-        unmatched = [("learned", each) for each in opened.learned.missing]
-        unmatched += [
-            ("disabled", each) for each in topic.disabled if not disables_any(topic, each)
-        ]
-        problems = [(name, f"{pattern!r} matches nothing") for name, pattern in unmatched]
+        disabled = [each for each in topic.disabled if not _disables_any(topic, each)]
         no_parts = self._kb.find_missing_parts(topic.id, opened.learned)
-        for name, problem in (*problems, *(("learned", str(error)) for error in no_parts)):
+        problems = [("learned", f"{each!r} matches nothing") for each in opened.learned.missing]
+        problems += [("learned", str(error)) for error in no_parts]
+        problems += [("disabled", f"{each!r} matches nothing") for each in disabled]
+        for name, problem in problems:
             key = topic_key(topic.id, name)
             file = self._place(key, topic_key(topic.id, "subjects"), topic.id)
             yield Finding(Rule.UNMATCHED, file, f"{key}: {problem}")
@@ -328,7 +324,7 @@ def holds(outer: OpenTopic, inner: OpenTopic) -> bool:
     return bool(paths) and paths <= {subject.path for subject in outer.listing.listed}
 
 
-def disables_any(topic: Topic, pattern: str) -> bool:
+def _disables_any(topic: Topic, pattern: str) -> bool:
     """Tell whether an entry of `disabled` disables anything by itself."""
     whole = DirectoryCatalog(replace(topic, disabled=())).list().subjects
     return len(DirectoryCatalog(replace(topic, disabled=(pattern,))).list().subjects) < len(whole)

@@ -116,14 +116,6 @@ def find_layout(directory: Path) -> Layout:
     return Layout.SKILLS if any((path / SKILL_FILE).is_file() for path in inner) else Layout.FILES
 
 
-def measure(directory: Path, layout: Layout, ignore: tuple[str, ...] = ()) -> tuple[int, int]:
-    """Return the number and tokens of the subjects that a directory would list as a topic."""
-    root = Path(os.path.realpath(directory))
-    topic = Topic(id="proposed", root=root, ignore=ignore, layout=layout)
-    listed = list_topic(OpenTopic(topic, DirectoryCatalog(topic)))
-    return len(listed.visible), listed.tokens
-
-
 def _list_covered(root: Path, topic: Topic) -> Iterator[str]:
     """Yield the files of a topic that are below a directory, by their paths there."""
     top = f"{os.path.realpath(root)}{os.sep}"
@@ -340,15 +332,16 @@ def _settle(root: Path, proposal: Proposal, patterns: Mapping[str, str]) -> Prop
     ignore = proposal.ignore
     for _ in range(3):  # a pattern can uncover what another one hid
         topic = Topic(id="proposed", root=directory, ignore=ignore, layout=proposal.layout)
-        listing = DirectoryCatalog(topic).list()
-        found = {subject.path for subject in listing.subjects}
-        surplus = {s.path for s in listing.skipped if s.path and s.reason != NO_SKILL}
+        opened = OpenTopic(topic, DirectoryCatalog(topic))
+        found = {subject.path for subject in opened.listing.subjects}
+        surplus = {s.path for s in opened.listing.skipped if s.path and s.reason != NO_SKILL}
         surplus |= found if proposal.layout is Layout.FILES else set()
         new = list(_find_patterns(sorted(surplus - kept), kept, known, is_first=not ignore))
         if not new:
             break
         ignore += tuple(line for line in dict.fromkeys(new) if line not in ignore)
-    totals = measure(directory, proposal.layout, ignore)
+    listed = list_topic(opened)
+    totals = len(listed.visible), listed.tokens
     pages = {place + path for path in found & kept}
     return replace(proposal, ignore=ignore, totals=totals, pages=pages)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from llm_kb.errors import ConfigError
 from llm_kb.files.fields import BadValueError, Fields, describe, read_line
@@ -46,19 +46,6 @@ class Questions(NamedTuple):
     """How many of 100 must be answered by one of the first four."""
 
 
-class Asked(NamedTuple):
-    """A question with its result."""
-
-    question: Question
-    rank: int
-    """The place of the passage that answers; 0 if none of them does.
-
-    1 if nothing was to be found, and nothing was.
-    """
-    found: tuple[str, ...]
-    """The addresses that were found, best first."""
-
-
 def read_questions(table: Mapping[str, object], path: Path) -> Questions:
     """Read the document of a questions file. Raises ConfigError."""
     fields = Fields(table)
@@ -85,26 +72,49 @@ def _read_answers(value: object) -> tuple[str, ...]:
     return tuple(map(read_line, values))
 
 
-def ask(
-    kb: OpenTopics, questions: Iterable[Question], search: Callable[[str], Passages]
-) -> Iterator[Asked]:
-    """Yield each question with its result. Raises KbError for an answer that is not there."""
-    for question in questions:
-        wanted = [place for answer in question.answers or () for place in find_places(kb, answer)]
-        found = search(question.text)
-        answering = [
-            rank
-            for rank, each in enumerate(found.passages, 1)
-            for topic, path, (first, last) in wanted
-            if (each.topic, each.path) == (topic, path)
-            and each.first_line <= last
-            and first <= each.last_line
-        ]
-        # Passages with a note that the answer is weak are not taken for one.
-        is_refused = question.answers == () and (not found.passages or bool(found.counts))
-        addresses = tuple(f"{each.topic}/{each.address}" for each in found.passages)
-        rank = 1 if is_refused else min(answering, default=0)
-        yield Asked(question=question, rank=rank, found=addresses)
+def ask(kb: OpenTopics, demanded: Questions, search: Callable[[str], Passages]) -> dict[str, Any]:
+    """Return the results of all questions, and whether they are what the file demands.
+
+    Raises KbError for an answer that is not there.
+    """
+    results = [_ask(kb, question, search) for question in demanded.questions]
+    # Those of which somebody said what answers them.
+    ranks = [each["rank"] for each in results if each["answer"] is not None]
+    first, total = ranks.count(1), len(ranks)
+    among_four = sum(rank is not None and rank <= AMONG for rank in ranks)
+    is_first_enough = 100 * first >= demanded.first * total
+    return {
+        "questions": total,
+        "first": first,
+        "among_four": among_four,
+        "enough": is_first_enough and 100 * among_four >= demanded.among_four * total,
+        "results": results,
+    }
+
+
+def _ask(kb: OpenTopics, question: Question, search: Callable[[str], Passages]) -> dict[str, Any]:
+    """Return the result of a question: the addresses found, and the rank of the one that answers.
+
+    If nothing was to be found, and nothing was, the rank is 1.
+    """
+    wanted = [place for answer in question.answers or () for place in find_places(kb, answer)]
+    found = search(question.text)
+    ranks = [
+        rank
+        for rank, each in enumerate(found.passages, 1)
+        for topic, path, (first, last) in wanted
+        if (each.topic, each.path) == (topic, path)
+        and each.first_line <= last
+        and first <= each.last_line
+    ]
+    # Passages with a note that the answer is weak are not taken for one.
+    is_refused = question.answers == () and (not found.passages or bool(found.counts))
+    return {
+        "question": question.text,
+        "answer": question.answers,
+        "rank": 1 if is_refused else min(ranks, default=None),
+        "found": [f"{each.topic}/{each.address}" for each in found.passages],
+    }
 
 
 def find_places(kb: OpenTopics, answer: str) -> Iterator[tuple[str, str, tuple[int, int]]]:
@@ -128,64 +138,30 @@ def find_places(kb: OpenTopics, answer: str) -> Iterator[tuple[str, str, tuple[i
                 yield opened.topic.id, subject.path, lines
 
 
-class Report:
-    """The results of all questions, and whether they are what the file demands."""
-
-    def __init__(self, asked: Iterable[Asked], demanded: Questions) -> None:
-        self.asked, self.demanded = tuple(asked), demanded
-        # Those of which somebody said what answers them.
-        ranks = [each.rank for each in self.asked if each.question.answers is not None]
-        self.total = len(ranks)
-        self.first = ranks.count(1)
-        self.among_four = sum(1 <= rank <= AMONG for rank in ranks)
-        self.is_enough = (
-            100 * self.first >= demanded.first * self.total
-            and 100 * self.among_four >= demanded.among_four * self.total
-        )
-
-    def as_dict(self) -> dict[str, object]:
-        """Return the report for JSON."""
-        results = [
-            {
-                "question": question.text,
-                "answer": question.answers,
-                "rank": rank if rank and question.answers else None,
-                "found": found,
-            }
-            for question, rank, found in self.asked
-        ]
-        return {
-            "questions": self.total,
-            "first": self.first,
-            "among_four": self.among_four,
-            "enough": self.is_enough,
-            "results": results,
-        }
-
-
-def render_report(report: Report) -> Iterator[str]:
+def render_report(report: Mapping[str, Any]) -> Iterator[str]:
     """Yield the lines of the table: where each answer was found, and what was found instead."""
-    for (text, answers), rank, found in report.asked:
-        place = "?" if answers is None else str(rank) if 1 <= rank <= AMONG else "not"
-        shown = "-" if answers == () and rank == 1 else place
-        yield f"{shown:>3}  {visible_line(text)}"
+    for each in report["results"]:
+        answers, rank = each["answer"], each["rank"]
+        place = "?" if answers is None else str(rank) if rank and rank <= AMONG else "not"
+        yield f"{'-' if answers == () and rank else place:>3}  {visible_line(each['question'])}"
         if place not in {"1", "?"}:
-            wanted = " or ".join(answers or ()) or "nothing"
-            instead = found[0] if found else "nothing"
+            wanted = " or ".join(answers) or "nothing"
+            instead = next(iter(each["found"]), "nothing")
             yield f"     {visible_line(f'answered by {wanted}; first is {instead}')}"
 
 
-def render_total(report: Report) -> str:
+def render_total(report: Mapping[str, Any], demanded: Questions) -> str:
     """Return the last line: how many are found, and how many are demanded."""
+    total = report["questions"]
     first, among = (
-        f"{number} ({100 * number // (report.total or 1)} %) {place} (demanded: {least} %)"
+        f"{number} ({100 * number // (total or 1)} %) {place} (demanded: {least} %)"
         for number, place, least in (
-            (report.first, "found first", report.demanded.first),
-            (report.among_four, "among four", report.demanded.among_four),
+            (report["first"], "found first", demanded.first),
+            (report["among_four"], "among four", demanded.among_four),
         )
     )
-    left = len(report.asked) - report.total
-    parts = [count(report.total, "question"), first, among]
+    left = len(report["results"]) - total
+    parts = [count(total, "question"), first, among]
     return ", ".join([*parts, f"{left} without an answer in the file"] if left else parts)
 
 
