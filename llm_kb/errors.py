@@ -51,8 +51,8 @@ def limit_problems(problems: Sequence[str]) -> list[str]:
     return shown
 
 
-MAX_MESSAGE = 15_000
-"""The most characters of an error, which may repeat others' text."""
+MAX_MESSAGE = 10_000
+"""The most characters of an error, which may repeat others' text. Claude Code shows 11,000."""
 
 
 def quote(text: str, most: int = MAX_SHOWN) -> str:

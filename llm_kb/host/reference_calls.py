@@ -14,6 +14,7 @@ from llm_kb.knowledge_base.tool_text import (
     ToolText,
     integer,
     object_schema,
+    read_filters,
     string,
     strings,
 )
@@ -196,9 +197,18 @@ def parse_call(
     return parse_request(arguments, created_by=created_by, protocols=protocols)
 
 
-def search_topics(library: Library, query: str) -> list[dict[str, Any]]:
-    """Answer a call of `reference_topic_search`."""
-    return [topic_hit_entry(hit, library.clock()) for hit in find_topics(library, query)[:10]]
+def read(library: Library, tool: ToolText, given: Mapping[str, Any]) -> Any:
+    """Answer a call, with checked arguments, of a tool that only reads. Raises KbError."""
+    if tool is TOPIC_SEARCH:
+        found = find_topics(library, given["query"])[:10]
+        return [topic_hit_entry(hit, library.clock()) for hit in found]
+    if tool is TOPIC_LIST:
+        return list_topics(library, **given)
+    # Imported here: the database is slow to import.
+    from llm_kb.knowledge_base.passages import search_references  # noqa: PLC0415
+
+    filters = read_filters(SEARCH, given)
+    return search_references(library, given["question"], given.get("topic"), **filters)
 
 
 def list_topics(library: Library, include_obsolete: bool = False) -> list[dict[str, Any]]:

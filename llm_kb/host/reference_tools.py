@@ -3,25 +3,16 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from inspect import Parameter, Signature
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 import llm
 
-from llm_kb.host.reference_calls import (
-    ALL,
-    SEARCH,
-    PlanWaitsError,
-    create,
-    list_topics,
-    search_topics,
-)
+from llm_kb.host.reference_calls import ALL, CREATE, TOPIC_UPDATE, PlanWaitsError, create, read
 from llm_kb.host.terminal import confirm, is_terminal, say
-from llm_kb.knowledge_base.passages import search_references
-from llm_kb.knowledge_base.tool_text import ToolText, read_arguments, read_filters
+from llm_kb.knowledge_base.tool_text import ToolText, read_arguments
 from llm_kb.references.catalog import topic_entry
 from llm_kb.references.find_topics import find_topic
 from llm_kb.references.library import Library
@@ -47,16 +38,6 @@ class References(llm.Toolbox):
     _approve: Approve | None = None
     _pauses = False
 
-    # Shown by `llm tools`: the annotations of this module are strings.
-    __signature__ = Signature(
-        [
-            Parameter("ghost", Parameter.POSITIONAL_OR_KEYWORD, annotation=str, default="llm"),
-            Parameter(
-                "model", Parameter.POSITIONAL_OR_KEYWORD, annotation=str | None, default=None
-            ),
-        ]
-    )
-
     def __init__(self, ghost: str = "llm", model: str | None = None) -> None:
         """Set `ghost` and `model`, which new topics record as `created_by`."""
         self._created_by = {"ghost": ghost} | ({"model": model} if model else {})
@@ -65,20 +46,19 @@ class References(llm.Toolbox):
 
     def tools(self) -> Iterable[llm.Tool]:
         """Yield the five tools."""
-        implementations: dict[str, Callable[..., Any]] = {
-            "reference_topic_create": self._create,
-            "reference_topic_search": lambda query: search_topics(current_library(), query),
-            "reference_topic_list": lambda **given: list_topics(current_library(), **given),
-            "reference_topic_update": self._topic_update,
-            "reference_search": self._search,
-        }
         for text in ALL:
-            # Not the bound method: the host would log the part of the tool's name before the
+            # Not a bound method: the host would log the part of the tool's name before the
             # first `_` as its toolbox, and could not continue the conversation.
-            answer = partial(_call, text, implementations[text.name])
+            answer = partial(self._answer, text)
             yield llm.Tool(**text.bind(answer), plugin=getattr(self, "plugin", None))
 
-    def _create(self, **arguments: Any) -> dict[str, Any]:
+    def _answer(self, tool: ToolText, /, **arguments: Any) -> Any:
+        given = read_arguments(tool, arguments)
+        if tool is CREATE:
+            return self._create(given)
+        return _update(**given) if tool is TOPIC_UPDATE else read(current_library(), tool, given)
+
+    def _create(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         from llm_kb.references.fetch.topics import created_answer  # noqa: PLC0415 - see `create`
 
         library = current_library()
@@ -88,19 +68,6 @@ class References(llm.Toolbox):
         for warning in created.warnings:
             say(warning)
         return created_answer(created)
-
-    def _topic_update(self, topic_id: str, **changes: Any) -> dict[str, Any]:
-        from llm_kb.references.topic.topic_file import parse_changes  # noqa: PLC0415 - as above
-
-        library = current_library()
-        keys, body = parse_changes(changes)
-        topic = library.update(find_topic(library, topic_id, obsolete=True).id, keys, body)
-        changed = ", ".join([*keys, *(["body"] if body is not None else [])])
-        say(f"the model changed {changed} of {topic.id}; see llm kb references show {topic.id}")
-        return topic_entry(topic, library.clock())
-
-    def _search(self, question: str, topic: str | None = None, **given: Any) -> dict[str, Any]:
-        return search_references(current_library(), question, topic, **read_filters(SEARCH, given))
 
     def _ask(self, library: Library, plan: Plan) -> bool:
         """Ask the operator to approve a plan; without a terminal, store it for later."""
@@ -118,6 +85,17 @@ class References(llm.Toolbox):
             raise llm.PauseChain(needed)
         say(str(needed))
         raise PlanWaitsError(needed)
+
+
+def _update(topic_id: str, **changes: Any) -> dict[str, Any]:
+    from llm_kb.references.topic.topic_file import parse_changes  # noqa: PLC0415 - as above
+
+    library = current_library()
+    keys, body = parse_changes(changes)
+    topic = library.update(find_topic(library, topic_id, obsolete=True).id, keys, body)
+    changed = ", ".join([*keys, *(["body"] if body is not None else [])])
+    say(f"the model changed {changed} of {topic.id}; see llm kb references show {topic.id}")
+    return topic_entry(topic, library.clock())
 
 
 def make_references(
@@ -162,7 +140,3 @@ def ask_on_terminal(plan: Plan) -> bool:
         if isinstance(error.__context__, EOFError):
             return False
         raise KeyboardInterrupt from error
-
-
-def _call(tool: ToolText, implementation: Callable[..., Any], /, **arguments: Any) -> Any:
-    return implementation(**read_arguments(tool, arguments))

@@ -163,12 +163,11 @@ class Server:
         try:
             return make_result(tools.answer_call(self._open(), name, arguments, report))
         except (KbError, OSError) as error:
-            return make_result(tools.describe_error(error), is_error=True)
+            return make_result(str(error), is_error=True)
 
 
 def _describe_broken(error: KbError | OSError) -> str:
-    reason = tools.describe_error(error)
-    return f"The knowledge base cannot be read. Tell the user the reason: {reason}"
+    return f"The knowledge base cannot be read. Tell the user the reason: {error}"
 
 
 def make_result(text: str, *, is_error: bool = False) -> Message:

@@ -24,11 +24,10 @@ from llm_kb.knowledge_base.tool_text import (
     SEARCH_KNOWLEDGE,
     ToolText,
     read_arguments,
-    read_filters,
 )
 from llm_kb.references.errors import ApprovalNeededError
 from llm_kb.references.library import Library
-from llm_kb.rendering.plain_text import estimate_tokens, shorten
+from llm_kb.rendering.plain_text import estimate_tokens
 from llm_kb.rendering.section import render_instructions
 from llm_kb.subjects.topics import Layer
 from llm_kb.user_dir import find_library
@@ -38,9 +37,6 @@ MOST_CHARS, MOST_TOKENS = 45_000, 24_000
 
 MENU_BUDGET, INSTRUCTIONS = 400, 2_048
 """Tokens of the menu, and characters of the instructions that Claude Code shows."""
-
-LONGEST_ERROR = 10_000
-"""The longest error: Claude Code cuts its text at about 11,000 characters."""
 
 LEAST_CHARS = 1_000
 
@@ -93,11 +89,6 @@ def _is_default(kb: KnowledgeBase, key: str) -> bool:
 def write_instructions(kb: KnowledgeBase) -> str | None:
     """Return the menu and the pre-loaded subjects that clients show; None without any."""
     return render_instructions(kb.preloaded, kb.menu(), INSTRUCTIONS, SEARCH.name)
-
-
-def describe_error(error: KbError | OSError) -> str:
-    """Return the text of an error, short enough for clients."""
-    return shorten(str(error), LONGEST_ERROR)
 
 
 def find_deadline(params: object) -> int:
@@ -178,30 +169,17 @@ def _search(kb: KnowledgeBase, arguments: Arguments, report: Report) -> str:
     return kb.answer_search(SEARCH, arguments, partial(report, "indexing"))
 
 
-def _reference_search(kb: KnowledgeBase, arguments: Arguments, _: Report) -> str:
-    # Imported here, so that a client is greeted sooner.
-    from llm_kb.knowledge_base.passages import search_references  # noqa: PLC0415
-
-    given = read_arguments(reference_calls.SEARCH, arguments)
-    filters = read_filters(reference_calls.SEARCH, given)
-    return dump(
-        search_references(open_references(kb), given["question"], given.get("topic"), **filters)
-    )
-
-
-def _reference_topic_search(kb: KnowledgeBase, arguments: Arguments, _: Report) -> str:
-    given = read_arguments(reference_calls.TOPIC_SEARCH, arguments)
-    return dump(reference_calls.search_topics(open_references(kb), given["query"]))
-
-
-def _reference_topic_list(kb: KnowledgeBase, arguments: Arguments, _: Report) -> str:
-    given = read_arguments(reference_calls.TOPIC_LIST, arguments)
-    topics: list[Any] = reference_calls.list_topics(open_references(kb), **given)
-    shown = len(topics)
-    while shown and len(dump(topics[:shown])) > MOST_LISTED:
+def _read_references(tool: ToolText, kb: KnowledgeBase, arguments: Arguments, _: Report) -> str:
+    """Answer a call of a tool that reads; a long list of topics ends with their ids."""
+    library, given = open_references(kb), read_arguments(tool, arguments)
+    found = reference_calls.read(library, tool, given)
+    if tool is not reference_calls.TOPIC_LIST:
+        return dump(found)
+    shown = len(found)
+    while shown and len(dump(found[:shown])) > MOST_LISTED:
         shown = shown * 3 // 4
-    left = [topic["topic_id"] for topic in topics[shown:]]
-    return dump(topics[:shown] + ([{"left_out": left}] if left else []))
+    left = [topic["topic_id"] for topic in found[shown:]]
+    return dump(found[:shown] + ([{"left_out": left}] if left else []))
 
 
 def _create(kb: KnowledgeBase, arguments: Arguments, report: Report) -> str:
@@ -247,9 +225,9 @@ def dump(value: object) -> str:
 ANSWERS: dict[str, Callable[[KnowledgeBase, Arguments, Report], str]] = {
     LEARN.name: _learn,
     SEARCH.name: _search,
-    reference_calls.SEARCH.name: _reference_search,
-    reference_calls.TOPIC_SEARCH.name: _reference_topic_search,
-    reference_calls.TOPIC_LIST.name: _reference_topic_list,
+    reference_calls.SEARCH.name: partial(_read_references, reference_calls.SEARCH),
+    reference_calls.TOPIC_SEARCH.name: partial(_read_references, reference_calls.TOPIC_SEARCH),
+    reference_calls.TOPIC_LIST.name: partial(_read_references, reference_calls.TOPIC_LIST),
     reference_calls.CREATE.name: _create,
     EMIT.name: _emit,
     ANNOTATE.name: _annotate,
