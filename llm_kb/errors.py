@@ -195,14 +195,11 @@ class NoMatchError(KbError):
 
 
 class NoPartError(NoMatchError):
-    """A reference to a part that its subject does not have, or to several at once."""
+    """A reference to a part that its subject does not have."""
 
-    def __init__(
-        self, topic: str, slug: str, anchor: str, near: Sequence[str], *, is_ambiguous: bool
-    ) -> None:
+    def __init__(self, topic: str, slug: str, anchor: str, near: Sequence[str]) -> None:
         super().__init__(topic, f"{slug}#{anchor}", [f"{slug}#{other}" for other in near])
-        what = "has several parts" if is_ambiguous else "has no part"
-        message = f"subject {quote(slug)} of topic {topic!r} {what} {quote(f'#{anchor}')}"
+        message = f"subject {quote(slug)} of topic {topic!r} has no part {quote(f'#{anchor}')}"
         if self.near:
             message += f"; did you mean: {join_names(self.near)}"
         self.args = (f"{message}; {quote(f'{slug}#')} lists them",)

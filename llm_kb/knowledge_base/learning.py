@@ -27,7 +27,7 @@ from llm_kb.rendering.presentation import Presented, present_unreadable, read_as
 from llm_kb.rendering.summaries import describe, summarize
 from llm_kb.subjects.names import is_readable
 from llm_kb.subjects.patterns import parse_pattern
-from llm_kb.subjects.selection import Selection, find_near_each, is_listed, select
+from llm_kb.subjects.selection import NEAR_PATTERNS, Selection, find_near, is_listed, select
 from llm_kb.subjects.topics import REFERENCE_PREFIX, Config, Content, Layout, Subject
 
 OUTLINE_BYTES = BYTES_A_CHARACTER * (OPENING + LONGEST_OUTLINE)
@@ -47,11 +47,9 @@ def load(opened: OpenTopic, patterns: Sequence[str], config: Config, *, wrap: bo
     """
     patterns = complete(opened, patterns)
     selection = select(opened.catalog, patterns)
-    near = find_near_each(selection.missing, opened.catalog)
-    missing: list[NoMatchError] = [
-        NoMatchError(opened.topic.id, pattern, names)
-        for pattern, names in zip(selection.missing, near, strict=True)
-    ]
+    topic, named = opened.topic.id, selection.missing[:NEAR_PATTERNS]
+    missing = [NoMatchError(topic, each, find_near(each, opened.catalog)) for each in named]
+    missing += [NoMatchError(topic, each) for each in selection.missing[NEAR_PATTERNS:]]
     preloaded, files = opened.preloaded, list_files(opened)
     answer = Answer(wrap=wrap or not selection.is_single, max_chars=config.max_result_chars)
     already: list[str] = []
@@ -148,7 +146,7 @@ def find_missing_parts(
     lacking = Counter((subject.slug, error.anchor) for subject, error in unknown)
     errors = {
         (subject.slug, error.anchor): NoPartError(
-            opened.topic.id, subject.name, error.anchor, error.near, is_ambiguous=error.is_ambiguous
+            opened.topic.id, subject.name, error.anchor, error.near
         )
         for subject, error in unknown
     }

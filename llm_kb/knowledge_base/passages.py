@@ -48,17 +48,14 @@ if TYPE_CHECKING:
     from llm_kb.subjects.topics import Subject
 
 SPARE = 12
-"""Number of additional hits, as neighbours and in place of hits that may not be shown."""
+"""Number of additional hits, in place of those that show nothing new or may not be shown."""
 
 MAX_PASSAGE = 2400
-"""Maximum number of characters of neighbouring hits joined to one passage."""
+"""Number of characters of a passage for a reader who cannot load more."""
 
 FIRST_PASSAGE = 700
 NEXT_PASSAGES = 250
 """Number of characters of a passage that are shown if its address can load more."""
-
-BETWEEN = 2
-"""Blank lines that may be between two adjoining hits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,15 +102,15 @@ def find_passages(
     sources: dict[tuple[str, str], _Source | None] = {}
     shown: defaultdict[tuple[str, str], list[tuple[int, int]]] = defaultdict(list)
     passages: list[Passage] = []
-    for group in _join_neighbours(result.hits, limit + SPARE):
+    for hit in result.hits:
         if len(passages) == limit:
             break
-        topic, path = place = group[0].topic, group[0].path
+        topic, path = place = hit.topic, hit.path
         if place not in sources:
             sources[place] = _open(by_id[topic], sets[topic].find_subject(path))
         most = MAX_PASSAGE if options.whole else NEXT_PASSAGES if passages else FIRST_PASSAGE
         if source := sources[place]:
-            passages += _cut(source, group, result.rarities, most, shown[place])
+            passages += _cut(source, hit, result.rarities, most, shown[place])
     return Passages(
         passages=tuple(passages),
         topics=tuple(sets),
@@ -167,31 +164,6 @@ def group_topics(
     return groups
 
 
-def _join_neighbours(hits: Sequence[Hit], most: int) -> list[list[Hit]]:
-    """Return hits in their order, each grouped with the hits that adjoin it in its file."""
-    groups: list[list[Hit]] = []
-    for hit in hits[:most]:
-        for group in groups:
-            size = sum(len(other.text) for other in group)
-            if _adjoins(hit, group) and size + len(hit.text) <= MAX_PASSAGE:
-                group.append(hit)
-                group.sort(key=lambda other: other.first_line)
-                break
-        else:
-            groups.append([hit])
-    return groups
-
-
-def _adjoins(hit: Hit, group: Sequence[Hit]) -> bool:
-    """Tell whether a hit ends right before a group of its file, or begins right after it."""
-    first, last = group[0], group[-1]
-    if (hit.topic, hit.path) != (first.topic, first.path):
-        return False
-    before = first.first_line - hit.last_line
-    after = hit.first_line - last.last_line
-    return 1 <= before <= BETWEEN or 1 <= after <= BETWEEN
-
-
 _Source: TypeAlias = "tuple[Subject, Outline, str | None, bool]"
 """A subject, its text, the origin of that, and whether it is pre-loaded."""
 
@@ -213,17 +185,16 @@ def _open(opened: OpenTopic, subject: Subject | None) -> _Source | None:
 
 def _cut(
     source: _Source,
-    group: Sequence[Hit],
+    hit: Hit,
     rarities: Mapping[str, float],
     most: int,
     shown: list[tuple[int, int]],
 ) -> Iterator[Passage]:
-    """Yield the passage for adjoining hits, unless its lines were `shown` before."""
+    """Yield the passage for a hit, unless its lines were `shown` before."""
     subject, outline, origin, is_preloaded = source
-    best = max(group, key=lambda hit: hit.score)
     text = outline.text
-    start = find_line(text, 0, group[0].first_line - 1)
-    end = find_line(text, start, group[-1].last_line - group[0].first_line + 1)
+    start = find_line(text, 0, hit.first_line - 1)
+    end = find_line(text, start, hit.last_line - hit.first_line + 1)
     found = find_excerpt(outline, (start, end), rarities, most, shown)
     if found is None:
         return
@@ -231,18 +202,18 @@ def _cut(
     shown.append((start, end))
     lines = find_line_numbers(text, start, end)
     yield Passage(
-        topic=best.topic,
+        topic=hit.topic,
         name=subject.name,
         path=subject.path,
         address=f"{subject.name}#{part.anchor if part else name_lines(*lines)}",
         first_line=lines[0],
         last_line=lines[1],
         part=find_line_numbers(text, *trim(text, *part[:2])) if part else lines,
-        title=best.title,
+        title=hit.title,
         text=mark_cuts(text, start, end),
-        score=best.score,
-        role=best.role,
-        also_in=best.also_in,
+        score=hit.score,
+        role=hit.role,
+        also_in=hit.also_in,
         origin=origin,
         is_preloaded=is_preloaded,
     )

@@ -20,7 +20,7 @@ MOST_LISTED = 500
 """A longer list is summarized by directories and patterns."""
 
 MOST_FILES = 100
-"""Maximum number of a skill's files that are listed below it."""
+"""Maximum number of a skill's files, and of subjects left out, that are listed."""
 
 _CUT_NOTICE = 100
 """Room for the notice of a cut, which is shorter."""
@@ -146,7 +146,7 @@ def _render_left_out(left_out: Sequence[tuple[str, int]], max_chars: int) -> str
     lines = [f"{name} ({size:,} bytes)" for name, size in left_out]
     total = f"{len(left_out):,} left out, {sum(size for _, size in left_out):,} bytes"
     heading = f"## Left out (over the limit of {max_chars:,} characters):"
-    return f"{heading}\n\n{_bullets(_bound(lines))}\n\n{total}; {_HOW_TO_CONTINUE}"
+    return f"{heading}\n\n{_bullets(_bound(lines, MOST_FILES))}\n\n{total}; {_HOW_TO_CONTINUE}"
 
 
 def _render_narrowed(names: Sequence[str]) -> str:

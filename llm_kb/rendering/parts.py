@@ -40,12 +40,11 @@ _SEPARATORS = re.compile(r"[\W_]+")
 
 
 class AnchorError(ValueError):
-    """An anchor that names no part, or several; `near` are similar valid anchors."""
+    """An anchor that names no part; `near` are similar valid anchors."""
 
-    def __init__(self, anchor: str, near: Sequence[str], *, is_ambiguous: bool = False) -> None:
+    def __init__(self, anchor: str, near: Sequence[str]) -> None:
         self.anchor = anchor
         self.near = tuple(near)
-        self.is_ambiguous = is_ambiguous
         super().__init__(anchor)
 
 
@@ -117,18 +116,13 @@ class _Index:
         return part or self._find_loosely(anchor)
 
     def _find_loosely(self, anchor: str) -> Section:
-        """Find a part by an anchor with other separators, or other headings above it."""
-        *above, own = map(_loosen, anchor.split("/"))
-        named = self._by_name.get(own, ())
-        below = [part for part in named if set(above) & set(map(_loosen, part.anchor.split("/")))]
-        found = below or named
+        """Find a part by an anchor with other separators, or by its own name if that is unique."""
+        named = self._by_name.get(_loosen(anchor.rpartition("/")[2]), ())
+        found = [part for part in named if _loosen(part.anchor) == _loosen(anchor)] or named
         if len(found) == 1:
             return found[0]
-        if found:
-            near = [part.anchor for part in found[:NEAR_PARTS]]
-            raise AnchorError(anchor, near, is_ambiguous=True)
         similar = find_similar(anchor, (part.anchor for part in self._parts), most=NEAR_PARTS)
-        raise AnchorError(anchor, similar)
+        raise AnchorError(anchor, [part.anchor for part in named[:NEAR_PARTS]] or similar)
 
 
 def _loosen(anchor: str) -> str:

@@ -172,26 +172,19 @@ def _find_with_anchor(catalog: Catalog, text: str) -> tuple[Sequence[Subject], s
     return (), None
 
 
-def find_near(pattern: str, catalog: Catalog) -> tuple[str, ...]:
-    """Return up to five listed slugs that look like a pattern, the likest first."""
-    return find_near_each([pattern], catalog)[0]
-
-
-def find_near_each(patterns: Sequence[str], catalog: Catalog) -> list[tuple[str, ...]]:
-    """Return the listed slugs that look like each pattern, for the first few patterns.
+def find_near(pattern: str, catalog: Catalog) -> Sequence[str]:
+    """Return up to five listed slugs that look like a pattern, the likest first.
 
     A glob that does match comes first if a pattern lacks a `**` or has a wrong extension.
     Hidden and disabled subjects are never named, so that a guess reveals nothing.
     """
-    compared = [p for p in patterns[:NEAR_PATTERNS] if len(p) <= LONGEST_NAME]
-    names = [subject.name for subject in catalog.list().listed] if compared else []
+    if len(pattern) > LONGEST_NAME:
+        return ()
+    names = [subject.name for subject in catalog.list().listed]
     if len(names) > MOST_CANDIDATES:
-        return [()] * len(patterns)
+        return ()
     short = [name for name in names if len(name) <= LONGEST_NAME]
-    return [
-        (*_widen(p, short), *find_similar(p, short, most=NEAR_SLUGS)) if p in compared else ()
-        for p in patterns
-    ]
+    return (*_widen(pattern, short), *find_similar(pattern, short, most=NEAR_SLUGS))
 
 
 def _widen(pattern: str, names: Sequence[str]) -> list[str]:

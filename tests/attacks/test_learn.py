@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from llm_kb import KbError, KnowledgeBase
+from llm_kb.errors import NoMatchError
 from llm_kb.rendering.plain_text import defuse, one_line
-from llm_kb.subjects.selection import MOST_HASHES, find_near, find_near_each, select
+from llm_kb.subjects.selection import MOST_HASHES, find_near, select
 from llm_kb.subjects.topics import Config, Listing
 from tests.cost import at_most
 from tests.memory import MemoryCatalog, make_catalogs, make_topic
@@ -160,8 +161,9 @@ def test_few_names_are_compared_with_few_patterns(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("difflib.SequenceMatcher", Counting)
     names = [f"name-{number:03}" for number in range(300)]
     catalog = MemoryCatalog(dict.fromkeys([*names, "n" * 100, "n" * 101], ""))
-    near = find_near_each(["nam-000", "n" * 101, "nam-001", "nam-002"], catalog)
-    assert [len(each) for each in near] == [5, 0, 5, 0]
+    kb = KnowledgeBase(Config(), make_catalogs((make_topic("t"), catalog)))
+    with pytest.raises(NoMatchError):
+        kb.learn("t", ["nam-000", "m" * 101, "nam-001", "nam-002"])
     assert len(compared) == 2 * 20
     assert find_near("n" * 99, catalog) == ("n" * 100,)
 

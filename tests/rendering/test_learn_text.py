@@ -182,7 +182,7 @@ def test_of_many_left_out_the_first_are_named() -> None:
     text = render_load(items, wrap=True, max_chars=1)
     # The first is cut, so 599 are left out.
     assert len(text) < 10_000
-    assert "\n- and 99 more\n\n599 left out, 5,391 bytes;" in text
+    assert "\n- and 499 more\n\n599 left out, 5,391 bytes;" in text
 
 
 def shown_bytes(text: str) -> int:
