@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -73,6 +74,11 @@ def test_a_disabled_subject_cannot_be_had(run_llm: RunLlm) -> None:
 def test_summaries_of_skills_come_from_their_front_matter(run_llm: RunLlm) -> None:
     menu = run_llm(["kb", "prompt", "--kb-cfg", "kb.menu=subjects"]).stdout
     assert "  - review-a-change — Review a diff of this project the way its maintainers do." in menu
+
+
+@pytest.mark.parametrize("name", ["command-example", "errors-example"])
+def test_the_examples_can_be_imported(name: str) -> None:
+    runpy.run_path(str(SAMPLE / "code" / f"{name}.py"))
 
 
 @pytest.mark.slow

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from difflib import get_close_matches
 
-from llm_kb.errors import KbError
+from llm_kb.errors import KbError, find_similar
 
 
 class UnknownRoleError(KbError):
@@ -15,13 +14,13 @@ class UnknownRoleError(KbError):
         self.role = role
         self.known = tuple(known)
         message = f"unknown role {role!r}; known roles: {', '.join(self.known) or 'none'}"
-        if near := get_close_matches(role, self.known, n=1):
+        if near := find_similar(role, self.known, most=1):
             message += f"; did you mean {near[0]!r}?"
         super().__init__(message)
 
 
 def find_role(role: str, known: Sequence[str]) -> str:
-    """Return the role as it is spelled in `known`, whatever its case here."""
+    """Return the role as it is spelled in `known`, ignoring case."""
     for candidate in known:
         if candidate.casefold() == role.casefold():
             return candidate
