@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from llm_kb.config.layers import TABLES, TOPIC, LayerSource, iter_values, parse_layer
+from llm_kb.config.layers import TABLES, TOPIC, LayerSource, list_defaults, parse_layer
 from llm_kb.files.toml import decode_toml
-from llm_kb.subjects.topics import Config, Layer, Origin
+from llm_kb.subjects.topics import Layer, Origin
 
 TEXT = (Path(__file__).parent.parent / "docs" / "configuration.md").read_text(encoding="utf-8")
 
@@ -32,9 +32,9 @@ def test_every_key_is_documented_and_no_other(table: str) -> None:
 
 @pytest.mark.parametrize("table", TABLES)
 def test_documented_defaults_are_the_real_ones(table: str) -> None:
-    defaults = {name: value for where, name, value in iter_values(Config()) if where == table}
+    defaults = list_defaults()
     for name, (_type, default, _meaning) in rows(heading(table)).items():
-        if (value := defaults.get(name)) is not None:
+        if (value := defaults.get(f"{table}.{name}")) is not None:
             value = list(value) if isinstance(value, tuple) else value
             assert decode_toml(f"value = {default.strip('`')}") == {"value": value}
 

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import reduce
 from pathlib import Path
@@ -28,12 +28,9 @@ from llm_kb.files.fields import (
 )
 from llm_kb.subjects.ignore import is_private
 from llm_kb.subjects.patterns import parse_pattern
-from llm_kb.subjects.topics import Config, Layer, Layout, Origin
+from llm_kb.subjects.topics import Config, Layer, Layout, Origin, Setting, Value
 
 T = TypeVar("T")
-
-Value: TypeAlias = "bool | int | str | tuple[str, ...]"
-"""The value of a setting; paths are absolute strings."""
 
 TOPIC_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 TOPIC_ID_RULE = "letters, digits, '.', '_' and '-', starting with a letter or a digit"
@@ -216,17 +213,6 @@ def topic_key(topic: str, field_name: str) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Setting:
-    """One value and every origin that set or extended it, lowest layer first.
-
-    The last origin of a scalar set its value.
-    """
-
-    value: Value
-    origins: tuple[Origin, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class LayerConfig:
     """The settings of one layer, or of several merged."""
 
@@ -335,9 +321,13 @@ def _merge_settings(low: Setting, high: Setting) -> Setting:
     return Setting(value=value, origins=(*low.origins, *high.origins))
 
 
-def iter_values(config: Config) -> Iterator[tuple[str, str, Any]]:
-    """Yield the table, name and value of every key, except for those of topics."""
+def list_defaults() -> dict[str, Any]:
+    """Return the default of every key by dotted key, except for those of topics."""
+    config = Config()
     records = {"kb": config, "kb.references": config.references, "kb.capture": config.capture}
-    for table, record in records.items():
-        yield from ((table, name, getattr(record, name)) for name in TABLES[table])
-    yield "kb.check", "ignore", config.check_ignore
+    defaults = {
+        f"{table}.{name}": getattr(record, name)
+        for table, record in records.items()
+        for name in TABLES[table]
+    }
+    return {**defaults, "kb.check.ignore": config.check_ignore}

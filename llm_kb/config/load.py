@@ -15,7 +15,6 @@ from llm_kb.config.layers import (
     TOPIC,
     LayerConfig,
     LayerSource,
-    Setting,
     merge,
     parse_layer,
     topic_key,
@@ -59,6 +58,7 @@ from llm_kb.subjects.topics import (
     Layout,
     Origin,
     References,
+    Setting,
     Topic,
 )
 
@@ -262,10 +262,10 @@ def list_exclusions(config: Config) -> Iterator[str]:
     """Yield the assignments that repeat what the config fragments of one run exclude."""
     for topic in (*config.topics, *config.adjustments):
         for name in EXCLUDING:
-            origins, value = config.origins.get(topic_key(topic.id, name)), getattr(topic, name)
-            if origins and origins[-1].layer in _PASSING and value is not True:
-                operator = "+=" if isinstance(value, tuple) else "="
-                written = json.dumps(value, ensure_ascii=False)
+            setting = config.settings.get(topic_key(topic.id, name))
+            if setting and setting.origins[-1].layer in _PASSING and setting.value is not True:
+                operator = "+=" if isinstance(setting.value, tuple) else "="
+                written = json.dumps(setting.value, ensure_ascii=False)
                 yield f'{TOPIC}."{topic.id}".{name}{operator}{written}'
 
 
@@ -309,7 +309,7 @@ def resolve(
         workspace=file.root if file else None,
         workspace_file=file.path if file else None,
         withheld=tuple(withheld),
-        origins={key: setting.origins for key, setting in settings.items()},
+        settings=settings,
     )
 
 

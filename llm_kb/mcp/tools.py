@@ -29,7 +29,6 @@ from llm_kb.references.errors import ApprovalNeededError
 from llm_kb.references.library import Library
 from llm_kb.rendering.plain_text import estimate_tokens
 from llm_kb.rendering.section import render_instructions
-from llm_kb.subjects.topics import Layer
 from llm_kb.user_dir import find_library
 
 MOST_CHARS, MOST_TOKENS = 45_000, 24_000
@@ -74,16 +73,11 @@ def fit_clients(kb: KnowledgeBase) -> KnowledgeBase:
     Pre-loaded subjects can be learned too, since clients need not show the instructions.
     """
     kb.repeat_preloaded()
-    if _is_default(kb, "max_result_chars"):
+    if "kb.max_result_chars" not in kb.config.settings:
         kb.config = replace(kb.config, max_result_chars=MOST_CHARS)
-    if _is_default(kb, "menu_budget"):
+    if "kb.menu_budget" not in kb.config.settings:
         kb.config = replace(kb.config, menu_budget=MENU_BUDGET)
     return kb
-
-
-def _is_default(kb: KnowledgeBase, key: str) -> bool:
-    origins = kb.config.origins.get(f"kb.{key}", ())
-    return all(origin.layer is Layer.DEFAULT for origin in origins)
 
 
 def write_instructions(kb: KnowledgeBase) -> str | None:
@@ -151,7 +145,8 @@ def open_references(kb: KnowledgeBase) -> Library:
 def _learn(kb: KnowledgeBase, arguments: Arguments, _: Report) -> str:
     """Answer under `max_result_chars`, which is lowered until the tokens fit, too."""
     text = kb.answer_call(**arguments)
-    while _is_default(kb, "max_result_chars") and estimate_tokens(text) > MOST_TOKENS:
+    is_set = "kb.max_result_chars" in kb.config.settings
+    while not is_set and estimate_tokens(text) > MOST_TOKENS:
         fitting = int(0.9 * len(text) * MOST_TOKENS / estimate_tokens(text))
         if not LEAST_CHARS < fitting < kb.config.max_result_chars:
             break

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
-from typing import NamedTuple, NewType, Protocol
+from typing import NamedTuple, NewType, Protocol, TypeAlias
 
 from llm_kb.subjects.names import find_extension
 
@@ -184,6 +184,21 @@ class Origin:
     place: str | None = None
 
 
+Value: TypeAlias = "bool | int | str | tuple[str, ...]"
+"""The value of a setting; paths are absolute strings."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """One value and every origin that set or extended it, lowest layer first.
+
+    The last origin of a scalar set its value.
+    """
+
+    value: Value
+    origins: tuple[Origin, ...]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class References:
     """`[kb.references]`: limits of fetching, and the topics in menus."""
@@ -237,5 +252,5 @@ class Config:
     workspace_file: Path | None = None
     withheld: tuple[str, ...] = ()
     """Dotted keys of the workspace layer that count only once it is trusted."""
-    origins: Mapping[str, tuple[Origin, ...]] = field(default_factory=dict)
-    """Dotted key (`kb.topic.project.learned`) to origins, lowest layer first."""
+    settings: Mapping[str, Setting] = field(default_factory=dict)
+    """What the layers set, by dotted key (`kb.topic.project.learned`)."""

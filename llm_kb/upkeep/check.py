@@ -296,7 +296,8 @@ class Inspection:
     def _place(self, *keys: str) -> str:
         """Return the file that sets the first of some keys that any file sets, or the last key."""
         for key in keys:
-            for origin in reversed(self._kb.config.origins.get(key, ())):
+            setting = self._kb.config.settings.get(key)
+            for origin in reversed(setting.origins if setting else ()):
                 if origin.place:
                     return name_place(origin.place, self._cwd)
         return keys[-1]

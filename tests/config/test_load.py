@@ -158,7 +158,7 @@ def test_the_users_own_file_is_no_workspace(tmp_path: Path) -> None:
     (user_dir / "kb.toml").write_text('[kb.topic.mine]\nsubjects = "/srv/notes"\n')
     config = load(tmp_path, user_dir)
     assert config.workspace is None
-    assert config.origins["kb.topic.mine.subjects"] == (
+    assert config.settings["kb.topic.mine.subjects"].origins == (
         Origin(layer=Layer.USER, place=str(user_dir / "kb.toml")),
     )
 
@@ -198,7 +198,7 @@ def test_layers_lie_over_one_another(
         ("notes", user_dir.parent / "notes", ("**",)),
         ("project", workspace / "kb" / "project", ()),
     ]
-    assert [origin.layer for origin in config.origins["kb.menu_budget"]] == [
+    assert [origin.layer for origin in config.settings["kb.menu_budget"].origins] == [
         Layer.USER,
         Layer.COMMAND_LINE,
     ]
@@ -518,7 +518,7 @@ def test_a_fragment_is_found_by_name_and_by_path(
 ) -> None:
     config = load(workspace, user_dir, text.format(path=fragment))
     assert config.topics[0].learned == ("maintainers/*",)
-    assert config.origins["kb.topic.project.learned"] == (
+    assert config.settings["kb.topic.project.learned"].origins == (
         Origin(layer=Layer.FRAGMENT, place=str(fragment)),
     )
 

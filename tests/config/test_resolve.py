@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from llm_kb.config.layers import (
     LayerConfig,
     LayerSource,
-    Setting,
     merge,
     parse_layer,
 )
@@ -22,7 +21,7 @@ from llm_kb.config.trust import find_withheld
 from llm_kb.config.workspace import WorkspaceFile
 from llm_kb.errors import ConfigError
 from llm_kb.references.sources.rules import OPTIONAL_GIT_PROTOCOLS
-from llm_kb.subjects.topics import Config, Layer, Layout, Origin, References, Topic
+from llm_kb.subjects.topics import Config, Layer, Layout, Origin, References, Setting, Topic
 
 USER = LayerSource(origin=Origin(layer=Layer.USER, place="/u/kb.toml"), base=Path("/u"))
 WORKSPACE = LayerSource(
@@ -466,15 +465,13 @@ def test_every_key_reaches_the_result(monkeypatch: pytest.MonkeyPatch) -> None:
             }
         },
     }
+    layer = parse(kb, USER)
     config = resolve(
-        parse(kb, USER),
+        layer,
         root=Path("/w"),
         file=WorkspaceFile(path=Path("/w/llm-kb.toml"), root=Path("/w")),
         withheld=["kb.auto"],
     )
-    keys = [f"kb.{name}" for name in kb if name not in {"references", "topic"}]
-    keys += [f"kb.references.{name}" for name in kb["references"]]  # type: ignore[attr-defined]
-    keys += [f"kb.topic.p.{name}" for name in kb["topic"]["p"]]  # type: ignore[index]
     assert config == Config(
         auto=True,
         menu="subjects",
@@ -510,7 +507,7 @@ def test_every_key_reaches_the_result(monkeypatch: pytest.MonkeyPatch) -> None:
         workspace=Path("/w"),
         workspace_file=Path("/w/llm-kb.toml"),
         withheld=("kb.auto",),
-        origins=dict.fromkeys(keys, (USER.origin,)),
+        settings=layer.settings,
     )
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from llm_kb.config.layers import LayerConfig, Setting
+from llm_kb.config.layers import LayerConfig
 from llm_kb.config.trust import TRUST_FILE, digest_workspace, is_trusted, read_trust, set_trust
-from llm_kb.subjects.topics import Layer, Origin
+from llm_kb.subjects.topics import Layer, Origin, Setting
 
 FILE = Path("/w/llm-kb.toml")
 
