@@ -55,6 +55,7 @@ COMMANDS: dict[str, Member] = {
     "check": "llm_kb.commands.check:check",
     "config": "llm_kb.commands.config:config",
     "disable": "llm_kb.commands.topics:disable",
+    "edit": "llm_kb.commands.new:edit",
     "init": "llm_kb.commands.init:init",
     "knowledge": ("Keep conventions, boundaries and anti-patterns in git notes", _KNOWLEDGE),
     "learn": "llm_kb.commands.learn:learn",

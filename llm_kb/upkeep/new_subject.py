@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from llm_kb.errors import KbError
-from llm_kb.files.atomic import create_below
+from llm_kb.files.atomic import create_below, replace_file
 from llm_kb.files.containment import OutsideError, resolve_links
 from llm_kb.subjects.ignore import is_always_ignored
 from llm_kb.subjects.names import FORBIDDEN_ON_WINDOWS, UNUSABLE, is_portable
@@ -28,8 +28,8 @@ class BadSlugError(KbError):
 class SubjectExistsError(KbError):
     """A new subject whose file exists already."""
 
-    def __init__(self, path: Path) -> None:
-        super().__init__(f"{str(path)!r} exists already and is left as it is")
+    def __init__(self, topic: str, slug: str, path: Path) -> None:
+        super().__init__(f"{str(path)!r} exists already; use 'llm kb edit {topic}/{slug}'")
 
 
 def create_subject(topic: Topic, slug: str, text: bytes = b"") -> Path:
@@ -48,8 +48,15 @@ def create_subject(topic: Topic, slug: str, text: bytes = b"") -> Path:
     except OutsideError as error:
         raise outside from error
     except FileExistsError as error:
-        raise SubjectExistsError(path) from error
+        raise SubjectExistsError(topic.id, slug, path) from error
     return path
+
+
+def replace_subject(topic: Topic, path: Path, text: bytes) -> None:
+    """Replace the text of a subject's file. Raises BadSlugError through a link, WriteError."""
+    if not resolve_links(path).is_relative_to(topic.root):
+        raise BadSlugError(path.name, f"it is outside {str(topic.root)!r}, through a link")
+    replace_file(path, text)
 
 
 def place_subject(slug: str, layout: Layout) -> str:

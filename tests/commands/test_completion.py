@@ -64,8 +64,8 @@ def workspace(tmp_path: Path) -> Path:
         ("llm kb learned project ", ["a", "m/b"]),
         ("llm kb disable pros", ["prose"]),
         ("llm kb remove ", ["project", "prose"]),
-        ("llm kb show project/a", ["project/a"]),
-        ("llm kb show project/", ["project/a", "project/m/b"]),
+        ("llm kb edit project/a", ["project/a"]),
+        ("llm kb edit project/", ["project/a", "project/m/b"]),
         ("llm kb new pro", ["project/", "prose/"]),
     ],
 )

@@ -54,6 +54,7 @@ def test_messages_name_places_with_codes(
     """Each message is one line of what a terminal can show, wherever the workspace is."""
     (tmp_path / name).mkdir()
     monkeypatch.chdir(tmp_path / name)
+    monkeypatch.setenv("EDITOR", "")
     file = f"'{tmp_path}/{shown}/llm-kb.toml'"
 
     def said(*args: str) -> str:
@@ -68,6 +69,8 @@ def test_messages_name_places_with_codes(
     )
     said("new", "p/x")
     assert said("learned", "p", "x") == f"kb.topic.p.learned in {file} now holds: x\n"
+    edit = f"Error: there is no terminal to edit on; the file is '{tmp_path}/{shown}/kp/x.md'\n"
+    assert said("edit", "p/x") == edit
     assert said("list", "--kb-cfg", "nope") == (
         f"Error: unknown config fragment 'nope'; available: none (in '{tmp_path}/{shown}"
         "/.llm/config.d')\n"
@@ -110,6 +113,8 @@ def test_a_missing_directory_is_shown_with_codes(
         pytest.param(["learned", "p", NO_TEXT], 1, id="pattern, no text"),
         pytest.param(["new", f"p/{LONG}"], 1, id="slug, long"),
         pytest.param(["new", f"p/{NO_TEXT}"], 1, id="slug, no text"),
+        pytest.param(["edit", f"p/{LONG}"], 1, id="edit, long"),
+        pytest.param(["edit", f"p/{NO_TEXT}"], 1, id="edit, no text"),
         pytest.param(["remove", NO_TEXT, "-y"], 1, id="remove, no text"),
     ],
 )

@@ -1,4 +1,4 @@
-"""`llm kb new`: the right file, and no other."""
+"""`llm kb new` and `llm kb edit`: the right file, and no other."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_an_existing_subject_is_never_overwritten(topic: Path, run_llm: RunLlm, 
     (topic / ".a.md").write_text("mine")
     result = run_llm(["kb", "new", f"project/{slug}"])
     assert result.exit_code == 1
-    assert "exists already and is left as it is\n" in result.stderr
+    assert f"exists already; use 'llm kb edit project/{slug}'\n" in result.stderr
     assert {path.read_text() for path in topic.iterdir()} == {"mine"}
 
 
@@ -129,15 +129,17 @@ def test_a_subject_no_model_will_see_is_told(topic: Path, run_llm: RunLlm, slug:
     )
 
 
+@pytest.mark.parametrize("command", ["new", "edit"])
 @pytest.mark.parametrize("name", ["project", "project/", "/x", ""])
-def test_a_name_has_two_parts(topic: Path, run_llm: RunLlm, name: str) -> None:
-    result = run_llm(["kb", "new", name])
+def test_a_name_has_two_parts(topic: Path, run_llm: RunLlm, command: str, name: str) -> None:
+    result = run_llm(["kb", command, name])
     assert result.exit_code == 2
     assert f"{name!r} is not of the form TOPIC/SLUG" in result.stderr
 
 
-def test_an_unknown_topic_is_told(topic: Path, run_llm: RunLlm) -> None:
-    result = run_llm(["kb", "new", "nope/x"])
+@pytest.mark.parametrize("command", ["new", "edit"])
+def test_an_unknown_topic_is_told(topic: Path, run_llm: RunLlm, command: str) -> None:
+    result = run_llm(["kb", command, "nope/x"])
     assert (result.exit_code, result.stderr) == (
         1,
         "Error: unknown topic 'nope'; valid topics: project, skills\n",
@@ -156,22 +158,61 @@ def editor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return noted
 
 
-def test_a_slug_that_leads_upwards_is_named_so() -> None:
-    with pytest.raises(BadSlugError) as caught:
-        place_subject("../../x", Layout.FILES)
-    assert str(caught.value) == "cannot make a subject '../../x': '..' leads out of the topic"
+@pytest.mark.parametrize("slug", ["a", "a.md", "notes", ".notes", ".notes.md", "d$(touch x)"])
+def test_edit_opens_the_file_of_a_slug(
+    topic: Path, editor: Path, run_llm: RunLlm, slug: str
+) -> None:
+    topic.mkdir()
+    for name in ("a.md", ".notes.md", "d$(touch x).md"):
+        (topic / name).touch()
+    assert run_llm(["kb", "edit", f"project/{slug}"]).exit_code == 0
+    name = slug if slug.endswith(".md") else f"{slug}.md"
+    name = ".notes.md" if "notes" in name else name
+    assert editor.read_text() == f"--wait\n{topic / name}\n"
 
 
-@pytest.mark.parametrize("slug", ["a", "d$(touch x)"])
-def test_the_editor_is_opened_on_a_terminal(topic: Path, editor: Path, slug: str) -> None:
-    shown, code = run_on_terminal(["kb", "new", f"project/{slug}"])
-    assert (shown, code) == (f"{topic}/{slug}.md\n", 0)
-    assert editor.read_text() == f"--wait\n{topic}/{slug}.md\n"
-
-
-def test_no_editor_is_opened_without_one(topic: Path, editor: Path, run_llm: RunLlm) -> None:
+def test_new_opens_no_editor_without_a_terminal(topic: Path, editor: Path, run_llm: RunLlm) -> None:
     assert run_llm(["kb", "new", "project/a"]).stderr == ""
     assert not editor.exists()
+
+
+def test_edit_names_what_is_near(topic: Path, run_llm: RunLlm) -> None:
+    topic.mkdir()
+    (topic / "quality.md").touch()
+    result = run_llm(["kb", "edit", "project/qualty"])
+    assert (result.exit_code, result.stderr) == (
+        1,
+        "Error: no subject of topic 'project' matches 'qualty'; did you mean: quality\n",
+    )
+
+
+def test_edit_does_not_choose_between_two(topic: Path, run_llm: RunLlm) -> None:
+    topic.mkdir()
+    (topic / "config.md").touch()
+    (topic / "config.toml").touch()
+    result = run_llm(["kb", "edit", "project/config"])
+    assert (result.exit_code, result.stderr) == (
+        1,
+        (
+            "Error: 'config' of topic 'project' names several subjects: "
+            "project/config.md, project/config.toml\n"
+        ),
+    )
+
+
+@pytest.mark.parametrize("editor", [None, ""])
+def test_without_terminal_and_editor_the_file_is_named(
+    topic: Path, run_llm: RunLlm, monkeypatch: pytest.MonkeyPatch, editor: str | None
+) -> None:
+    if editor is not None:
+        monkeypatch.setenv("EDITOR", editor)
+    topic.mkdir()
+    (topic / "a.md").touch()
+    result = run_llm(["kb", "edit", "project/a"])
+    assert (result.exit_code, result.stderr) == (
+        1,
+        f"Error: there is no terminal to edit on; the file is {topic}/a.md\n",
+    )
 
 
 @pytest.mark.parametrize(
@@ -183,21 +224,58 @@ def test_no_editor_is_opened_without_one(topic: Path, editor: Path, run_llm: Run
             "Error: cannot run the editor '/no/such': No such file or directory;"
             " $EDITOR names another\n",
         ),
-        (
-            "'open",
-            'Error: cannot run the editor "\'open": No closing quotation; $EDITOR names another\n',
-        ),
+        ("'open", 'Error: $VISUAL or $EDITOR cannot be read: "\'open"\n'),
     ],
 )
 def test_an_editor_that_fails_is_told(
-    topic: Path, monkeypatch: pytest.MonkeyPatch, value: str, error: str
+    topic: Path, run_llm: RunLlm, monkeypatch: pytest.MonkeyPatch, value: str, error: str
 ) -> None:
+    topic.mkdir()
+    (topic / "a.md").touch()
     monkeypatch.setenv("EDITOR", value)
+    result = run_llm(["kb", "edit", "project/a"])
+    assert (result.exit_code, result.stderr) == (1, error)
+
+
+def test_new_opens_the_editor_on_a_terminal(topic: Path, editor: Path) -> None:
     shown, code = run_on_terminal(["kb", "new", "project/a"])
-    assert (shown, code) == (f"{topic}/a.md\n{error}", 1)
+    assert (shown, code) == (f"{topic}/a.md\n", 0)
+    assert editor.read_text() == f"--wait\n{topic}/a.md\n"
+
+
+def test_a_slug_that_leads_upwards_is_named_so() -> None:
+    with pytest.raises(BadSlugError) as caught:
+        place_subject("../../x", Layout.FILES)
+    assert str(caught.value) == "cannot make a subject '../../x': '..' leads out of the topic"
 
 
 def test_a_text_that_is_piped_in_is_written(topic: Path, run_llm: RunLlm) -> None:
     result = run_llm(["kb", "new", "project/piped"], input="# Piped\n\nText.\n")
     assert (result.exit_code, result.stdout) == (0, f"{topic}/piped.md\n")
     assert (topic / "piped.md").read_text() == "# Piped\n\nText.\n"
+    (topic.parent / "other.txt").write_text("From a file.\n")
+    run_llm(["kb", "new", "project/other", "--from", "other.txt"], input="not this")
+    assert (topic / "other.md").read_text() == "From a file.\n"
+    assert run_llm(["kb", "edit", "project/other"], input="New.\n").stdout == f"{topic}/other.md\n"
+    assert (topic / "other.md").read_text() == "New.\n"
+
+
+def test_a_piped_text_leaves_a_topic_through_no_link(topic: Path, run_llm: RunLlm) -> None:
+    topic.mkdir()
+    (topic.parent / "outside.md").write_text("x\n")
+    (topic / "link.md").symlink_to(topic.parent / "outside.md")
+    assert run_llm(["kb", "edit", "project/link"], input="New.\n").exit_code == 1
+    assert (topic.parent / "outside.md").read_text() == "x\n"
+
+
+def test_beside_the_readme_a_better_place_is_named(tmp_path: Path, run_llm: RunLlm) -> None:
+    (tmp_path / "README.md").write_text("# R\n")
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs/a.md").write_text("# A\n")
+    run_llm(["kb", "init"])
+    result = run_llm(["kb", "new", "overview/deployment"])
+    assert result.stderr == (
+        "llm-kb: this is the project's own directory; docs/deployment would be in\n"
+        f"llm-kb: {tmp_path}/docs\n"
+    )
+    assert run_llm(["kb", "new", "docs/deployment"]).stderr == ""
