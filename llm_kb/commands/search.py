@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import replace
+from datetime import datetime, timezone
 from pathlib import Path
 
 import click
@@ -17,11 +22,13 @@ from llm_kb.commands._options import (
 from llm_kb.commands._output import say, show, show_json
 from llm_kb.config.workspace import find_cwd
 from llm_kb.errors import join_names
+from llm_kb.files.atomic import WriteError, replace_file
 from llm_kb.host.terminal import draw_progress, style
 from llm_kb.knowledge_base.subject_list import name_file
 from llm_kb.knowledge_base.tool_text import DEFAULT_LIMIT
 from llm_kb.rendering.passages import Passage, Passages, find_notes
 from llm_kb.rendering.plain_text import MAX_NAMED, visible_line, visible_text
+from llm_kb.user_dir import find_user_dir
 
 
 @click.command()
@@ -88,10 +95,30 @@ def search(
         show("\n".join(_render(kb, passage) for passage in found.passages), nl=False)
     if not found.passages:
         say(f"llm-kb: {_explain_nothing(kb, topics, found)}")
-    for note in find_notes(found):
+    notices = tuple(_choose_unsaid(found.notices, str(kb.config.workspace)))
+    for note in find_notes(replace(found, notices=notices)):
         say(f"llm-kb: {note}")
     if not found.passages:
         raise SystemExit(1)
+
+
+def _choose_unsaid(notices: Iterable[str], workspace: str) -> Iterator[str]:
+    """Yield the notices that no search of this workspace has printed today, and record them."""
+    if not notices:
+        return
+    path, today = find_user_dir() / "kb" / "notices", datetime.now(timezone.utc).date().isoformat()
+    said: list[str] = []
+    with suppress(OSError, ValueError):
+        said = path.read_text().split()
+    said = said if said[:1] == [today] else [today]
+    for notice in notices:
+        text = f"{workspace}\0{notice}".encode("utf-8", "surrogateescape")
+        key = hashlib.sha256(text).hexdigest()
+        if key not in said:
+            said.append(key)
+            yield notice
+    with suppress(WriteError, OSError):  # it is printed again
+        replace_file(path, "\n".join(said).encode())
 
 
 def _explain_nothing(kb: KnowledgeBase, topics: tuple[str, ...], found: Passages) -> str:

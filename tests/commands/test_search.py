@@ -9,6 +9,7 @@ from subprocess import PIPE, Popen
 
 import pytest
 
+from llm_kb.search.index import documents
 from tests.commands.workspaces import write_files
 from tests.conftest import RunLlm
 from tests.preloaded import Process
@@ -53,6 +54,23 @@ def test_passages_are_headed_by_their_address(run_llm: RunLlm) -> None:
         "\nkb/project/style.md:1: project/style#L1 (0.22)\nStyle is part of a review.\n"
     )
     assert result.stderr == ""
+
+
+def test_a_notice_is_printed_once_a_day(
+    run_llm: RunLlm, tmp_path: Path, user_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(documents, "MAX_FILE_BYTES", 100)
+    write_files(tmp_path, {"kb/skills/long.md": "tests " * 100})
+    notice = "llm-kb: not searched: skills/long.md (larger than 20 MB)\n"
+    search = ["kb", "search", "review", "tests"]
+    assert [run_llm(search).stderr for _ in range(2)] == [notice, ""]
+    write_files(tmp_path, {"kb/skills/longer.md": "tests " * 100})
+    assert run_llm(search).stderr == notice.replace("long", "longer")
+    recorded = user_dir / "kb" / "notices"
+    assert len(recorded.read_text().split()) == 3
+    for damage in (b"2001-01-01", b"\xff", b""):
+        recorded.write_bytes(damage)
+        assert run_llm(search).stderr.count("not searched") == 2
 
 
 def test_other_files_with_a_text_are_named_once_and_the_file_itself_is_not(
