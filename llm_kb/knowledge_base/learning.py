@@ -11,7 +11,7 @@ from dataclasses import replace
 from llm_kb.errors import NoMatchError, NoPartError, UnreadableError
 from llm_kb.files.directory import DirectoryCatalog
 from llm_kb.files.layouts import SKILL_FILE, find_bundled, list_bundled
-from llm_kb.knowledge_base.topics import OpenTopic, name_asked
+from llm_kb.knowledge_base.topics import OpenTopic
 from llm_kb.rendering.learn_text import (
     BYTES_A_CHARACTER,
     MOST_LISTED,
@@ -56,7 +56,7 @@ def load(opened: OpenTopic, patterns: Sequence[str], config: Config, *, wrap: bo
     unknown: list[tuple[Subject, AnchorError]] = []
     for subject in selection.subjects:
         if subject.identity in preloaded:
-            already += name_asked(subject, selection)
+            already += selection.names_of(subject)
             continue
         limit = answer.read_limit
         has_room = limit is None or limit >= OUTLINE_BYTES

@@ -24,7 +24,6 @@ from llm_kb.knowledge_base.topics import (
     EmptyTopicError,
     OpenTopic,
     find_id,
-    name_asked,
     suggest_topics,
 )
 from llm_kb.references.catalog import ReferenceCatalog
@@ -114,8 +113,8 @@ class OpenTopics:
 
     def _open(self, id_: str) -> OpenTopic:
         topic, catalog = self._catalogs[id_]
+        asked = [pattern for name, pattern in self.knowledge if name == id_]
         known = [pattern for name, pattern in self._given if name == id_]
-        asked = (*(pattern for name, pattern in self.knowledge if name == id_), *known)
         learned = tuple(dict.fromkeys((*topic.learned, *asked)))
         return OpenTopic(replace(topic, learned=learned), catalog, known)
 
@@ -198,10 +197,9 @@ class OpenTopics:
         These are those of fragments, and if `preloaded` this section's.
         """
         for opened in self.active:
-            sent = opened.learned if preloaded else opened.known
-            for subject in sent.subjects:
-                for name in name_asked(subject, sent):
-                    yield opened.topic.id, str(opened.topic.root), name
+            place = opened.topic.id, str(opened.topic.root)
+            names = opened.known.names + (opened.learned.names if preloaded else [])
+            yield from ((*place, name) for name in dict.fromkeys(names))
 
     def section(self, *, learn: bool = True, search: bool = False) -> str | None:
         """Return the `<knowledge>` section; None if it would be empty.
@@ -238,9 +236,9 @@ class OpenTopics:
     def preloaded(self) -> Preloaded:
         """The topics with subjects that this section pre-loads, each with their text."""
         return [
-            (opened.topic, self.present(opened, opened.new))
+            (opened.topic, self.present(opened, opened.learned))
             for opened in self.active
-            if opened.new.subjects
+            if opened.learned.subjects
         ]
 
     def learn(self, topic: str, subjects: str | Sequence[str] | None = None) -> str:

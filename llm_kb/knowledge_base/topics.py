@@ -18,7 +18,7 @@ from llm_kb.references.find_topics import find_named
 from llm_kb.rendering.parts import WHOLE
 from llm_kb.subjects.names import is_readable
 from llm_kb.subjects.patterns import parse_pattern
-from llm_kb.subjects.selection import Selection, select, subtract
+from llm_kb.subjects.selection import Selection, select
 from llm_kb.subjects.topics import REFERENCE_PREFIX, Catalog, Config, Listing, Subject, Topic
 
 CONVERTED = Path("kb", "converted")
@@ -74,8 +74,8 @@ def _adjust(topic: Topic, adjustment: Topic) -> Topic:
 class OpenTopic:
     """An enabled topic, its content, and the subjects that the request sends of it.
 
-    The patterns in `topic.learned` are of all subjects pre-loaded, those in `known` of the ones
-    that come as fragments.
+    `topic.learned` has the patterns of the subjects pre-loaded, `known` those of the subjects that
+    come as fragments.
     """
 
     is_repeated = False
@@ -107,11 +107,6 @@ class OpenTopic:
         return select(self.catalog, self._known)
 
     @property
-    def new(self) -> Selection:
-        """The subjects and parts that this section sends."""
-        return subtract(self.learned, self.known)
-
-    @property
     def preloaded(self) -> frozenset[str]:
         """The identities of the subjects that are pre-loaded whole and not sent again."""
         if self.is_repeated:
@@ -125,11 +120,7 @@ class OpenTopic:
     @property
     def preloaded_names(self) -> list[str]:
         """The names of the pre-loaded subjects and parts."""
-        if self.is_repeated:
-            return []
-        return [
-            name for subject in self.learned.subjects for name in name_asked(subject, self.learned)
-        ]
+        return [] if self.is_repeated else self.learned.names
 
     @cached_property
     def left(self) -> Sequence[Subject]:
@@ -144,12 +135,6 @@ class OpenTopic:
     def has_left(self) -> bool:
         """Tell whether the menu has the topic, and any subject is left to learn."""
         return self.topic.in_menu and bool(self.left)
-
-
-def name_asked(subject: Subject, selection: Selection) -> list[str]:
-    """Return the names of the requested pieces of a subject: its own name, or those of parts."""
-    asked = selection.asked_of(subject)
-    return [subject.name if anchor is None else f"{subject.name}#{anchor}" for anchor in asked]
 
 
 class EmptyTopicError(NoMatchError):

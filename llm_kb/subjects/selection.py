@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import PurePosixPath
 
@@ -34,9 +34,6 @@ MOST_HASHES = 8
 
 NEAR_PATTERNS = 3
 """The most patterns of one call that get suggestions."""
-
-_WHOLE = frozenset({None, "*"})
-"""The anchors that stand for a whole subject."""
 
 
 def require_few(patterns: Sequence[str]) -> None:
@@ -75,6 +72,16 @@ class Selection:
     def asked_of(self, subject: Subject) -> tuple[str | None, ...]:
         """Return the anchors asked of a subject; None stands for the subject itself."""
         return self.anchors.get(subject.identity, (None,))
+
+    def names_of(self, subject: Subject) -> list[str]:
+        """Return the names of what is asked of a subject: its own name, or those of parts."""
+        asked = self.asked_of(subject)
+        return [subject.name if each is None else f"{subject.name}#{each}" for each in asked]
+
+    @property
+    def names(self) -> list[str]:
+        """The names of all subjects and parts."""
+        return [name for subject in self.subjects for name in self.names_of(subject)]
 
 
 def select(catalog: Catalog, patterns: Iterable[str]) -> Selection:
@@ -116,22 +123,6 @@ def _find_exact(catalog: Catalog, text: str) -> Selection | None:
     identities = frozenset(subject.identity for subject in found)
     asked = {} if anchor is None else dict.fromkeys(identities, (anchor,))
     return Selection(subjects=tuple(found), exact=identities, anchors=asked)
-
-
-def subtract(selection: Selection, known: Selection) -> Selection:
-    """Return a selection without the subjects and parts of another one."""
-    asked_before = {subject.identity: known.asked_of(subject) for subject in known.subjects}
-    left: dict[str, tuple[str | None, ...]] = {}
-    for subject in selection.subjects:
-        before = asked_before.get(subject.identity, ())
-        if _WHOLE.isdisjoint(before):
-            asked = selection.asked_of(subject)
-            left[subject.identity] = tuple(each for each in asked if each not in before)
-    return replace(
-        selection,
-        subjects=tuple(s for s in selection.subjects if left.get(s.identity)),
-        anchors={id_: asked for id_, asked in left.items() if asked and asked != (None,)},
-    )
 
 
 def join_selections(selections: Iterable[Selection]) -> Selection:

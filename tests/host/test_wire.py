@@ -371,18 +371,6 @@ def test_learn_is_offered_once(
     assert server.last.tools.count("llm_version") == args.count("a") + args.count("b")
 
 
-def test_a_subject_given_as_a_fragment_is_not_sent_twice(
-    here: Path, ask: Ask, server: OpenAIServer
-) -> None:
-    ask("-f", "kb:project/maintainers/jean", "-k", "project", "-f", "kb:project/*", "hi")
-    assert server.last.everything.count("jean reviews.") == 1
-    assert server.last.everything.count("Short functions.") == 1
-    server.call(("learn", {"topic": "project"}))
-    ask("-T", "learn", "-f", "kb:project/maintainers/jean", "hi")
-    listing = server.last.outputs[0]
-    assert "- maintainers/jean" in listing.partition("Already learned")[2]
-
-
 @pytest.mark.parametrize("options", [[], ["--no-kb"]], ids=["nowhere", "muted"])
 def test_a_template_with_our_tools_works_without_them(
     nowhere: Path, user_dir: Path, ask: Ask, server: OpenAIServer, options: list[str]
