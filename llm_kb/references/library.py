@@ -26,7 +26,7 @@ from llm_kb.files.directory import DirectoryCatalog
 from llm_kb.files.documents import TopicDocuments
 from llm_kb.references.errors import PlaceTakenError, TopicFileError, UnknownReferenceError
 from llm_kb.references.sources.installed import find_installed
-from llm_kb.references.sources.records import Source, parse_package
+from llm_kb.references.sources.records import parse_package
 from llm_kb.references.topic.topic_directory import (
     FILE_NAME,
     RESERVED,
@@ -380,28 +380,15 @@ class Library:
     def find_outdated(self, topic: TopicFile) -> str | None:
         """Return the reason why a topic is outdated on this machine; None if it seems current.
 
-        The workspace has another version of a package, or a local directory has changed.
+        The workspace has another version of a package.
         """
-        for index, source in enumerate(topic.sources):
-            if source.is_local and self._has_changed(topic, index, source):
-                return f"{source.url} has changed since it was fetched"
+        for source in topic.sources:
             if source.package:
                 package = parse_package(source.package)
                 installed = find_installed(package.ecosystem, package.name, self.workspace)
                 if installed and installed.version != package.version:
                     return f"it is of {source.package}, but {installed.version} is installed here"
         return None
-
-    def _has_changed(self, topic: TopicFile, index: int, source: Source) -> bool:
-        # Imported here: few topics have such sources, and a search reads none.
-        from llm_kb.references.sources.local import has_changed  # noqa: PLC0415
-
-        try:
-            files = read_provenance(self.store.directory(topic.id)).files
-            tags = {path: file.etag for path, file in files.items() if file.source == index}
-            return has_changed(source.url, tags)
-        except (KbError, OSError):  # missing or unreadable, which a refresh reports
-            return False
 
     def update(self, topic_id: str, changes: dict[str, Any], body: str | None = None) -> TopicFile:
         """Change a topic's description and return it; the fetched files stay as they are."""

@@ -139,7 +139,6 @@ def parse_plan(fields: Fields, protocols: Collection[str]) -> Plan:
         fields.fields("request").table,
         created_by={key: str(value) for key, value in created_by.items()},
         protocols=protocols,
-        allow_local=True,
     )
     sources = [_read_planned(each, protocols) for each in fields.list_of_fields("sources")]
     plan = Plan(
@@ -153,7 +152,7 @@ def parse_plan(fields: Fields, protocols: Collection[str]) -> Plan:
 
 
 def _read_planned(fields: Fields, protocols: Collection[str]) -> PlannedSource | None:
-    source = read_source(fields.fields("source"), allow_local=True, protocols=protocols)
+    source = read_source(fields.fields("source"), protocols=protocols)
     if source is None:
         return None
     return PlannedSource(

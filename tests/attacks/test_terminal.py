@@ -15,6 +15,7 @@ from llm_kb.subjects.names import UNUSABLE
 from tests.capture.repositories import Repo, make_repo
 from tests.conftest import RunLlm
 from tests.console import iter_commands
+from tests.references.remotes import Remote
 from tests.scripted import Script
 from tests.terminal import run_on_terminal
 
@@ -70,7 +71,7 @@ JSON_COMMANDS = {
     "used": None,  # needs a log: below
     "knowledge list": ["knowledge", "list"],
     "references approve": None,  # its answer is that of create
-    "references create": ["references", "create", "--title", "New", "--local", "kb", "-y"],
+    "references create": ["references", "create", "--title", "New", "--git", "URL", "-y"],
     "references list": ["references", "list"],
     "references pending": ["references", "pending"],
     "references refresh": ["references", "refresh", "topic-evil", "-y"],
@@ -81,7 +82,9 @@ JSON_COMMANDS = {
 
 
 @pytest.fixture(autouse=True)
-def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run_llm: RunLlm) -> Repo:
+def workspace(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run_llm: RunLlm, user_dir: Path
+) -> Repo:
     """A repository whose every text is hostile: subjects, configuration, notes, a reference."""
     monkeypatch.setenv("NO_COLOR", "1")
     repo = make_repo(tmp_path / "ws")
@@ -98,7 +101,8 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run_llm: RunLlm) 
     body = f"About {EVIL}"
     created = run_llm(
         [
-            *("kb", "references", "create", "--title", "Evil", "--local", "kb", "-y"),
+            *("kb", "references", "create", "--title", "Evil", "-y"),
+            *("--git", Remote.of(repo.path / "kb", user_dir).url),
             *("--body", body),
         ]
     )
@@ -162,6 +166,8 @@ def test_json_holds_no_code(run_llm: RunLlm, name: str) -> None:
     """And what it says is the same as ever: real characters stay as they are."""
     arguments = JSON_COMMANDS[name]
     assert arguments is not None
+    url = (Path.cwd() / "kb").as_uri()
+    arguments = [url if word == "URL" else word for word in arguments]
     result = run_llm(["kb", *arguments, "--json"])
     assert set(UNUSABLE.findall(result.stdout)) <= {"\n"}
     json.loads(result.stdout)

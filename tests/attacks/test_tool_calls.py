@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -55,8 +56,15 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         assert done.returncode == 0, done.stderr
         return done.stdout
 
-    create = ["llm", "kb", "references", "create", "--title", "Many", "--local", "kb", "-y"]
-    run(*create)
+    many = tmp_path_factory.mktemp("many")
+    copy_empty_repository(many)
+    shutil.copytree(workspace / "kb", many, dirs_exist_ok=True)
+    for command in (["add", "."], ["commit", "--quiet", "-m", "many"]):
+        subprocess.run(["git", *command], cwd=many, env=environment, check=True)
+    user_dir = Path(environment["LLM_USER_PATH"])
+    user_dir.mkdir(parents=True, exist_ok=True)
+    (user_dir / "kb.toml").write_text('[kb.references]\nallow_protocols = ["file"]\n')
+    run(*("llm", "kb", "references", "create", "--title", "Many", "--git", many.as_uri(), "-y"))
     found: dict[str, Any] = json.loads(run("tests.attacks.tool_calls"))
     return found
 

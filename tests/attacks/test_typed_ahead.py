@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.references.remotes import Remote
 from tests.terminal import run_on_terminal
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs a pseudo-terminal")
@@ -20,7 +21,7 @@ CONFIG = '[kb]\nauto = true\n\n[kb.topic.team]\nsubjects = "kb"\n'
         pytest.param(["trust"], "Trust it? [y/N]: ", id="trust"),
         pytest.param(["remove", "team"], "[y/N]: ", id="remove"),
         pytest.param(
-            ["references", "create", "--title", "Frob", "--local", "kb"],
+            ["references", "create", "--title", "Frob", "--git", "URL"],
             "Keep this? [y/N]: ",
             id="create",
         ),
@@ -30,6 +31,8 @@ def test_it_is_dropped(tmp_path: Path, user_dir: Path, command: list[str], quest
     (tmp_path / "kb").mkdir()
     (tmp_path / "kb" / "style.md").write_text("Short lines.\n")
     (tmp_path / "llm-kb.toml").write_text(CONFIG)
+    url = Remote.of(tmp_path / "kb", user_dir).url
+    command = [url if word == "URL" else word for word in command]
     shown, code = run_on_terminal(["kb", *command], "n\n", ahead="y\ny\n")
     assert (question in shown, code) == (True, 1), shown
     assert (tmp_path / "llm-kb.toml").read_text() == CONFIG

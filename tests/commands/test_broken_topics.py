@@ -11,6 +11,7 @@ import pytest
 
 from tests.conftest import RunLlm
 from tests.preloaded import Process
+from tests.references.remotes import Remote
 from tests.scripted import Script
 
 FRONT = '+++\nid = "{id}"\ntitle = "{title}"\ntype = "ReferenceTopic"\n{more}+++\n\nAbout it.\n'
@@ -192,13 +193,12 @@ def test_names_that_are_no_text_are_told_as_codes(
 
 
 def test_a_directory_that_is_no_topic_is_left_alone(
-    run_llm: RunLlm, root: Path, tmp_path: Path
+    run_llm: RunLlm, root: Path, tmp_path: Path, user_dir: Path
 ) -> None:
     notes = root / "topic-precious" / "notes.txt"
     notes.parent.mkdir()
     notes.write_text("precious")
-    (tmp_path / "src").mkdir()
-    (tmp_path / "src" / "a.md").write_text("a")
+    remote = Remote.of(tmp_path / "src", user_dir)
     made = run_llm(
         [
             "kb",
@@ -206,8 +206,8 @@ def test_a_directory_that_is_no_topic_is_left_alone(
             "create",
             "--title",
             "precious",
-            "--local",
-            str(tmp_path / "src"),
+            "--git",
+            remote.url,
             "-y",
         ]
     )

@@ -53,26 +53,22 @@ def create(run_llm: RunLlm, remote: Remote, *options: str, title: str = "Frob") 
 def test_create_fetches_from_every_kind_of_source(
     run_llm: RunLlm, remote: Remote, site: Site, tmp_path: Path
 ) -> None:
-    local = tmp_path / "notes"
-    local.mkdir()
-    (local / "n.md").write_text("note")
     page = site.put("/page", "<p>page</p>")
     start = site.put("/docs/", "<p>crawl</p>")
     out = create(
         run_llm,
         remote,
         *("--ref", "main", "--path", "docs/", "--web", page, "--crawl", start, "--depth", "0"),
-        *("--max-pages", "3", "--local", str(local), "--body", "About.", "--tag", "a"),
+        *("--max-pages", "3", "--body", "About.", "--tag", "a"),
         *("--tag", "b", "--max-age-days", "7", "--json"),
     )
-    assert json.loads(out) == {"topic_id": "topic-frob", "file_count": 4, "chunk_count": 4}
+    assert json.loads(out) == {"topic_id": "topic-frob", "file_count": 3, "chunk_count": 3}
     shown = json.loads(run_llm(["kb", "references", "show", "topic-frob", "--json"]).stdout)
     assert shown["files"] == sorted(
         [
             page_name(page),
             page_name(site.url).removesuffix(".md") + "/docs/index.md",
-            "frob/docs/a.md",
-            "notes/n.md",
+            "docs/a.md",
         ]
     )
     assert shown["sources"] == [
@@ -85,7 +81,6 @@ def test_create_fetches_from_every_kind_of_source(
         },
         {"type": "web", "url": page},
         {"type": "crawl", "url": start, "depth": 0, "max_pages": 3},
-        {"type": "local", "url": str(local)},
     ]
     assert (shown["tags"], shown["max_age_days"]) == (["a", "b"], 7)
 
@@ -493,31 +488,22 @@ def test_the_documentation_of_an_installed_package(
         assert (refused.exit_code, "Missing option '--title'" in refused.stderr) == (2, True)
 
 
-def test_a_topic_is_named_after_its_one_source(
-    run_llm: RunLlm, remote: Remote, tmp_path: Path
-) -> None:
-    notes = tmp_path / "my-notes"
-    notes.mkdir()
-    (notes / "n.md").write_text("note")
-    for source in (["--git", f"{remote.url}/"], ["--local", str(notes)]):
-        created = run_llm(["kb", "references", "create", *source, "-y"])
-        assert created.exit_code == 0, created.stderr
-    listed = json.loads(run_llm(["kb", "references", "list", "--json"]).stdout)
-    assert sorted((topic["topic_id"], topic["title"]) for topic in listed) == [
-        ("topic-frob", "frob"),
-        ("topic-my-notes", "my-notes"),
-    ]
-    again = run_llm(["kb", "references", "create", "--local", str(notes), "-y"])
-    assert "topic-my-notes" in again.stderr
-    assert again.exit_code == 1
+def test_a_topic_is_named_after_its_one_source(run_llm: RunLlm, remote: Remote) -> None:
+    source = ["--git", f"{remote.url}/"]
+    created = run_llm(["kb", "references", "create", *source, "-y"])
+    assert created.exit_code == 0, created.stderr
+    (topic,) = json.loads(run_llm(["kb", "references", "list", "--json"]).stdout)
+    assert (topic["topic_id"], topic["title"]) == ("topic-frob", "frob")
+    again = run_llm(["kb", "references", "create", *source, "-y"])
+    assert (again.exit_code, "topic-frob" in again.stderr) == (1, True)
 
 
-def test_a_path_in_the_place_of_a_url_is_told_the_option_for_paths(
+def test_a_path_in_the_place_of_a_url_is_told_the_command_for_directories(
     run_llm: RunLlm, tmp_path: Path
 ) -> None:
     refused = run_llm(["kb", "references", "create", "--git", str(tmp_path)])
     assert refused.exit_code == 2
-    assert f"for a path use --local {tmp_path}\n" in refused.stderr
+    assert f"read in place: llm kb add ID {tmp_path} --user\n" in refused.stderr
 
 
 @pytest.mark.parametrize("name", ["topic-frob-manual", "Frob Manual", "frob-docs", "frob"])

@@ -13,6 +13,7 @@ from llm_kb.search.index import documents
 from tests.commands.workspaces import write_files
 from tests.conftest import RunLlm
 from tests.preloaded import Process
+from tests.references.remotes import Remote
 from tests.terminal import run_on_terminal
 
 CONFIG = """
@@ -170,10 +171,10 @@ GROUPS = [["kb"], ["kb", "references"]]
 
 
 @pytest.fixture
-def fetched(run_llm: RunLlm, tmp_path: Path) -> None:
+def fetched(run_llm: RunLlm, tmp_path: Path, user_dir: Path) -> None:
     """A reference topic with the knobs of a machine."""
     write_files(tmp_path, {"source/a.md": "# Frob\n\nTurn the knob: --no-knob.\n"})
-    source = ["--title", "Frob", "--local", "source"]
+    source = ["--title", "Frob", "--git", Remote.of(tmp_path / "source", user_dir).url]
     assert run_llm(["kb", "references", "create", *source, "-y"]).exit_code == 0
 
 

@@ -16,6 +16,7 @@ from llm_kb.references.topic.topic_file import TopicFile, render_topic_file
 from llm_kb.user_dir import current_library
 from scripts.demo import read_answers
 from tests.conftest import RunLlm
+from tests.references.remotes import Remote
 from tests.references.sites import Answer, Site, serve_site
 from tests.terminal import ASKS, run_on_terminal
 
@@ -135,12 +136,13 @@ def test_ctrl_c_at_the_question_of_a_tool_ends_the_program(site: Site) -> None:
     assert current_library().store.ids() == []
 
 
-def test_a_refresh_that_is_denied_is_told_in_words_for_the_operator(tmp_path: Path) -> None:
-    source = tmp_path / "source"
-    source.mkdir()
-    (source / "a.md").write_text("a")
-    run("kb", "references", "create", "--title", "Frob", "--local", str(source), "-y")
-    (source / "b.md").write_text("b" * 2_000_000)
+def test_a_refresh_that_is_denied_is_told_in_words_for_the_operator(
+    tmp_path: Path, user_dir: Path
+) -> None:
+    remote = Remote.of(tmp_path / "source", user_dir)
+    remote.write({"a.md": "a"})
+    run("kb", "references", "create", "--title", "Frob", "--git", remote.url, "-y")
+    remote.write({"b.md": "b" * 2_000_000})
     shown, code = run(
         *("kb", "references", "refresh", "topic-frob"), question="Keep it? [y/N]: ", typed="n\r"
     )
@@ -185,12 +187,10 @@ def test_errors_show_codes(hostile: tuple[str, ...]) -> None:
 
 
 @pytest.mark.parametrize("files", [150, 400, 1030])
-def test_bars_count_to_the_end_and_never_back(tmp_path: Path, files: int) -> None:
-    source = tmp_path / "source"
-    source.mkdir()
-    for number in range(files):
-        (source / f"{number}.md").write_text(f"# {number}\n")
-    shown, code = run("kb", "references", "create", "--title", "Many", "--local", str(source), "-y")
+def test_bars_count_to_the_end_and_never_back(tmp_path: Path, user_dir: Path, files: int) -> None:
+    remote = Remote.of(tmp_path / "source", user_dir)
+    remote.write({f"{number}.md": f"# {number}\n" for number in range(files)})
+    shown, code = run("kb", "references", "create", "--title", "Many", "--git", remote.url, "-y")
     assert code == 0
     for what in ("Fetching", "Indexing"):
         drawn = [int(percent) for percent in re.findall(rf"{what}[^\r\n]*?(-?\d+)%", shown)]

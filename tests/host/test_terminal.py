@@ -84,7 +84,7 @@ WITHOUT_INPUT = f"import os, sys; sys.stdin.close(); sys.stdin = None; {LLM}"
     [
         ("mcp", "a client speaks over standard input and output; one is closed"),
         (
-            "references create --title x --local . --body -",
+            "references create --title x --web http://e.org/ --body -",
             "standard input is closed, so '-' has nothing to read",
         ),
     ],

@@ -9,15 +9,29 @@ import itertools
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
+from llm_kb.references.fetch import sources
 from llm_kb.references.fetch.topics import create_topic, refresh_topic
 from llm_kb.references.library import Library
+from llm_kb.references.plan import PlannedSource
 from llm_kb.references.sources.records import LocalSource
+from llm_kb.references.topic.topic_directory import FileRecord
 from llm_kb.references.topic.topic_file import Description
 from llm_kb.subjects.topics import References
 
 FILES = 25
 TOPIC = "topic-churn"
+
+
+def fetch_version(task: Any, source: LocalSource) -> PlannedSource:
+    """Fetch the version that the file of a source names: any number of files with one text."""
+    number = Path(source.url).read_text()
+    for n in range(FILES):
+        record = FileRecord(source=task.index, url=source.url)
+        task.staged.write(f"d{n % 3}/{n}.md", f"# Version {number}\n".encode() * 20, record)
+    measured: PlannedSource = task.measure(source, (), ())
+    return measured
 
 
 def request(source: Path) -> Description:
@@ -27,14 +41,9 @@ def request(source: Path) -> Description:
 
 def write_version(source: Path, number: str) -> None:
     """Put a new version of the source in the place of the old one, at once."""
-    version = source.with_name(f"{source.name}-{number}")
-    for n in range(FILES):
-        path = version / f"d{n % 3}" / f"{n}.md"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(f"# Version {number}\n" * 20)
-    link = source.with_name(f"{source.name}-link-{number}")
-    link.symlink_to(version)
-    link.replace(source)
+    new = source.with_name(f"{source.name}-{number}")
+    new.write_text(number)
+    new.replace(source)
 
 
 def churn(action: str, root: Path, source: Path, times: int | None) -> None:
@@ -55,4 +64,5 @@ def churn(action: str, root: Path, source: Path, times: int | None) -> None:
 def main() -> None:
     """Run the program."""
     action, root, source, *times = sys.argv[1:]
+    setattr(sources, "_fetch_source", fetch_version)  # noqa: B010 - a source that is quick
     churn(action, Path(root), Path(source), int(times[0]) if times else None)

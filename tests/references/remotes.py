@@ -20,6 +20,16 @@ class Remote:
         else:
             copy_empty_repository(directory)
 
+    @classmethod
+    def of(cls, directory: Path, user_dir: Path) -> Remote:
+        """Make a repository of a directory's files, and let the user fetch it."""
+        directory.mkdir(exist_ok=True)
+        remote = cls(directory)
+        remote.write({})
+        user_dir.mkdir(parents=True, exist_ok=True)
+        (user_dir / "kb.toml").write_text('[kb.references]\nallow_protocols = ["file"]\n')
+        return remote
+
     @property
     def url(self) -> str:
         """Where it is fetched from."""

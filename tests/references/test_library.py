@@ -23,7 +23,7 @@ from llm_kb.references.errors import (
 from llm_kb.references.fetch.topics import Created, carry_out, create_topic
 from llm_kb.references.library import Library
 from llm_kb.references.plan import PendingPlans, Plan, describe_plan, summarize_plan
-from llm_kb.references.sources.records import CrawlSource, GitSource, LocalSource, WebSource
+from llm_kb.references.sources.records import CrawlSource, GitSource, WebSource
 from llm_kb.references.topic.topic_directory import Differences, hash_fetched, read_provenance
 from tests.references.remotes import Remote
 from tests.references.requests import PAGE, files_of, never, plan_topic, request, store_plan, yes
@@ -166,15 +166,6 @@ def test_a_crawl_stops_at_max_pages_and_says_so(library: Library, site: Site) ->
         4,
         ("stopped at 4 pages; max_pages allows more",),
     )
-
-
-def test_a_local_directory_is_copied_without_links(library: Library, tmp_path: Path) -> None:
-    notes = tmp_path / "notes"
-    (notes / "sub").mkdir(parents=True)
-    (notes / "sub" / "a.md").write_text("a")
-    (notes / "out").symlink_to("/etc/passwd")
-    create_topic(library, request(LocalSource(url=str(notes))), yes)
-    assert files_of(library) == {"sub/a.md": "a"}
 
 
 # What goes wrong

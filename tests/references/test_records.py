@@ -10,7 +10,6 @@ from llm_kb.files.fields import Fields
 from llm_kb.references.sources.records import (
     CrawlSource,
     GitSource,
-    LocalSource,
     Source,
     WebSource,
     covers,
@@ -41,7 +40,6 @@ GOOD: list[tuple[dict[str, Any], Source]] = [
         {"type": "crawl", "url": "https://e.org/", "max_depth": 3},
         CrawlSource(url="https://e.org/", depth=3),
     ),
-    ({"type": "local", "url": "/srv/docs"}, LocalSource(url="/srv/docs")),
     ({"type": "git", "url": "pallets/flask"}, GitSource(url="https://github.com/pallets/flask")),
 ]
 
@@ -54,9 +52,9 @@ def read(table: object, **rules: Any) -> Source | list[str]:
 
 @pytest.mark.parametrize(("table", "source"), GOOD, ids=lambda value: str(value)[:60])
 def test_sources_are_parsed_and_written_back(table: dict[str, Any], source: Source) -> None:
-    parsed = read(table, allow_local=True, protocols=("file", "ssh"))
+    parsed = read(table, protocols=("file", "ssh"))
     assert parsed == source
-    assert read(source_table(source), allow_local=True, protocols=("file", "ssh")) == source
+    assert read(source_table(source), protocols=("file", "ssh")) == source
 
 
 HIDDEN = ("\x1b", "\x7f", "\x9b", "\xad", "\u061c", "\u202e", "\u2028", "\u2029", "\ud800")
@@ -146,14 +144,6 @@ def test_all_problems_are_reported_at_once() -> None:
         "sources[0].x: unknown key; allowed: depth, exclude, include, max_depth, max_pages,"
         " role, type, url",
     ]
-
-
-@pytest.mark.parametrize("character", HIDDEN)
-def test_a_directory_whose_name_deceives_is_refused_with_its_codes(character: str) -> None:
-    table = {"type": "local", "url": f"/srv/{character}x"}
-    (problem,) = read(table, allow_local=True)  # type: ignore[misc]
-    assert "must be the absolute path" in problem
-    assert problem.isprintable()
 
 
 def test_paths_and_pages_may_be_in_any_script() -> None:

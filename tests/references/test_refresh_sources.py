@@ -15,7 +15,7 @@ from llm_kb.references.errors import DeniedError, NothingFetchedError, TopicFile
 from llm_kb.references.fetch.topics import Refreshed, create_topic, refresh_topic
 from llm_kb.references.library import Library
 from llm_kb.references.plan import Plan
-from llm_kb.references.sources.records import CrawlSource, GitSource, LocalSource, WebSource
+from llm_kb.references.sources.records import CrawlSource, GitSource, WebSource
 from llm_kb.references.sources.rules import page_name
 from llm_kb.references.topic.topic_directory import (
     FILE_NAME,
@@ -500,26 +500,42 @@ def test_a_list_of_pages_that_fails_drops_none_of_them(library: Library, site: S
     assert len(files_of(library)) == 3
 
 
-def test_a_directory_that_is_empty_now_keeps_its_files(
-    library: Library, site: Site, notes: Path
+def test_a_repository_that_is_empty_now_keeps_its_files(
+    library: Library, remote: Remote, site: Site
 ) -> None:
-    """Such as one that is no longer mounted."""
     url = site.put("/a", PAGE)
-    create_topic(library, request(LocalSource(url=str(notes)), WebSource(url=url)), yes)
+    create_topic(library, request(GitSource(url=remote.url), WebSource(url=url)), yes)
     before = files_of(library)
-    notes.rename(notes.with_name("away"))
-    notes.mkdir()
-    problem = f"cannot fetch {notes}: it has no file to fetch"
+    remote.git("rm", "--quiet", "-r", ".")
+    remote.git("commit", "--quiet", "-m", "empty")
+    problem = f"cannot fetch {remote.url}: it has no file to fetch"
     assert refresh(library) == (False, 0, 0, 0, (problem,))
     site.put("/a", OTHER)
     assert refresh(library) == (True, 0, 1, 0, (problem,))
     assert files_of(library).keys() == before.keys()
 
 
-def test_a_file_that_became_something_else_is_fetched_again(library: Library, notes: Path) -> None:
-    create_topic(library, request(LocalSource(url=str(notes))), yes)
+def test_a_directory_of_an_earlier_version_keeps_its_files(
+    library: Library, remote: Remote, site: Site
+) -> None:
+    url = site.put("/a", PAGE)
+    create_topic(library, request(GitSource(url=remote.url), WebSource(url=url)), yes)
     before = files_of(library)
-    path = library.store.directory("topic-frob") / "a.md"
+    for name in ("topic.md", FILE_NAME):
+        path = library.store.directory("topic-frob") / name
+        text = path.read_text().replace('type = "git"', 'type = "local"')
+        path.write_text(text.replace('"type": "git"', '"type": "local"'))
+    found = refresh(library)
+    assert (found[:4], "llm kb add ID DIRECTORY --user" in found[4][0]) == ((False, 0, 0, 0), True)
+    assert files_of(library) == before
+
+
+def test_a_file_that_became_something_else_is_fetched_again(
+    library: Library, remote: Remote
+) -> None:
+    create_topic(library, request(GitSource(url=remote.url)), yes)
+    before = files_of(library)
+    path = library.store.directory("topic-frob") / "README.md"
     path.unlink()
     os.mkfifo(path)
     assert refresh_topic(library, "topic-frob", never) == Refreshed(

@@ -13,16 +13,25 @@ import pytest
 from llm_kb.files.atomic import WriteError
 from llm_kb.references import library as store_module
 from llm_kb.references.errors import PlaceTakenError, TopicFileError, UnknownReferenceError
+from llm_kb.references.fetch import sources
 from llm_kb.references.fetch.topics import create_topic, refresh_topic
 from llm_kb.references.library import Library, Store
 from llm_kb.references.topic.topic_directory import Differences, read_provenance
 from llm_kb.subjects.topics import References
 from tests.preloaded import Process
-from tests.references.churn import FILES, TOPIC, request, write_version
+from tests.references.churn import FILES, TOPIC, fetch_version, request, write_version
 
 Shut = Callable[[Path], None]
 
 KILLS = int(os.environ.get("LLM_KB_KILLS", "8"))
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fetch versions as the program does."""
+    monkeypatch.setattr(sources, "_fetch_source", fetch_version)
+
+
 CHURN = "from tests.references.churn import main; main()"
 
 

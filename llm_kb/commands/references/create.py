@@ -31,7 +31,9 @@ def _refuse_paths(
 ) -> tuple[str, ...]:
     for url in urls:
         if "://" not in url and Path(url).exists():
-            raise click.BadParameter(f"not a URL; for a path use --local {shlex.quote(url)}")
+            directory = shlex.quote(url)
+            advice = f"a directory is read in place: llm kb add ID {directory} --user"
+            raise click.BadParameter(f"not a URL; {advice}")
     return urls
 
 
@@ -63,13 +65,6 @@ def _refuse_paths(
     "--include", multiple=True, metavar="PATTERN", help="Crawl only matching pages: guide/**"
 )
 @click.option("--exclude", multiple=True, metavar="PATTERN", help="Skip matching pages: blog/**")
-@click.option(
-    "local",
-    "--local",
-    multiple=True,
-    type=click.Path(exists=True, path_type=Path),
-    help="A directory or file of this machine",
-)
 @click.option("pypi", "--pypi", multiple=True, metavar="NAME", help="A Python package: flask==3.0")
 @click.option("npm", "--npm", multiple=True, metavar="NAME", help="A Node package: vite@5.4")
 @click.option("crate", "--crate", multiple=True, metavar="NAME", help="A Rust crate's docs")
@@ -87,8 +82,8 @@ def create(title: str | None, body: str, yes: bool, json_: bool, **options: Any)
     """
     Fetch a new reference topic, after showing what would be fetched
 
-    Options for sources may be given more than once. --ref belongs to the one --git,
-    --path to the one --git or --local; others can be written into topic.md, and refreshed.
+    Options for sources may be given more than once. --ref and --path belong
+    to the one --git; others can be written into topic.md, and refreshed.
 
     \b
         llm kb references create --title "Dioxus - Rust UI Framework" \\
@@ -96,7 +91,6 @@ def create(title: str | None, body: str, yes: bool, json_: bool, **options: Any)
           --web https://dioxuslabs.com/learn/0.6/ --tag rust
         llm kb references create --pypi flask==3.0.3
         llm kb references create --title Guides --crawl https://example.com/guide/
-        llm kb references create --local ~/notes
     """
     library = current_library()
     sources = _collect_sources(options)
@@ -111,7 +105,6 @@ def create(title: str | None, body: str, yes: bool, json_: bool, **options: Any)
         fields,
         created_by={"ghost": "operator"},
         protocols=library.settings.allow_protocols,
-        allow_local=True,
     )
     with show_progress() as progress:
         created = create_topic(
@@ -123,15 +116,11 @@ def create(title: str | None, body: str, yes: bool, json_: bool, **options: Any)
 def _collect_sources(options: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the sources of the options, as tables like those that models write."""
     git: list[dict[str, Any]] = [{"type": "git", "url": url} for url in options["git"]]
-    local: list[dict[str, Any]] = [
-        {"type": "local", "url": path.resolve().as_posix()} for path in options["local"]
-    ]
-    trees = git or local
     if (options["refs"] and len(git) != 1) or len(options["refs"]) > 1:
         raise click.UsageError("one --ref belongs to one --git; more can be in topic.md")
-    if options["paths"] and len(trees) != 1:
-        raise click.UsageError("--path belongs to one --git or --local; more can be in topic.md")
-    for tree in trees:
+    if options["paths"] and len(git) != 1:
+        raise click.UsageError("--path belongs to one --git; more can be in topic.md")
+    for tree in git:
         tree["paths"] = list(options["paths"])
     if options["refs"]:
         git[0]["ref"] = options["refs"][0]
@@ -147,12 +136,9 @@ def _collect_sources(options: dict[str, Any]) -> list[dict[str, Any]]:
         *packages,
         *({"type": "web", "url": url} for url in options["web"]),
         *({"type": "crawl", "url": url, **crawl_limits} for url in options["crawl"]),
-        *local,
     ]
     if not tables:
-        raise click.UsageError(
-            "give at least one of --git, --web, --crawl, --local, --pypi, --npm, --crate"
-        )
+        raise click.UsageError("give at least one of --git, --web, --crawl, --pypi, --npm, --crate")
     return tables
 
 
@@ -169,11 +155,10 @@ def _split_version(text: str) -> tuple[str, str | None]:
 
 
 def _name_source(options: dict[str, Any]) -> str:
-    """Return a title for the one package, repository or path of a request."""
+    """Return a title for the one package or repository of a request."""
     packages = (text for ecosystem in PACKAGE_PAGES for text in options[ecosystem])
     names = [_split_version(text)[0] for text in packages]
     names += [url.rstrip("/").rpartition("/")[2].removesuffix(".git") for url in options["git"]]
-    names += [path.resolve().name for path in options["local"]]
     if len(names) != 1 or not names[0]:
         raise click.UsageError("Missing option '--title'.")
     return str(names[0])

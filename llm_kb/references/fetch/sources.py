@@ -20,7 +20,6 @@ from llm_kb.references.plan import PlannedSource
 from llm_kb.references.sources.crawl import Crawl, find_pages
 from llm_kb.references.sources.git import GitFile, Remotes
 from llm_kb.references.sources.installed import find_installed
-from llm_kb.references.sources.local import list_local, read_local, stat_tag
 from llm_kb.references.sources.packages import INDEXES, follow_package, resolve_package
 from llm_kb.references.sources.records import (
     CrawlSource,
@@ -167,7 +166,8 @@ def _fetch_source(task: _Task, source: Source) -> PlannedSource:
         case GitSource():
             found = _fetch_git(task, source)
         case LocalSource():
-            found = _fetch_local(task, source)
+            reason = "a directory of this machine is read in place: llm kb add ID DIRECTORY --user"
+            raise FetchError(source.url, reason)
         case WebSource():
             found = _fetch_page(task, source)
         case CrawlSource():
@@ -262,25 +262,6 @@ def _prefix(task: _Task, source: Source, paths: Sequence[str]) -> str:
     if not folder and any(path.split("/")[0].casefold() in reserved for path in paths):
         folder = source.folder
     return f"{folder}/" if folder else ""
-
-
-def _fetch_local(task: _Task, source: LocalSource) -> PlannedSource:
-    """Copy the files of a directory or file; those that are the same are kept."""
-    tree = list_local(source, task.remotes.policy.max_bytes)
-    records = task.records
-    for path, reason in tree.unread.items():
-        if any(f"/{path}" in f"/{known}" for known in records):  # the fetched files still exist
-            raise FetchError(source.url, f"{path.rstrip('/')}: {reason}")
-    paths = [file.path for file in tree.files]
-    prefix = _prefix(task, source, paths)
-    for done, (path, data) in enumerate(read_local(source, paths), 1):
-        tag, old = stat_tag(source.url, path), records.get(prefix + path)
-        kept = old and old.hash == hash_content(data) and replace(old, etag=tag)
-        if not kept or not task.staged.keep(prefix + path, kept):
-            record = FileRecord(source=task.index, url=source.url, etag=tag)
-            task.staged.write(prefix + path, data, record)
-        task.report(done, len(paths))
-    return task.measure(source, tree.notes, ())
 
 
 def _fetch_page(task: _Task, source: WebSource) -> PlannedSource:

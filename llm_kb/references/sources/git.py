@@ -12,7 +12,7 @@ import re
 import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,7 +28,7 @@ from llm_kb.git.run import (
     run_git,
 )
 from llm_kb.references.errors import FetchError, TooLargeError
-from llm_kb.references.sources.records import GitSource, LocalSource, covers
+from llm_kb.references.sources.records import GitSource, covers
 from llm_kb.references.sources.rules import (
     GIT_PROTOCOLS,
     OPTIONAL_GIT_PROTOCOLS,
@@ -389,7 +389,6 @@ class GitFile:
     blob: str = ""
     size: int | None = None
     mode: str = "100644"
-    """Its mode as git writes it; `special` for FIFOs and devices, which git does not know."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -398,14 +397,12 @@ class Tree:
 
     files: tuple[GitFile, ...]
     notes: tuple[str, ...] = ()
-    unread: Mapping[str, str] = field(default_factory=dict)
-    """The directories that could not be read, each with the reason; a path ends in `/`."""
 
 
-def select_files(source: GitSource | LocalSource, entries: Sequence[GitFile]) -> Tree:
+def select_files(source: GitSource, entries: Sequence[GitFile]) -> Tree:
     """Return the regular files that a source's `paths` cover.
 
-    Links, submodules, special files and files with unsafe names are left out.
+    Links, submodules and files with unsafe names are left out.
     """
     wanted = [file for file in entries if covers(source.paths, file.path)]
     regular = [file for file in wanted if file.mode.startswith("100")]
@@ -413,7 +410,6 @@ def select_files(source: GitSource | LocalSource, entries: Sequence[GitFile]) ->
     left_out = (
         ("link", "", sum(file.mode == "120000" for file in wanted)),
         ("submodule", "", sum(file.mode == "160000" for file in wanted)),
-        ("special file", "", sum(file.mode == "special" for file in wanted)),
         ("file", " with an unsafe name", len(regular) - len(files)),
     )
     notes = [f"left out: {count(number, what)}{more}" for what, more, number in left_out if number]
@@ -428,7 +424,7 @@ def select_files(source: GitSource | LocalSource, entries: Sequence[GitFile]) ->
     return Tree(files=tuple(files), notes=tuple(notes))
 
 
-def _find_others(source: GitSource | LocalSource, files: Sequence[GitFile]) -> Mapping[str, str]:
+def _find_others(source: GitSource, files: Sequence[GitFile]) -> Mapping[str, str]:
     """Return the directories that hold documentation in languages that `paths` do not name."""
     named = tuple(f"{path.rstrip('/')}/" for path in source.paths)
     found = find_translations(file.path for file in files).items()

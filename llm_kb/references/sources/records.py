@@ -23,7 +23,6 @@ from llm_kb.references.sources.rules import (
     check_paths,
     check_ref,
     check_web_url,
-    is_unsafe,
 )
 from llm_kb.search.roles import ROLES, Role
 from llm_kb.subjects.names import is_portable
@@ -41,8 +40,6 @@ class _Source:
     __slots__ = ()
     is_tree: ClassVar[bool] = False
     """Whether it holds files with paths."""
-    is_local: ClassVar[bool] = False
-    """Whether it is on this machine, where only an operator may name it."""
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -142,19 +139,13 @@ def _matcher(patterns: tuple[str, ...]) -> Matcher:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalSource(_Source):
-    """A directory of this machine; only an operator may name one, never a model."""
+    """A directory of this machine in an earlier `topic.md`; its files are kept, not fetched."""
 
     type: ClassVar[str] = "local"
     url: str
     paths: tuple[str, ...] = ()
     role: Role | None = None
     is_tree: ClassVar[bool] = True
-    is_local: ClassVar[bool] = True
-
-    @property
-    def folder(self) -> str:
-        """The directory's own name."""
-        return _folder(PurePosixPath(self.url).name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -212,8 +203,6 @@ _VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+!-]{0,100}")
 _ON_GITHUB = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,38}/[A-Za-z0-9_-][\w.-]{0,99}", re.ASCII)
 """`owner/name`, as people and models write it."""
 
-_ABSOLUTE = re.compile(r"/|[A-Za-z]:/")
-
 Source = GitSource | LocalSource | WebSource | CrawlSource | PackageSource
 
 _TYPES: dict[str, type[Source]] = {
@@ -224,19 +213,16 @@ _TYPES: dict[str, type[Source]] = {
 def read_source(
     fields: Fields,
     *,
-    allow_local: bool = False,
     protocols: Collection[str] = (),
     lenient: bool = False,
 ) -> Source | None:
     """Return the source that a table describes; None, with problems recorded, if it is invalid.
 
-    `protocols` are the user layer's additions for git. `lenient` ignores unknown keys, as the
-    owner of a `topic.md` may add some.
+    `protocols` are the user layer's additions for git. `lenient` is for a `topic.md`: its owner may
+    add keys, and it may be of an earlier version.
     """
     known = len(fields.problems)
-    kind = fields.choice(
-        "type", [name for name, type_ in _TYPES.items() if allow_local or not type_.is_local]
-    )
+    kind = fields.choice("type", [name for name in _TYPES if lenient or name != "local"])
     if not kind:
         return None
     values: dict[str, Any] = {}
@@ -266,11 +252,7 @@ def _read_url(fields: Fields, kind: str, protocols: Collection[str]) -> str:
     if kind == "git":
         is_name = _ON_GITHUB.fullmatch(url)
         return check_git_url(f"https://github.com/{url}" if is_name else url, "", protocols)
-    if kind != "local":
-        return check_web_url(url, "")
-    if not _ABSOLUTE.match(url) or is_unsafe(url):
-        raise SourceError("", f"url {url!r} must be the absolute path of a directory")
-    return url
+    return url if kind == "local" else check_web_url(url, "")
 
 
 def read_string(value: object) -> str:

@@ -146,7 +146,7 @@ def parse_provenance(data: bytes, where: str) -> Provenance:
             raise TopicFileError(where, f"its version is {version}, not {VERSION}{_WHAT_TO_DO}")
         # Whether a source is allowed is decided when it is fetched.
         sources = [
-            read_source(each, allow_local=True, protocols=OPTIONAL_GIT_PROTOCOLS, lenient=True)
+            read_source(each, protocols=OPTIONAL_GIT_PROTOCOLS, lenient=True)
             for each in fields.list_of_fields("sources")
         ]
         request = fields.text("request", "" if fields.has("request") else None, read_string)

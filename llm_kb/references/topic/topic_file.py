@@ -180,7 +180,7 @@ def read_sources(
 ) -> tuple[Source, ...]:
     """Return the sources that a document lists, including local ones; problems are recorded."""
     found = (
-        read_source(each, allow_local=True, protocols=protocols, lenient=lenient)
+        read_source(each, protocols=protocols, lenient=lenient)
         for each in fields.list_of_fields("sources")
     )
     return tuple(source for source in found if source)
@@ -404,15 +404,11 @@ def parse_request(
     *,
     created_by: Mapping[str, str],
     protocols: Collection[str] = (),
-    allow_local: bool = False,
 ) -> Description:
     """Return the description of a new topic from its fields; raise TopicFileError for all flaws."""
     fields = Fields(arguments)
     title = fields.text("title", read=read_title)
-    sources = [
-        _read_source(each, protocols, allow_local=allow_local)
-        for each in fields.list_of_fields("sources")
-    ]
+    sources = [_read_source(each, protocols) for each in fields.list_of_fields("sources")]
     if not sources:
         fields.report("sources", "at least one source is needed")
     if len(sources) > MAX_SOURCES:
@@ -461,9 +457,9 @@ def parse_changes(arguments: Mapping[str, Any]) -> tuple[dict[str, Any], str | N
     return changes, body
 
 
-def _read_source(fields: Fields, protocols: Collection[str], *, allow_local: bool) -> Source | None:
+def _read_source(fields: Fields, protocols: Collection[str]) -> Source | None:
     """Return a source short enough for an operator to read; else record its problems."""
-    source = read_source(fields, allow_local=allow_local, protocols=protocols)
+    source = read_source(fields, protocols=protocols)
     if source is None:
         return None
     paths = source.paths
