@@ -20,13 +20,12 @@ from llm_kb.knowledge_base.tool_text import (
 )
 from llm_kb.references.catalog import topic_entry, topic_hit_entry
 from llm_kb.references.find_topics import find_topics
-from llm_kb.references.topic.topic_file import Description, Status
+from llm_kb.references.topic.topic_file import Status, parse_request
 from llm_kb.search.roles import ROLES
 
 if TYPE_CHECKING:
     from llm_kb.references.errors import ApprovalNeededError
     from llm_kb.references.fetch.sources import Progress
-    from llm_kb.references.fetch.topics import Created
     from llm_kb.references.library import Library
     from llm_kb.references.plan import Plan
 
@@ -177,24 +176,16 @@ def create(
     created_by: Mapping[str, str],
     approve: Callable[[Plan], bool],
     progress: Progress | None = None,
-) -> Created:
-    """Carry out a call of `reference_topic_create`. Raises KbError."""
+) -> dict[str, Any]:
+    """Answer a call of `reference_topic_create`. Raises KbError."""
     # Imported here: a search does not need the modules that fetch.
     from llm_kb.references.fetch.sources import silent  # noqa: PLC0415
-    from llm_kb.references.fetch.topics import create_topic  # noqa: PLC0415
-
-    request = parse_call(library, arguments, created_by)
-    return create_topic(library, request, approve, progress or silent, by_model=True)
-
-
-def parse_call(
-    library: Library, arguments: Mapping[str, Any], created_by: Mapping[str, str]
-) -> Description:
-    """Return the topic requested by a call of `reference_topic_create`. Raises TopicFileError."""
-    from llm_kb.references.topic.topic_file import parse_request  # noqa: PLC0415 - as above
+    from llm_kb.references.fetch.topics import create_topic, created_answer  # noqa: PLC0415
 
     protocols = library.settings.allow_protocols
-    return parse_request(arguments, created_by=created_by, protocols=protocols)
+    request = parse_request(arguments, created_by=created_by, protocols=protocols)
+    created = create_topic(library, request, approve, progress or silent, by_model=True)
+    return created_answer(created)
 
 
 def read(library: Library, tool: ToolText, given: Mapping[str, Any]) -> Any:

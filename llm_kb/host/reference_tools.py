@@ -59,15 +59,11 @@ class References(llm.Toolbox):
         return _update(**given) if tool is TOPIC_UPDATE else read(current_library(), tool, given)
 
     def _create(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        from llm_kb.references.fetch.topics import created_answer  # noqa: PLC0415 - see `create`
-
         library = current_library()
-        created = create(
-            library, arguments, self._created_by, lambda plan: self._ask(library, plan)
-        )
-        for warning in created.warnings:
+        answer = create(library, arguments, self._created_by, partial(self._ask, library))
+        for warning in answer.get("warnings", ()):
             say(warning)
-        return created_answer(created)
+        return answer
 
     def _ask(self, library: Library, plan: Plan) -> bool:
         """Ask the operator to approve a plan; without a terminal, store it for later."""

@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from llm_kb.api import KnowledgeBase
 from llm_kb.capture.annotation import InvalidAnnotationError, annotate, parse_live_input
@@ -25,11 +25,13 @@ from llm_kb.knowledge_base.tool_text import (
     ToolText,
     read_arguments,
 )
-from llm_kb.references.errors import ApprovalNeededError
 from llm_kb.references.library import Library
 from llm_kb.rendering.plain_text import estimate_tokens
 from llm_kb.rendering.section import render_instructions
 from llm_kb.user_dir import find_library
+
+if TYPE_CHECKING:
+    from llm_kb.references.plan import Plan
 
 MOST_CHARS, MOST_TOKENS = 45_000, 24_000
 """The longest answer: Claude Code saves one over 50,000 characters or 25,000 tokens to a file."""
@@ -178,20 +180,16 @@ def _read_references(tool: ToolText, kb: KnowledgeBase, arguments: Arguments, _:
 
 
 def _create(kb: KnowledgeBase, arguments: Arguments, report: Report) -> str:
-    """Answer a call of `reference_topic_create`; a new plan waits for the user's approval.
+    """Answer a call of `reference_topic_create`; a new plan waits for the user's approval."""
+    from llm_kb.references.plan import PendingPlans  # noqa: PLC0415 - a client is greeted sooner
 
-    Raises PlanWaitsError.
-    """
-    from llm_kb.references.fetch.topics import created_answer  # noqa: PLC0415 - as above
-    from llm_kb.references.plan import PendingPlans  # noqa: PLC0415
+    library = open_references(kb)
 
-    given, library = read_arguments(reference_calls.CREATE, arguments), open_references(kb)
-    keep = PendingPlans(library).keep
-    try:
-        created = reference_calls.create(library, given, CREATED_BY, keep, report)
-    except ApprovalNeededError as error:
-        raise reference_calls.PlanWaitsError(error) from error
-    return dump(created_answer(created))
+    def keep(plan: Plan) -> bool:
+        raise reference_calls.PlanWaitsError(PendingPlans(library).ask_later(plan))
+
+    given = read_arguments(reference_calls.CREATE, arguments)
+    return dump(reference_calls.create(library, given, CREATED_BY, keep, report))
 
 
 def _emit(kb: KnowledgeBase, arguments: Arguments, _: Report) -> str:
