@@ -293,8 +293,6 @@ def load_passages(reference: str) -> llm.Fragment:
     request = current_request()
     if request is not None and request.is_muted:
         return llm.Fragment("", f"{SEARCH}{reference}")
-    if request is not None and reference.startswith("@") and reference[1:].isdecimal():
-        reference = request.searches[int(reference[1:])]
     kb = _open(request)
     topics, question = _split_search(kb, reference)
     # A model without tools cannot load the rest of a passage.

@@ -55,13 +55,13 @@ def open_request(command: str, kwargs: MutableMapping[str, Any]) -> Iterator[Non
         return
     arguments = Arguments(command, kwargs)
     try:
+        arguments.refuse_long_searches()
         request = _make_request(arguments, knowledge, kb_cfg, no_kb=no_kb)
     except KbError as error:
         from llm_kb.rendering.plain_text import visible_text  # most requests do not need it
 
         raise click.ClickException(visible_text(str(error))) from error
     request.templates = arguments.hand_over_templates()
-    request.searches = arguments.hand_over_searches()
     with running(request):
         try:
             yield
@@ -232,24 +232,14 @@ class Arguments:
             self.kwargs["template"] = names[0] if is_one else tuple(names)
         return self._templates
 
-    def hand_over_searches(self) -> list[str]:
-        """Name the long searches of the command and its templates by number; return them.
-
-        The host looks for a file of that name first, which is an error if no name can be so long.
-        """
-        searches: list[str] = []
-
-        def shorten(fragment: str) -> str:
-            if not fragment.startswith(SEARCH) or len(os.fsencode(fragment)) <= LONGEST_NAME:
-                return fragment
-            searches.append(fragment.removeprefix(SEARCH))
-            return f"{SEARCH}@{len(searches) - 1}"
-
-        for key in FRAGMENT_KEYS if not self.is_saving else ():
-            self.kwargs[key] = [*map(shorten, self.kwargs.get(key) or ())]
-            for template in self._templates:
-                setattr(template, key, [*map(shorten, getattr(template, key) or ())])
-        return searches
+    def refuse_long_searches(self) -> None:
+        """Raise KbError for a search so long that the host cannot look for a file of that name."""
+        for fragment in self._fragments():
+            if fragment.startswith(SEARCH) and len(os.fsencode(fragment)) > LONGEST_NAME:
+                raise KbError(
+                    f"a {SEARCH} fragment has at most {LONGEST_NAME} bytes; `llm kb search` takes a"
+                    " text of any length, and its passages can be piped into llm"
+                )
 
     def _load_templates(self) -> list[Any]:
         named = self.kwargs.get("template") or ()

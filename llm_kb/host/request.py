@@ -8,8 +8,6 @@ A request adds to the host's own tools and fragments, so that logging, templates
     kb:@TOPIC/PATTERN    pre-load these subjects into the section (a saved `-k`)
     kb:@TOPIC            offer `learn`, with a section about this topic alone
 
-    kb-search:@NUMBER    a long search of this request
-
 and as a template:
 
     kb:@NUMBER           a template of this request, which is loaded already
@@ -62,8 +60,6 @@ class Request:
         """Whether `--no-kb` turns this plugin off."""
         self.templates: Sequence[Any] = ()
         """The loaded templates of the request."""
-        self.searches: Sequence[str] = ()
-        """The searches that are too long for the host, by number."""
 
 
 _current: ContextVar[Request | None] = ContextVar("llm_kb_request", default=None)

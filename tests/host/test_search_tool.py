@@ -86,9 +86,6 @@ def test_what_is_preloaded_is_not_repeated(run_llm: RunLlm, script: Script) -> N
     assert answer.startswith("zoo/walrus#walrus (lines 1-3): already in your system prompt\n")
 
 
-LONG = f"TuskError: {'walrus tusks ' * 30}"
-
-
 @pytest.mark.parametrize(
     "reference",
     [
@@ -100,8 +97,6 @@ LONG = f"TuskError: {'walrus tusks ' * 30}"
             "gone:tusks",
             ":error:tusks",
             "@tusks",
-            LONG,
-            f"zoo:{LONG}",
         ),
     ],
 )
@@ -126,13 +121,18 @@ def test_a_fragment_has_long_passages_whole(
     assert len(KnowledgeBase.discover().find_passages("seals").passages[0].text) < len(text)
 
 
-def test_a_long_search_may_be_of_a_template(run_llm: RunLlm, script: Script) -> None:
-    assert run_llm(["-f", f"kb-search:zoo:{LONG}", "--save", "long"]).exit_code == 0
+@pytest.mark.parametrize("options", [[], ["--save", "long"]], ids=["asked", "saved"])
+def test_a_search_longer_than_a_file_name_is_refused_with_another_way(
+    run_llm: RunLlm, script: Script, options: list[str]
+) -> None:
+    text = f"TuskError: {'walrus tusks ' * 30}"
+    result = run_llm(["-f", f"kb-search:zoo:{text}", *options, "hi"])
 
-    result = run_llm(["-m", "scripted", "-t", "long", "hi"])
-
-    assert (result.exit_code, result.stderr) == (0, "")
-    assert HEADED in script.last.prompt
+    assert (result.exit_code, script.requests) == (1, [])
+    assert result.stderr == (
+        "Error: a kb-search: fragment has at most 255 bytes; `llm kb search` takes a text of any"
+        " length, and its passages can be piped into llm\n"
+    )
 
 
 @pytest.mark.parametrize(
