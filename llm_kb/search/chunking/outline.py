@@ -15,11 +15,10 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from llm_kb.search.chunking.adoc_org import outline_adoc, outline_org
 from llm_kb.search.chunking.code import CODE_SUFFIXES, outline_code
 from llm_kb.search.chunking.html import outline_html
 from llm_kb.search.chunking.markdown import outline_markdown
-from llm_kb.search.chunking.rst import outline_rst
+from llm_kb.search.chunking.markup import outline_adoc, outline_org, outline_rst
 from llm_kb.search.chunking.sections import MAX_TITLE, Outline, Section
 
 CAP = 1200
