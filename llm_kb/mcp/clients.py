@@ -89,10 +89,11 @@ def plan_change(name: str, directory: Path, options: Sequence[str]) -> Change:
         started = {"command": command}
     entry = {**client.entry, **started}
     try:
-        text = read_regular(path, follow_link=True).decode("utf-8-sig")
+        data = read_regular(path, follow_link=True)
     except FileNotFoundError:
-        text = ""
+        data = b""
     try:
+        text = data.decode("utf-8-sig")
         document, servers = _parse(path, text, client.key)
         before = dict(servers.get(NAME, {}))
         entry = {**entry, **before, **started}

@@ -224,6 +224,21 @@ def test_a_file_that_would_lose_something_stays_as_it_is(
     assert path.read_text() == text
 
 
+def test_a_file_that_is_not_utf_8_stays_as_it_is(run_llm: RunLlm) -> None:
+    Path(".mcp.json").write_bytes(b'{"a": "\xff"}')
+    result = run_llm(["kb", "mcp", "--install", "claude", "-y"])
+    assert (result.exit_code, "is not plain JSON" in result.stderr) == (1, True)
+    assert Path(".mcp.json").read_bytes() == b'{"a": "\xff"}'
+
+
+def test_a_file_that_cannot_be_read_is_told(run_llm: RunLlm) -> None:
+    Path(".mcp.json").mkdir()
+    result = run_llm(["kb", "mcp", "--install", "claude", "-y"])
+    assert result.exit_code == 1
+    assert result.stderr.startswith("Error: ")
+    assert ".mcp.json" in result.stderr
+
+
 SCRIPT = str(Path(sys.executable).with_name("llm-kb"))
 
 
