@@ -45,7 +45,6 @@ from llm_kb.references.sources import crawl, packages
 from llm_kb.references.sources.records import (
     CrawlSource,
     GitSource,
-    LocalSource,
     PackageSource,
     Source,
     WebSource,
@@ -400,9 +399,10 @@ def _send_in_chunks(handler: BaseHTTPRequestHandler) -> None:
 def test_a_changed_description_is_said_to_the_operator(
     user_dir: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    (tmp_path / "a.md").write_text("a")
+    remote = Remote.of(tmp_path / "source", user_dir)
+    remote.write({"a.md": "a"})
     library = current_library()
-    create_topic(library, request(LocalSource(url=str(tmp_path))), yes)
+    create_topic(library, request(GitSource(url=remote.url)), yes)
     update = next(t for t in make_references().tools() if t.name == "reference_topic_update")
     assert isinstance(update, llm.Tool)
     assert update.implementation is not None

@@ -101,6 +101,21 @@ def test_the_documents_of_the_installed_version_are_fetched_and_followed(
     assert "warnings" not in ask(library, "guide")
 
 
+def test_two_packages_have_a_folder_each(
+    library: Library, released: Remote, workspace: Path, tmp_path: Path
+) -> None:
+    other = Remote(tmp_path / "remotes" / "other")
+    other.write({"docs/b.md": "# B"})
+    other.git("tag", "2.0")
+    install(workspace, "2.0", released.url)
+    node = json.dumps({"version": "2.0", "repository": {"url": other.url}})
+    write(workspace, {"node_modules/other/package.json": node})
+    library = replace(library, workspace=workspace)
+    create_topic(library, request(FROB, PackageSource(ecosystem="npm", name="other")), yes)
+    assert {path.split("/")[0] for path in files_of(library)} == {"frob", "other"}
+    assert refresh_topic(library, "topic-frob", never).changed is False
+
+
 def test_a_refresh_looks_for_a_new_version_where_the_topic_was_fetched_from(
     library: Library, released: Remote, workspace: Path, tmp_path: Path
 ) -> None:

@@ -68,7 +68,9 @@ class _Task:
         """Report how many files are fetched."""
         self.progress(f"fetching {self.url}", done, total)
 
-    def measure(self, source: Source, notes: Sequence[str], hosts: Sequence[str]) -> PlannedSource:
+    def measure(
+        self, source: Source, notes: Sequence[str] = (), hosts: Sequence[str] = ()
+    ) -> PlannedSource:
         """Return the source with what it has given to the staged topic."""
         records = [each for each in self.staged.files.values() if each.source == self.index]
         return PlannedSource(
@@ -87,28 +89,35 @@ def fetch_sources(
 
     Raises TopicTooLargeError if all of them together exceed the limits.
     """
-    folders = choose_folders(sources, staged.old.files)
+    is_new = staged.old.is_new
+    found = [_resolve(source, remotes) if is_new else source for source in sources]
+    folders = choose_folders(found, staged.old.files)
     fetched = []
-    for index, source in enumerate(sources):
+    for index, (asked, source) in enumerate(zip(sources, found, strict=True)):
         task = _Task(
             index=index,
-            url=source.url,
+            url=asked.url if isinstance(source, FetchError) else source.url,
             staged=staged,
             remotes=remotes,
             folder=folders.get(index, ""),
             progress=progress,
         )
-        progress(f"looking at {source.url}", 0, 0)
+        progress(f"looking at {task.url}", 0, 0)
         try:
+            if isinstance(source, FetchError):
+                raise source
             with _explain(source):
-                fetched.append(_fetch_source(task, source))
+                planned = _fetch_source(task, source)
         except TopicTooLargeError:
             raise
         except FetchError as error:
             staged.warnings.append(str(error))
             staged.fail_source(index)
-            failed = task.measure(source, (), ())
-            fetched.append(replace(failed, problem=error.reason, is_complete=False))
+            planned = replace(task.measure(asked), problem=error.reason, is_complete=False)
+        if isinstance(asked, PackageSource):
+            index_host = host_and_port(INDEXES[asked.ecosystem])
+            planned = replace(planned, hosts=(index_host, *planned.hosts))
+        fetched.append(planned)
     staged.check_size()
     _link_pages(staged)
     return tuple(fetched)
@@ -130,13 +139,30 @@ def _explain(source: Source) -> Iterator[None]:
         raise FetchError(source.url, reason) from error
 
 
-def choose_folders(sources: Sequence[Source], old: Mapping[str, FileRecord]) -> Mapping[int, str]:
+def _resolve(source: Source, remotes: Remotes) -> Source | FetchError:
+    """Return the repository of a package, or the reason why it has none; other sources as such."""
+    if not isinstance(source, PackageSource):
+        return source
+    try:
+        with _explain(source):
+            return resolve_package(source, remotes)
+    except FetchError as error:
+        return error
+
+
+def choose_folders(
+    sources: Sequence[Source | FetchError], old: Mapping[str, FileRecord]
+) -> Mapping[int, str]:
     """Give each repository and directory a folder of its own if there are several.
 
     A folder with `old` files of another source stays that source's, which may fail
     and keep them.
     """
-    trees = [(index, source) for index, source in enumerate(sources) if source.is_tree]
+    trees = [
+        (index, source)
+        for index, source in enumerate(sources)
+        if not isinstance(source, FetchError) and source.is_tree
+    ]
     folders: dict[int, str] = {}
     for index, source in trees if len(trees) > 1 else []:
         others = {path.split("/")[0] for path, record in old.items() if record.source != index}
@@ -159,12 +185,11 @@ def _link_pages(staged: Staged) -> None:
 def _fetch_source(task: _Task, source: Source) -> PlannedSource:
     """Fetch a source into the staged topic; raise KbError."""
     match source:
-        case PackageSource():
-            git = resolve_package(source, task.remotes)
-            found = _fetch_git(replace(task, url=git.url, folder=task.folder and git.folder), git)
-            return replace(found, hosts=(host_and_port(INDEXES[source.ecosystem]), *found.hosts))
         case GitSource():
             found = _fetch_git(task, source)
+        case PackageSource():
+            reason = "only create looks packages up; write the repository into topic.md"
+            raise FetchError(source.url, reason)
         case LocalSource():
             reason = "a directory of this machine is read in place: llm kb add ID DIRECTORY --user"
             raise FetchError(source.url, reason)
@@ -201,7 +226,7 @@ def _fetch_git(task: _Task, source: GitSource) -> PlannedSource:
     pinned = replace(source, commit=task.remotes.find_commit(source))
     notes = tuple(filter(None, [source.package]))
     if _keep_commit(task, pinned):
-        return task.measure(pinned, notes, ())
+        return task.measure(pinned, notes)
     repository = task.remotes.open(pinned)
     tree = repository.tree(pinned)
     most = task.remotes.policy.max_files
@@ -214,7 +239,7 @@ def _fetch_git(task: _Task, source: GitSource) -> PlannedSource:
     for done, (file, data) in enumerate(repository.read(repository.fetch_blobs(wanted)), kept + 1):
         task.staged.write(prefix + file.path, data, _record_blob(task, pinned, file))
         task.report(done, len(tree.files))
-    return task.measure(pinned, (*notes, *tree.notes), ())
+    return task.measure(pinned, (*notes, *tree.notes))
 
 
 def _keep_commit(task: _Task, source: GitSource) -> bool:
