@@ -89,4 +89,4 @@ def path(user: bool) -> None:
     """
     file = None if user else find_workspace(find_cwd(), os.environ, user_dir=find_user_dir())
     # As bytes: a name need not be text.
-    show_content(os.fsencode(file.path if file else user_config_path(find_user_dir())))
+    show_content(os.fsencode(file or user_config_path(find_user_dir())))

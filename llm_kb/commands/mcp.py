@@ -11,7 +11,7 @@ import click
 from llm_kb.commands._config import require_cwd
 from llm_kb.commands._options import knowledge_options
 from llm_kb.commands._output import confirm, say, show_content
-from llm_kb.config.workspace import find_workspace
+from llm_kb.config.workspace import find_workspace, owner_of
 from llm_kb.errors import show_place
 from llm_kb.files.atomic import replace_file
 from llm_kb.host.capture_tools import find_root
@@ -101,4 +101,4 @@ def _find_project() -> Path:
     """Return the directory of the project: the workspace's, else the repository's, else this."""
     cwd = require_cwd()
     workspace = find_workspace(cwd, {}, user_dir=find_user_dir())
-    return workspace.root if workspace else find_root(cwd) or cwd
+    return owner_of(workspace) if workspace else find_root(cwd) or cwd

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import click
 
@@ -10,7 +11,7 @@ from llm_kb.commands._config import require_cwd
 from llm_kb.commands._output import confirm, say
 from llm_kb.config.load import read_layers
 from llm_kb.config.trust import is_trusted, render_request, set_trust
-from llm_kb.config.workspace import WorkspaceFile, find_cwd, find_workspace
+from llm_kb.config.workspace import find_cwd, find_workspace
 from llm_kb.errors import show_place
 from llm_kb.user_dir import find_user_dir
 
@@ -29,7 +30,7 @@ def trust(yes: bool) -> None:
     \b
         llm kb trust
     """
-    file, user_dir = _require_workspace().path, find_user_dir()
+    file, user_dir = _require_workspace(), find_user_dir()
     layers = read_layers(find_cwd(), user_dir=user_dir, environ=os.environ, any_owner=True)
     if not layers.withheld and not layers.foreign:
         say(f"Nothing in {show_place(file)} needs trust")
@@ -51,12 +52,12 @@ def untrust() -> None:
     \b
         llm kb untrust
     """
-    file = _require_workspace().path
+    file = _require_workspace()
     was_trusted = set_trust(file, None, find_user_dir())
     say(f"{show_place(file)} {'is no longer' if was_trusted else 'was not'} trusted")
 
 
-def _require_workspace() -> WorkspaceFile:
+def _require_workspace() -> Path:
     file = find_workspace(find_cwd(), os.environ, user_dir=find_user_dir())
     if file is None:
         require_cwd()

@@ -28,11 +28,11 @@ from llm_kb.config.trust import (
     is_trusted,
 )
 from llm_kb.config.workspace import (
-    WorkspaceFile,
     describe_foreign,
     exists,
     expand_home,
     find_workspace,
+    owner_of,
     read_toml,
     user_config_path,
 )
@@ -74,7 +74,7 @@ class Layers:
     below: LayerConfig
     """The user layer."""
     workspace: LayerConfig
-    file: WorkspaceFile | None
+    file: Path | None
     foreign: str | None = None
     """Which part of the workspace's file belongs to another user."""
 
@@ -83,7 +83,7 @@ class Layers:
         """The keys of the workspace layer that need trust."""
         if self.file is None:
             return ()
-        return find_withheld(self.workspace, self.below, resolve_links(self.file.root))
+        return find_withheld(self.workspace, self.below, resolve_links(owner_of(self.file)))
 
     @property
     def digest(self) -> str:
@@ -103,12 +103,12 @@ def read_layers(
     file = find_workspace(cwd, environ, user_dir=user_dir)
     if file is None:
         return Layers(below=below, workspace=LayerConfig(), file=None)
-    source, foreign = find_source(file, user_dir), describe_foreign(file.path, file.root)
+    source, foreign = find_source(file, user_dir), describe_foreign(file, owner_of(file))
     if any_owner:
         source = replace(source, owned_below=None)
     layers = Layers(below=below, workspace=read_layer(source), file=file, foreign=foreign)
-    if foreign and not any_owner and not is_trusted(file.path, layers.digest, user_dir):
-        source = replace(source, owned_below=file.root)  # which refuses it
+    if foreign and not any_owner and not is_trusted(file, layers.digest, user_dir):
+        source = replace(source, owned_below=owner_of(file))  # which refuses it
         return replace(layers, workspace=read_layer(source))
     return layers
 
@@ -126,14 +126,12 @@ def user_source(user_dir: Path) -> LayerSource:
     return LayerSource(origin=origin, base=user_dir)
 
 
-def find_source(file: WorkspaceFile, user_dir: Path) -> LayerSource:
+def find_source(file: Path, user_dir: Path) -> LayerSource:
     """Return the source of a workspace layer's file, whose owner no longer matters if trusted."""
-    return LayerSource(
-        origin=Origin(layer=Layer.WORKSPACE, place=str(file.path)),
-        base=file.root,
-        bounds=file.root,
-        owned_below=None if is_accepted(file, user_dir) else file.root,
-    )
+    root = owner_of(file)
+    owned_below = None if is_accepted(file, user_dir) else root
+    origin = Origin(layer=Layer.WORKSPACE, place=str(file))
+    return LayerSource(origin=origin, base=root, bounds=root, owned_below=owned_below)
 
 
 def load_config(
@@ -152,10 +150,10 @@ def load_config(
     """
     layers = read_layers(cwd, user_dir=user_dir, environ=environ)
     withheld, file = layers.withheld, layers.file
-    if file and withheld and is_trusted(file.path, layers.digest, user_dir):
+    if file and withheld and is_trusted(file, layers.digest, user_dir):
         withheld = ()
     merged = merge([layers.below, layers.workspace.without(withheld)])
-    base = file.root if file else (cwd or user_dir)
+    base = owner_of(file) if file else (cwd or user_dir)
     own = LayerSource(origin=Origin(layer=Layer.COMMAND_LINE), base=base)
     for text in excluded:
         layer = parse_assignment(text, own)
@@ -210,7 +208,7 @@ def _add_fragment(merged: LayerConfig, path: Path, own: LayerSource, layers: Lay
     the user may. Raises ConfigError.
     """
     source = replace(own, origin=Origin(layer=Layer.FRAGMENT, place=str(path)))
-    root = layers.file.root if layers.file else None
+    root = owner_of(layers.file) if layers.file else None
     # A link belongs to the workspace if either of its ends does.
     if root is None or not (path.is_relative_to(root) or _leads_inside(path, root)):
         return merge([merged, parse_layer(read_toml(path), source)])
@@ -278,7 +276,7 @@ def resolve(
     merged: LayerConfig,
     *,
     root: Path,
-    file: WorkspaceFile | None = None,
+    file: Path | None = None,
     withheld: Sequence[str] = (),
 ) -> Config:
     """Return the effective configuration of merged layers.
@@ -306,8 +304,8 @@ def resolve(
         references=References(**references),
         capture=Capture(**_given(settings, "kb.capture")),
         check_ignore=_given(settings, "kb.check").get("ignore", ()),
-        workspace=file.root if file else None,
-        workspace_file=file.path if file else None,
+        workspace=owner_of(file) if file else None,
+        workspace_file=file,
         withheld=tuple(withheld),
         settings=settings,
     )

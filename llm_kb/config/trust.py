@@ -13,10 +13,10 @@ from pathlib import Path
 
 from llm_kb.config.layers import TABLES, TOPIC, LayerConfig, topic_key
 from llm_kb.config.workspace import (
-    WorkspaceFile,
     describe_foreign,
     find_workspace,
     may_set_auto,
+    owner_of,
     read_bytes,
     user_config_path,
 )
@@ -106,10 +106,10 @@ def is_trusted(file: Path, digest: str, user_dir: Path) -> bool:
     return read_trust(user_dir).get(str(file)) == digest
 
 
-def is_accepted(file: WorkspaceFile, user_dir: Path) -> bool:
+def is_accepted(file: Path, user_dir: Path) -> bool:
     """Tell whether a workspace of another user was ever trusted."""
-    is_known = str(file.path) in read_trust(user_dir)
-    return is_known and describe_foreign(file.path, file.root) is not None
+    is_known = str(file) in read_trust(user_dir)
+    return is_known and describe_foreign(file, owner_of(file)) is not None
 
 
 def find_untrusted_auto(
@@ -121,13 +121,13 @@ def find_untrusted_auto(
     """
     try:
         file = find_workspace(cwd, environ, user_dir=user_dir)
-        if file is None or not _SETS_AUTO.search(read_bytes(file.path)):
+        if file is None or not _SETS_AUTO.search(read_bytes(file)):
             return None
     except ConfigError:
         return None
-    if may_set_auto(user_config_path(user_dir)) or str(file.path) in read_trust(user_dir):
+    if may_set_auto(user_config_path(user_dir)) or str(file) in read_trust(user_dir):
         return None
-    return file.path
+    return file
 
 
 def set_trust(file: Path, digest: str | None, user_dir: Path) -> bool:

@@ -11,7 +11,6 @@ import stat
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
 
 from llm_kb.errors import MAX_PATH_SHOWN, ConfigError, quote
 from llm_kb.files.containment import open_regular, read_open
@@ -19,13 +18,6 @@ from llm_kb.files.containment import open_regular, read_open
 USER_FILE = "kb.toml"
 WORKSPACE_FILES = (Path(".llm", "kb.toml"), Path("llm-kb.toml"))
 VARIABLE = "LLM_KB_CONFIG"
-
-
-class WorkspaceFile(NamedTuple):
-    """The absolute paths of the workspace layer's file and of the directory that owns it."""
-
-    path: Path
-    root: Path
 
 
 def user_config_path(user_dir: Path) -> Path:
@@ -43,8 +35,8 @@ def find_cwd() -> Path | None:
 
 def find_workspace(
     cwd: Path | None, environ: Mapping[str, str], *, user_dir: Path | None = None
-) -> WorkspaceFile | None:
-    """Return the workspace layer's file: the one in the environment, else the nearest.
+) -> Path | None:
+    """Return the path of the workspace layer's file: the one in the environment, else the nearest.
 
     The user layer's own file is never a workspace's.
     """
@@ -58,17 +50,22 @@ def find_workspace(
         for name in WORKSPACE_FILES:
             path = directory / name
             if exists(path) and not (user_file and _is_same(path, user_file)):
-                return WorkspaceFile(path=path, root=directory)
+                return path
     return None
 
 
-def _named_workspace(named: str, cwd: Path | None) -> WorkspaceFile:
+def _named_workspace(named: str, cwd: Path | None) -> Path:
     path = Path(os.path.normpath((cwd or Path("/")) / expand_home(named)))
     if not exists(path):
         found = f"found {quote(named, MAX_PATH_SHOWN)}"
         raise ConfigError(VARIABLE, [f"{found}, but there is no such file"])
-    owner = path.parent
-    return WorkspaceFile(path=path, root=owner.parent if owner.name == ".llm" else owner)
+    return path
+
+
+def owner_of(file: Path) -> Path:
+    """Return the workspace of a file: its directory, or the parent of its `.llm`."""
+    owner = file.parent
+    return owner.parent if owner.name == ".llm" and file.name != "llm-kb.toml" else owner
 
 
 def expand_home(path: str) -> str:
@@ -104,7 +101,7 @@ def mentions_auto(cwd: Path | None, user_dir: Path, environ: Mapping[str, str]) 
         file = find_workspace(cwd, environ, user_dir=user_dir)
     except ConfigError:
         return False
-    return file is not None and may_set_auto(file.path)
+    return file is not None and may_set_auto(file)
 
 
 def may_set_auto(path: Path) -> bool:

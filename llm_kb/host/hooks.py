@@ -18,7 +18,7 @@ import llm
 from llm_kb.api import KnowledgeBase
 from llm_kb.config.load import list_exclusions
 from llm_kb.config.trust import find_untrusted_auto, render_skipped, render_withheld
-from llm_kb.config.workspace import find_cwd, find_workspace
+from llm_kb.config.workspace import find_cwd, find_workspace, owner_of
 from llm_kb.errors import KbError, UnknownTopicError
 from llm_kb.host.capture_tools import find_root, make_emit_knowledge
 from llm_kb.host.log import Memory, read_memory, render_memory
@@ -231,7 +231,7 @@ def _first_line(error: KbError) -> str:
 def _find_here() -> str:
     """Return the directory of the workspace; empty if there is none."""
     file = find_workspace(find_cwd(), os.environ, user_dir=Path(llm.user_dir()))
-    return str(file.root) if file else ""
+    return str(owner_of(file)) if file else ""
 
 
 def make_tools() -> Iterator[llm.Tool | type[llm.Toolbox]]:

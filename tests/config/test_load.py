@@ -14,10 +14,10 @@ from llm_kb.config.load import list_exclusions, load_config, read_layers
 from llm_kb.config.trust import set_trust
 from llm_kb.config.workspace import (
     MAX_BYTES,
-    WorkspaceFile,
     find_cwd,
     find_workspace,
     mentions_auto,
+    owner_of,
 )
 from llm_kb.errors import ConfigError, KbError
 from llm_kb.subjects.topics import Config, Layer, Origin
@@ -83,20 +83,19 @@ def test_the_nearest_directory_wins(workspace: Path) -> None:
     inner = workspace / "a"
     (inner / "b" / "c").mkdir(parents=True)
     (inner / "llm-kb.toml").touch()
-    assert find_workspace(inner / "b" / "c", {}) == WorkspaceFile(
-        path=inner / "llm-kb.toml", root=inner
-    )
-    assert find_workspace(workspace / "kb", {}) == WorkspaceFile(
-        path=workspace / "llm-kb.toml", root=workspace
-    )
+    assert find_workspace(inner / "b" / "c", {}) == inner / "llm-kb.toml"
+    assert find_workspace(workspace / "kb", {}) == workspace / "llm-kb.toml"
+    assert owner_of(workspace / "llm-kb.toml") == workspace
 
 
 def test_the_dot_directory_comes_first(workspace: Path) -> None:
     (workspace / ".llm").mkdir()
     (workspace / ".llm" / "kb.toml").touch()
-    assert find_workspace(workspace, {}) == WorkspaceFile(
-        path=workspace / ".llm" / "kb.toml", root=workspace
-    )
+    assert find_workspace(workspace, {}) == workspace / ".llm" / "kb.toml"
+
+
+def test_a_directory_that_happens_to_be_called_so_is_the_workspace_of_its_file() -> None:
+    assert owner_of(Path("/home/me/.llm/llm-kb.toml")) == Path("/home/me/.llm")
 
 
 def test_topics_of_the_dot_directory_start_from_its_parent(workspace: Path, user_dir: Path) -> None:
@@ -119,16 +118,13 @@ def test_the_environment_names_the_file(workspace: Path, value: str, path: str, 
         (workspace / name).parent.mkdir()
         (workspace / name).touch()
     environ = {"LLM_KB_CONFIG": value.format(w=workspace)}
-    assert find_workspace(workspace, environ) == WorkspaceFile(
-        path=workspace / path, root=(workspace / root)
-    )
+    assert find_workspace(workspace, environ) == workspace / path
+    assert owner_of(workspace / path) == workspace / root
 
 
 def test_the_environment_may_name_it_from_home(workspace: Path, home: Path) -> None:
     (home / "x.toml").touch()
-    assert find_workspace(workspace, {"LLM_KB_CONFIG": "~/x.toml"}) == WorkspaceFile(
-        path=home / "x.toml", root=home
-    )
+    assert find_workspace(workspace, {"LLM_KB_CONFIG": "~/x.toml"}) == home / "x.toml"
 
 
 @pytest.mark.parametrize("value", ["", "  "])

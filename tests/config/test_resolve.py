@@ -18,7 +18,6 @@ from llm_kb.config.layers import (
 )
 from llm_kb.config.load import resolve
 from llm_kb.config.trust import find_withheld
-from llm_kb.config.workspace import WorkspaceFile
 from llm_kb.errors import ConfigError
 from llm_kb.references.sources.rules import OPTIONAL_GIT_PROTOCOLS
 from llm_kb.subjects.topics import Config, Layer, Layout, Origin, References, Setting, Topic
@@ -469,7 +468,7 @@ def test_every_key_reaches_the_result(monkeypatch: pytest.MonkeyPatch) -> None:
     config = resolve(
         layer,
         root=Path("/w"),
-        file=WorkspaceFile(path=Path("/w/llm-kb.toml"), root=Path("/w")),
+        file=Path("/w/llm-kb.toml"),
         withheld=["kb.auto"],
     )
     assert config == Config(
