@@ -61,8 +61,7 @@ PLACES = {
     "|* overview",
     "org-ql": "tests/* out|examples/* any|* overview",
     "curriculum": "*tests/* out|markdownlint/* any|.github/* any|*/* pages|* overview",
-    "system-design-primer": "*README-* out|solutions/object* object-oriented-design"
-    "|solutions/* pages|* overview",
+    "system-design-primer": "*README-* out|solutions/* solutions|* overview",
     "architecture-decision-record": "locales/en/*LICENSE* out|locales/en/* locales|locales/*/* out"
     "|locales/* any|* overview",
 }

@@ -88,8 +88,9 @@ def propose_topics(
     for path in sorted(found.keys() - covered):
         left_out[found[path][0]].append(path)
     patterns = {path: pattern for path, (rule, pattern) in found.items() if rule}
-    whole = sum(files[path] for path, (rule, _) in found.items() if not rule)
-    groups = _group(left_out.pop("", ()), files, whole)
+    sizes = {path: size for path, size in files.items() if path not in patterns}
+    whole = sum(sizes[path] for path in found if path in sizes)
+    groups = _group(left_out.pop("", ()), sizes, whole)
     proposals = [_name_topic(place, paths) for place, paths in groups.items()]
     for rule in (rule for rule in rules if rule in left_out):
         own = {path: patterns.pop(path) for path in left_out.pop(rule)}

@@ -94,6 +94,8 @@ _DOCUMENTATION = re.compile(
 )
 _NOT_TEXT = frozenset({"css", "scss", "lock", "po", "pot"})
 _MOST_BYTES = 64_000_000
+_MANY = 10
+"""Of more pages that are translated beside themselves, the languages are patterns."""
 
 
 def find_pages(root: Path) -> tuple[Mapping[str, int], Mapping[str, tuple[str, str]]]:
@@ -241,8 +243,8 @@ def _find_rule(path: str, dense: Collection[str], own: Collection[str]) -> tuple
 
 
 _TRANSLATED = re.compile(
-    r"(?P<stem>(?P<place>(?:.*/)?)(?P<name>[A-Z_]+?(?=[._-])|[^/]+(?=\.)))(?P<dot>[._-])"
-    r"(?P<language>[A-Za-z]{2})(?:[-_][A-Za-z]{2,4})?(?P<end>\.\w+|/)"
+    r"(?P<stem>(?P<place>(?:.*/)?)(?P<name>[^/]+?))(?P<dot>[._-])"
+    r"(?P<edition>(?P<language>[A-Za-z]{2})(?:[-_][A-Za-z]{2,4})?)(?P<end>\.\w+|/)"
 )
 
 
@@ -259,8 +261,14 @@ def _find_language_twins(files: Mapping[str, int]) -> Iterator[tuple[str, str]]:
             twins[match["stem"], match["end"]].append(match)
     for found in twins.values():
         common = [match for match in found if match["language"].lower() in LANGUAGES]
-        for match in found if len(common) > 1 else common:
-            yield match[0], f"/{escape(match['stem'])}{match['dot']}*{match['end']}"
+        # `npm-it.md` beside `npm.md` may be another page.
+        sure = [match for match in common if match["dot"] == "." or match["name"].isupper()]
+        for match in found if len(common) > 1 else sure:
+            place = f"/{escape(match['place'])}" if match["end"] == "/" else ""
+            pattern = f"{place}{escape(match['name'])}{match['dot']}*{match['end']}"
+            if not place and len(twins) > _MANY:
+                pattern = f"*{match['dot']}{match['edition']}{match['end']}"
+            yield match[0], pattern
 
 
 def escape(path: str) -> str:

@@ -135,6 +135,8 @@ def test_what_it_took_and_left_out_is_printed(
                      {"docs": "content/en"}, id="a licence beside the pages"),
         pytest.param(["README.md", "README.de.md", "README-fr.md", "build/x.md", "vendor/y.md"],
                      {"overview": "."}, id="what is not taken"),
+        pytest.param(["README.md", *(f"docs/readme/README_{name}.md" for name in ("DE", "PT_BR"))],
+                     {"overview": "."}, id="a README in languages"),
         pytest.param(["examples/a/main.tf", "examples/a/x.tf", "examples/a/README.md"], {},
                      id="demos with code"),
         pytest.param(["examples/a.md", "examples/b.md", "examples/c.md"],
@@ -308,6 +310,17 @@ def test_patterns_are_written_and_not_lists_of_files(tmp_path: Path) -> None:
     make_files(tmp_path, *(f"docs/raw/{n}.md" for n in range(3)), "docs/raw/LICENSE.md")
     ((topic,), _) = propose_topics(tmp_path)
     assert topic.ignore == ("*", "!*/", "!*.md", "LICENSE.*")
+
+
+def test_pages_translated_beside_themselves_are_a_pattern_for_each_language(
+    tmp_path: Path,
+) -> None:
+    names = [f"pages/p{number}" for number in range(40)]
+    make_files(tmp_path, *(f"{name}{end}" for name in names for end in (".md", ".de.md", ".fr.md")))
+    make_files(tmp_path, "pages/npm.md", "pages/npm-it.md")  # about the tool `npm-it`
+    ((topic,), left_out) = propose_topics(tmp_path)
+    assert topic.ignore == ("*.de.md", "*.fr.md")
+    assert (len(topic.pages), len(left_out["languages"])) == (42, 80)
 
 
 def test_a_directory_of_another_user_is_named_before_it_is_written_to(
