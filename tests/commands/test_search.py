@@ -9,7 +9,7 @@ from subprocess import PIPE, Popen
 
 import pytest
 
-from llm_kb.search.index import documents
+from llm_kb.search.index import update
 from tests.commands.workspaces import write_files
 from tests.conftest import RunLlm
 from tests.preloaded import Process
@@ -60,7 +60,7 @@ def test_passages_are_headed_by_their_address(run_llm: RunLlm) -> None:
 def test_a_notice_is_printed_once_a_day(
     run_llm: RunLlm, tmp_path: Path, user_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(documents, "MAX_FILE_BYTES", 100)
+    monkeypatch.setattr(update, "MAX_FILE_BYTES", 100)
     write_files(tmp_path, {"kb/skills/long.md": "tests " * 100})
     notice = "llm-kb: not searched: skills/long.md (larger than 20 MB)\n"
     search = ["kb", "search", "review", "tests"]
