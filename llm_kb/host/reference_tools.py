@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
+from inspect import Parameter, Signature
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
@@ -37,6 +38,16 @@ class References(llm.Toolbox):
     # logged as JSON, so `make_references` sets these callbacks of the Python API.
     _approve: Approve | None = None
     _pauses = False
+
+    # Shown by `llm tools`: the annotations of this module are strings.
+    __signature__ = Signature(
+        [
+            Parameter("ghost", Parameter.POSITIONAL_OR_KEYWORD, annotation=str, default="llm"),
+            Parameter(
+                "model", Parameter.POSITIONAL_OR_KEYWORD, annotation=str | None, default=None
+            ),
+        ]
+    )
 
     def __init__(self, ghost: str = "llm", model: str | None = None) -> None:
         """Set `ghost` and `model`, which new topics record as `created_by`."""
