@@ -76,16 +76,10 @@ def topic_details(
 
 def topic_hit_entry(hit: TopicHit, now: datetime) -> dict[str, Any]:
     """Return a topic as an entry of `reference_topic_search`."""
-    return {
-        "topic_id": hit.topic.id,
-        "title": hit.topic.title,
-        "status": shown_status(hit.topic, now).value,
-        "is_stale": is_stale(hit.topic, now),
-        "fetched_at": _time(hit.topic.fetched_at),
-        "tags": list(hit.topic.tags),
-        "score": hit.score,
-        "snippet": hit.snippet,
-    } | _trust(hit.topic)
+    entry = topic_entry(hit.topic, now)
+    kept = ("topic_id", "title", "status", "is_stale", "fetched_at", "tags")
+    found = {"score": hit.score, "snippet": hit.snippet}
+    return {key: entry[key] for key in kept} | found | _trust(hit.topic)
 
 
 def _time(moment: datetime | None) -> str | None:

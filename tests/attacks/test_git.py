@@ -395,11 +395,11 @@ def test_a_tree_that_unfolds_is_left_at_the_limit(library: Library, remote: Remo
 
         def read() -> None:
             with pytest.raises(TooLargeError, match=r"max_files \(1,000\); narrow it by paths"):
-                repository.tree(source)
+                repository.list_files(source)
 
         assert peak_of(read) < 20_000_000
         narrow = GitSource(url=remote.url, commit=source.commit, paths=("d0/d1/d2/d3/d4/d5/d6/",))
-        assert len(repository.tree(narrow).files) == 10
+        assert len(repository.list_files(narrow)[0]) == 10
 
 
 @pytest.mark.slow
@@ -424,7 +424,7 @@ def test_a_tree_that_unfolds_to_nothing_is_left_at_the_timeout(
         Remotes(policy, library.store.scratch) as repositories,
         pytest.raises(FetchError, match="timed out after 2 s"),
     ):
-        repositories.open(source).tree(source)
+        repositories.open(source).list_files(source)
 
 
 def test_of_endless_messages_the_last_are_kept() -> None:

@@ -29,9 +29,9 @@ from llm_kb.references.sources.records import GitSource
 )
 def test_names_that_lead_outside_or_deceive_are_left_out(path: str) -> None:
     entries = [GitFile(path=name, blob="0" * 40) for name in (path, "good.md")]
-    tree = select_files(GitSource(url="https://e.org/x"), entries)
-    assert [file.path for file in tree.files] == ["good.md"]
-    assert tree.notes == ("left out: 1 file with an unsafe name",)
+    files, notes = select_files(GitSource(url="https://e.org/x"), entries)
+    assert [file.path for file in files] == ["good.md"]
+    assert tuple(notes) == ("left out: 1 file with an unsafe name",)
 
 
 TRANSLATED = ("docs/en/a.md", "docs/en/x.py", "docs/de/a.md", "docs/ja/a.md", "docs/ja/mkdocs.yml")
@@ -58,5 +58,5 @@ def test_translations_are_left_out_unless_paths_name_them(
     paths: tuple[str, ...], kept: list[str], notes: tuple[str, ...]
 ) -> None:
     entries = [GitFile(path=name, blob="0" * 40) for name in TRANSLATED]
-    tree = select_files(GitSource(url="https://e.org/x", paths=paths), entries)
-    assert ([file.path for file in tree.files], tree.notes) == (kept, notes)
+    files, left_out = select_files(GitSource(url="https://e.org/x", paths=paths), entries)
+    assert ([file.path for file in files], tuple(left_out)) == (kept, notes)

@@ -228,18 +228,18 @@ def _fetch_git(task: _Task, source: GitSource) -> PlannedSource:
     if _keep_commit(task, pinned):
         return task.measure(pinned, notes)
     repository = task.remotes.open(pinned)
-    tree = repository.tree(pinned)
+    files, left_out = repository.list_files(pinned)
     most = task.remotes.policy.max_files
-    if len(tree.files) > most:
-        reason = f"it has {len(tree.files):,} files, over max_files ({most:,}); narrow it by paths"
+    if len(files) > most:
+        reason = f"it has {len(files):,} files, over max_files ({most:,}); narrow it by paths"
         raise FetchError(source.url, reason)
-    prefix = _prefix(task, source, [file.path for file in tree.files])
-    wanted = [file for file in tree.files if not _keep_blob(task, pinned, prefix, file)]
-    kept = len(tree.files) - len(wanted)
+    prefix = _prefix(task, source, [file.path for file in files])
+    wanted = [file for file in files if not _keep_blob(task, pinned, prefix, file)]
+    kept = len(files) - len(wanted)
     for done, (file, data) in enumerate(repository.read(repository.fetch_blobs(wanted)), kept + 1):
         task.staged.write(prefix + file.path, data, _record_blob(task, pinned, file))
-        task.report(done, len(tree.files))
-    return task.measure(pinned, (*notes, *tree.notes))
+        task.report(done, len(files))
+    return task.measure(pinned, (*notes, *left_out))
 
 
 def _keep_commit(task: _Task, source: GitSource) -> bool:

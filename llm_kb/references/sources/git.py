@@ -315,8 +315,8 @@ class Repository:
         self._fetch("--depth=1", "--", self._source.url, wanted)
         self.commit = self._run(["rev-parse", "--verify", "FETCH_HEAD^{commit}"]).decode().strip()
 
-    def tree(self, source: GitSource) -> Tree:
-        """Return the files that a source's `paths` cover, without their sizes.
+    def list_files(self, source: GitSource) -> tuple[list[GitFile], list[str]]:
+        """Return the files that a source's `paths` cover, without sizes, and notes on the others.
 
         A few kilobytes can unfold to any number of files, so git is stopped when its list is
         far longer than `max_files` files need. Raises TooLargeError.
@@ -391,16 +391,8 @@ class GitFile:
     mode: str = "100644"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tree:
-    """The wanted files of a source, and notes on those left out."""
-
-    files: tuple[GitFile, ...]
-    notes: tuple[str, ...] = ()
-
-
-def select_files(source: GitSource, entries: Sequence[GitFile]) -> Tree:
-    """Return the regular files that a source's `paths` cover.
+def select_files(source: GitSource, entries: Sequence[GitFile]) -> tuple[list[GitFile], list[str]]:
+    """Return the regular files that a source's `paths` cover, and notes on those left out.
 
     Links, submodules and files with unsafe names are left out.
     """
@@ -421,7 +413,7 @@ def select_files(source: GitSource, entries: Sequence[GitFile]) -> Tree:
     if others := _find_others(source, files):
         files = [file for file in files if not file.path.startswith(tuple(others))]
         notes.append(describe_editions(others, "paths (--path '{}')"))
-    return Tree(files=tuple(files), notes=tuple(notes))
+    return files, notes
 
 
 def _find_others(source: GitSource, files: Sequence[GitFile]) -> Mapping[str, str]:

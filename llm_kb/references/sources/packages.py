@@ -54,7 +54,8 @@ def resolve_package(source: PackageSource, remotes: Remotes) -> GitSource:
     url = check_git_url(package.repository, source.url, remotes.policy.allow_protocols)
     require_approved(url, remotes.policy.hosts)
     git = _find_tag(GitSource(url=url, role=source.role), source, remotes)
-    return replace(git, paths=choose_documents(f.path for f in remotes.open(git).tree(git).files))
+    files, _ = remotes.open(git).list_files(git)
+    return replace(git, paths=choose_documents(file.path for file in files))
 
 
 def follow_package(source: GitSource, remotes: Remotes) -> GitSource:
