@@ -17,7 +17,7 @@ from llm_kb.errors import (
     join_names,
     quote,
 )
-from llm_kb.subjects.patterns import Pattern, compile_any, parse_pattern
+from llm_kb.subjects.patterns import compile_any, parse_pattern
 from llm_kb.subjects.topics import Catalog, Subject, Visibility, slugify
 
 MAX_PATTERNS = 50
@@ -85,77 +85,45 @@ class Selection:
 
 
 def select(catalog: Catalog, patterns: Iterable[str]) -> Selection:
-    """Return the subjects of a topic that patterns match. Raises PatternError.
+    """Return the subjects of a topic that patterns match; several globs take one walk.
 
     A pattern that equals a subject's slug is an exact reference, even if it is also a glob,
     and the only way to a hidden subject. `slug#anchor` is an exact reference to a part of a
-    subject, unless a subject has that slug.
-    """
-    return join_selections(select_each(catalog, dict.fromkeys(patterns)))
-
-
-def select_each(catalog: Catalog, patterns: Iterable[str]) -> list[Selection]:
-    """Return the selection of each pattern; several globs take one walk of the topic.
-
-    Raises PatternError for an invalid pattern, before anything is looked up.
+    subject, unless a subject has that slug. Raises PatternError for an invalid pattern, before
+    anything is looked up.
     """
     parsed = {text: parse_pattern(text) for text in patterns}
-    exact = {text: _find_exact(catalog, text) for text in parsed}
-    is_glob = any(exact[text] is None and p.literal is None for text, p in parsed.items())
-    listed = catalog.list().listed if is_glob else ()
-    return [exact[text] or _select_glob(text, pattern, listed) for text, pattern in parsed.items()]
-
-
-def _select_glob(text: str, pattern: Pattern, listed: Sequence[Subject]) -> Selection:
-    if pattern.literal is not None:
-        return Selection(missing=(text,))
-    found = tuple(subject for subject in listed if pattern.matches(subject.slug))
-    return Selection(subjects=found, missing=() if found else (text,))
-
-
-def _find_exact(catalog: Catalog, text: str) -> Selection | None:
-    """Return the selection of an exact reference; None if the text is not one."""
-    found, anchor = catalog.list(text).subjects, None
-    if not found and "#" in text:
-        found, anchor = _find_with_anchor(catalog, text)
-    if not found:
-        return None
-    identities = frozenset(subject.identity for subject in found)
-    asked = {} if anchor is None else dict.fromkeys(identities, (anchor,))
-    return Selection(subjects=tuple(found), exact=identities, anchors=asked)
-
-
-def join_selections(selections: Iterable[Selection]) -> Selection:
-    """Return one selection with the subjects of several, in their order."""
-    selections = list(selections)
+    listed: Sequence[Subject] | None = None
     chosen: dict[str, Subject] = {}
-    for selection in selections:
-        for subject in selection.subjects:
+    asked: dict[str, dict[str | None, None]] = {}
+    exact: set[str] = set()
+    missing = []
+    for text, pattern in parsed.items():
+        found, anchor = _find_exact(catalog, text)
+        exact.update(subject.identity for subject in found)
+        if not found and pattern.literal is None:
+            listed = catalog.list().listed if listed is None else listed
+            found = [subject for subject in listed if pattern.matches(subject.slug)]
+        if not found:
+            missing.append(text)
+        for subject in found:
             chosen.setdefault(subject.identity, subject)
+            asked.setdefault(subject.identity, {})[anchor] = None
     return Selection(
         subjects=tuple(chosen.values()),
-        exact=frozenset().union(*(selection.exact for selection in selections)),
-        missing=tuple(text for selection in selections for text in selection.missing),
-        anchors=_join_anchors(selections),
+        exact=frozenset(exact),
+        missing=tuple(missing),
+        anchors={id_: tuple(each) for id_, each in asked.items() if [*each] != [None]},
     )
 
 
-def _join_anchors(selections: Sequence[Selection]) -> Mapping[str, tuple[str | None, ...]]:
-    """Return the anchors of each subject that has any, each anchor once."""
-    with_anchor = {identity for selection in selections for identity in selection.anchors}
-    asked: dict[str, dict[str | None, None]] = {identity: {} for identity in with_anchor}
-    for selection in selections if with_anchor else ():
-        for subject in selection.subjects:
-            if subject.identity in asked:
-                asked[subject.identity] |= dict.fromkeys(selection.asked_of(subject))
-    return {identity: tuple(each) for identity, each in asked.items()}
-
-
-def _find_with_anchor(catalog: Catalog, text: str) -> tuple[Sequence[Subject], str | None]:
-    """Return the subjects of a reference with a `#`, and the anchor after the `#`.
+def _find_exact(catalog: Catalog, text: str) -> tuple[Sequence[Subject], str | None]:
+    """Return the subjects of an exact reference, and the anchor after its `#`.
 
     A slug may contain a `#` itself, so the last one that ends a slug counts.
     """
+    if found := catalog.list(text).subjects:
+        return found, None
     places = [place for place, character in enumerate(text) if character == "#"]
     for place in reversed(places[-MOST_HASHES:]):
         if place and (found := catalog.list(text[:place]).subjects):

@@ -15,7 +15,7 @@ from llm_kb.knowledge_base.open_topics import OpenTopics
 from llm_kb.knowledge_base.tool_text import LEARN, ArgumentsError, read_arguments
 from llm_kb.rendering.passages import FOUND_NOTHING
 from llm_kb.rendering.plain_text import count, visible_line
-from llm_kb.subjects.selection import select_each
+from llm_kb.subjects.selection import select
 
 MOST_NEVER = 20
 """The most unread subjects that are named for people."""
@@ -110,10 +110,9 @@ class Usage:
         subjects: list[Subject] = []
         missing: list[str] = []
         for id_, wanted in groups.items():
-            selections = select_each(self._kb.topics[id_].catalog, wanted)
-            for pattern, selection in zip(wanted, selections, strict=True):
-                missing += [f"{id_}/{pattern}"] if selection.missing else []
-                subjects += [(id_, each.name) for each in selection.subjects]
+            selection = select(self._kb.topics[id_].catalog, wanted)
+            missing += [f"{id_}/{pattern}" for pattern in selection.missing]
+            subjects += [(id_, each.name) for each in selection.subjects]
         return subjects, missing
 
     def as_dict(self) -> dict[str, Any]:

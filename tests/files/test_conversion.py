@@ -177,10 +177,8 @@ def test_without_the_extra_one_line_names_it(
     monkeypatch.setattr(names, "can_convert", lambda: False)
     line = "2 documents (DOCX, PDF); to read them: llm install 'llm-kb[documents]'"
     for arguments, times in [
-        (["kb", "list", "guides"], 1),
         (["kb", "check"], 1),
         (["kb", "search", "walrus"], 1),
-        (["kb", "learn", "guides"], 1),
     ]:
         result = run_llm(arguments)
         assert (result.stdout + result.stderr).count(line) == times, arguments
