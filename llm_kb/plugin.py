@@ -58,7 +58,7 @@ COMMANDS: dict[str, Member] = {
     "edit": "llm_kb.commands.new:edit",
     "init": "llm_kb.commands.init:init",
     "knowledge": ("Keep conventions, boundaries and anti-patterns in git notes", _KNOWLEDGE),
-    "learn": "llm_kb.commands.learn:learn",
+    "learn": "llm_kb.commands.show:learn",
     "learned": "llm_kb.commands.topics:learned",
     "list": "llm_kb.commands.list_:list_",
     "mcp": "llm_kb.commands.mcp:mcp",
@@ -70,8 +70,8 @@ COMMANDS: dict[str, Member] = {
     "search": "llm_kb.commands.search:search",
     "show": "llm_kb.commands.show:show",
     "test": "llm_kb.commands.test:test",
-    "trust": "llm_kb.commands.trust:trust",
-    "untrust": "llm_kb.commands.trust:untrust",
+    "trust": "llm_kb.commands.config:trust",
+    "untrust": "llm_kb.commands.config:untrust",
     "used": "llm_kb.commands.used:used",
 }
 """Every subcommand of `llm kb`."""

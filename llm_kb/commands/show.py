@@ -1,15 +1,46 @@
-"""`llm kb show`: print the files of subjects as they are."""
+"""`llm kb learn` and `show`: print subjects as a model gets them, and as they are."""
 
 from __future__ import annotations
 
 import click
 
 from llm_kb.api import KnowledgeBase
-from llm_kb.commands._options import complete_topic_slash_slug, kb_cfg_option
+from llm_kb.commands._config import say_withheld
+from llm_kb.commands._options import (
+    complete_slug,
+    complete_topic,
+    complete_topic_slash_slug,
+    kb_cfg_option,
+    knowledge_options,
+)
 from llm_kb.commands._output import show_content
 from llm_kb.knowledge_base.topics import OpenTopic
 from llm_kb.subjects.patterns import split_knowledge
 from llm_kb.subjects.selection import Selection
+
+
+@click.command()
+@click.argument("topic", shell_complete=complete_topic)
+@click.argument("patterns", nargs=-1, metavar="[PATTERN]...", shell_complete=complete_slug)
+@knowledge_options
+def learn(
+    topic: str, patterns: tuple[str, ...], knowledge: tuple[str, ...], kb_cfg: tuple[str, ...]
+) -> None:
+    """
+    Print what the learn tool returns for TOPIC and these PATTERNs
+
+    Without a PATTERN it lists the subjects that can be learned. With -k, it
+    answers as it would in a request with that -k.
+
+    \b
+        llm kb learn project
+        llm kb learn project code-quality
+        llm kb learn project 'maintainers/*' README
+    """
+    kb = KnowledgeBase.discover(fragments=kb_cfg, knowledge=knowledge)
+    say_withheld(kb.config)
+    text = kb.learn(topic, list(patterns) or None)
+    show_content(text, nl=not text.endswith("\n"))
 
 
 @click.command()
