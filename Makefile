@@ -123,7 +123,7 @@ docs: $(VENV)/.installed-dev
 	$(BIN)/python -m cogapp -I . -r $(DOCUMENTS)
 
 check-docs: $(VENV)/.installed-dev
-	$(BIN)/python -m cogapp -I . --check --diff $(DOCUMENTS)
+	@$(BIN)/python -m cogapp -I . --check --diff $(DOCUMENTS) || { echo 'To bring them up to date: make docs' >&2; exit 1; }
 
 # The site's packages are an environment of their own: nothing else needs them.
 site:

@@ -35,6 +35,8 @@ def find_tests(path: str) -> list[str]:
     if parts[0] == "llm_kb":
         room = Path("tests", *parts[1:2])
         return ["tests/test_architecture.py", *([str(room)] if (PROJECT / room).is_dir() else [])]
+    if parts[0] == "sample_kb":
+        return ["tests/test_sample_kb.py"]
     if path in {"README.md", "CHANGELOG.md"} or parts[0] == "docs":
         return ["tests/test_docs.py", "tests/test_configuration_docs.py"]
     return []

@@ -70,7 +70,7 @@ class Created:
 
 
 def created_answer(created: Created) -> dict[str, Any]:
-    """Return the answer of `reference_topic_create`: the seed's fields, and warnings if any."""
+    """Return the answer of `reference_topic_create`: its fields, and warnings if any."""
     answer = asdict(created)
     warnings = list(answer.pop("warnings"))
     return answer | ({"warnings": warnings} if warnings else {})
