@@ -33,31 +33,15 @@ NARROWEST, WIDEST = 20, 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedSubject:
-    """A subject with its size in bytes, which is None if it is unknown."""
+    """A subject with its tokens, estimated at four bytes each.
+
+    `tokens` is None if the subject is not text, or cannot be read.
+    """
 
     name: str
     path: str
     state: State = "available"
-    size: int | None = None
-
-    @property
-    def tokens(self) -> int | None:
-        """Its estimated tokens, at four bytes each; none if it is not text that can be sent."""
-        return None if self.size is None or self.is_other else estimate_tokens(self.size)
-
-    @property
-    def is_other(self) -> bool:
-        """Whether it is not text."""
-        return not is_readable(self.path)
-
-    def as_dict(self) -> dict[str, object]:
-        """Return the record that `--json` prints."""
-        return {
-            "slug": self.name,
-            "path": self.path,
-            "state": self.state,
-            "tokens": self.tokens,
-        }
+    tokens: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +86,10 @@ class ListedTopic:
 
     def subject_dicts(self) -> list[dict[str, object]]:
         """Return the records of its subjects, then those of skipped files."""
-        found = [subject.as_dict() for subject in self.subjects]
+        found: list[dict[str, object]] = [
+            {"slug": s.name, "path": s.path, "state": s.state, "tokens": s.tokens}
+            for s in self.subjects
+        ]
         skipped = self.skipped if self.whole else ()
         return found + [
             {"slug": None, "path": s.path, "state": "skipped", "reason": s.reason} for s in skipped
@@ -157,21 +144,17 @@ def list_topic(
 
 def _list_each(opened: OpenTopic, subjects: Iterable[Subject]) -> list[ListedSubject]:
     preloaded = opened.preloaded
-    return [
-        ListedSubject(
-            name=subject.name,
-            path=subject.path,
-            state=_find_state(subject, preloaded),
-            size=find_size(opened, subject),
+    found = []
+    for subject in subjects:
+        state: State = "available" if is_listed(subject) else "hidden"
+        if subject.identity in preloaded:
+            state = "pre-loaded"
+        size = find_size(opened, subject) if is_readable(subject.path) else None
+        tokens = None if size is None else estimate_tokens(size)
+        found.append(
+            ListedSubject(name=subject.name, path=subject.path, state=state, tokens=tokens)
         )
-        for subject in subjects
-    ]
-
-
-def _find_state(subject: Subject, preloaded: frozenset[str]) -> State:
-    if subject.identity in preloaded:
-        return "pre-loaded"
-    return "available" if is_listed(subject) else "hidden"
+    return found
 
 
 def find_disabled(topic: Topic, listing: Listing) -> list[Subject]:
@@ -262,7 +245,7 @@ def _summarize(listed: ListedTopic) -> str:
     states = [subject.state for subject in listed.subjects]
     special: Sequence[State] = ("pre-loaded", "hidden", "disabled")
     counts = [(states.count(state), str(state)) for state in special]
-    counts.append((sum(subject.is_other for subject in listed.subjects), "not text"))
+    counts.append((sum(not is_readable(subject.path) for subject in listed.subjects), "not text"))
     counts.append((len(listed.skipped), "skipped"))
     parts += [f"{number:,} {name}" for number, name in counts if number]
     subjects, tokens = count(len(listed.visible), "subject"), f"~{listed.tokens:,} tokens"

@@ -34,9 +34,9 @@ def test_a_topic_that_is_no_directory_is_measured_by_reading() -> None:
         ListedTopic(
             topic=make_topic("t"),
             subjects=[
-                ListedSubject(name="a", path="a.md", size=5),
+                ListedSubject(name="a", path="a.md", tokens=2),
                 ListedSubject(name="b", path="b.md"),
-                ListedSubject(name="c", path=".c.md", state="hidden", size=1),
+                ListedSubject(name="c", path=".c.md", state="hidden", tokens=1),
             ],
             skipped=[],
             whole=True,
@@ -52,12 +52,11 @@ def test_a_file_that_went_away_has_no_size(tmp_path: Path) -> None:
 
 
 def test_a_picture_costs_no_tokens() -> None:
-    subjects = tuple(
-        ListedSubject(name=path, path=path, size=size)
-        for path, size in (("a.md", 401), ("b.webp", 1_000_000))
-    )
-    assert [subject.tokens for subject in subjects] == [101, None]
-    assert ListedTopic(topic=make_topic("t"), subjects=subjects).tokens == 101
+    catalog = MemoryCatalog({"a.md": "x" * 401, "b.webp": "x" * 1_000_000})
+    kb = OpenTopics(Config(), make_catalogs((make_topic("t"), catalog)))
+    (listed,) = list_topics(kb)
+    assert [subject.tokens for subject in listed.subjects] == [101, None]
+    assert listed.tokens == 101
 
 
 def test_disabled_topics_are_part_of_everything() -> None:

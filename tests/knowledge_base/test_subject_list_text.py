@@ -16,11 +16,11 @@ from llm_kb.knowledge_base.subject_list import (
 from llm_kb.subjects.topics import Skipped
 from tests.presented import BARE, PROJECT
 
-QUALITY = ListedSubject(name="code-quality", path="code-quality.md", size=1_234)
+QUALITY = ListedSubject(name="code-quality", path="code-quality.md", tokens=309)
 ALICE = ListedSubject(
-    name="maintainers/alice", path="maintainers/alice.md", state="pre-loaded", size=5
+    name="maintainers/alice", path="maintainers/alice.md", state="pre-loaded", tokens=2
 )
-NOTES = ListedSubject(name="notes", path=".notes.md", state="hidden", size=9)
+NOTES = ListedSubject(name="notes", path=".notes.md", state="hidden", tokens=3)
 OLD = ListedSubject(name="old", path="old.md", state="disabled")
 LINK = Skipped(path="link\n.md", reason="the link leads outside the topic")
 
@@ -111,7 +111,9 @@ def test_subjects_in_columns() -> None:
 
 def test_files_that_are_never_text_are_counted() -> None:
     subjects = [
-        ListedSubject(name=name, path=name, size=1)
+        ListedSubject(
+            name=name, path=name, tokens=None if "." in name[1:] and name != "a.md" else 1
+        )
         for name in ("a.md", "logo.PNG", "x/font.woff2", ".png", "png")
     ]
     assert list(render_topics([ListedTopic(topic=BARE, subjects=subjects)])) == [
@@ -121,7 +123,7 @@ def test_files_that_are_never_text_are_counted() -> None:
 
 def _many(*names: str) -> ListedTopic:
     return ListedTopic(
-        topic=PROJECT, subjects=[ListedSubject(name=n, path=n, size=4) for n in names]
+        topic=PROJECT, subjects=[ListedSubject(name=n, path=n, tokens=1) for n in names]
     )
 
 
