@@ -315,25 +315,15 @@ def read_time(value: object) -> datetime:
 
     A time without a zone is in UTC; a date is its midnight.
     """
+    text = str(value) if isinstance(value, str | date) else ""
     try:
-        moment = _read_moment(value)
+        # fromisoformat does not know `Z` before Python 3.11.
+        moment = datetime.fromisoformat(text.replace("Z", "+00:00"))
         moment = moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)
         # Converted here, since this fails at either end of the calendar.
         return moment.astimezone(timezone.utc)
-    except (TypeError, ValueError, OverflowError) as error:
+    except (ValueError, OverflowError) as error:
         raise BadValueError(describe(value), "a time such as '2025-06-15T10:00:00Z'") from error
-
-
-def _read_moment(value: object) -> datetime:
-    """Return a time as written, with or without a zone; raise TypeError or ValueError."""
-    if isinstance(value, datetime):
-        return value
-    if isinstance(value, date):
-        return datetime(value.year, value.month, value.day, tzinfo=timezone.utc)
-    if not isinstance(value, str):
-        raise TypeError(type(value))
-    # fromisoformat does not know `Z` before Python 3.11.
-    return datetime.fromisoformat(value.replace("Z", "+00:00"))
 
 
 def _read_strings(value: object) -> dict[str, str]:
