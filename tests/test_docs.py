@@ -132,6 +132,7 @@ def test_links_to_files_lead_somewhere(path: Path) -> None:
 MAPS = [
     PROJECT / "CONTRIBUTING.md",
     PROJECT / "docs" / "design.md",
+    PROJECT / "docs" / "security.md",
     *sorted((PROJECT / "docs" / "decisions").glob("*.md")),
 ]
 
@@ -150,6 +151,17 @@ def test_modules_and_directories_named_for_contributors_exist(path: Path, places
     text = path.read_text(encoding="utf-8")
     named = re.findall(r"`([\w/.-]+(?:\.py|/))`", text)
     assert [name for name in named if name.rstrip("/") not in places] == []
+
+
+def test_tests_named_by_the_threat_model_exist() -> None:
+    promises = (PROJECT / "docs" / "security.md").read_text(encoding="utf-8")
+    files = [*PROJECT.glob("tests/**/test_*.py")]
+    defined = {
+        name for path in files for name in re.findall(r"(?m)^def (test_\w+)", path.read_text())
+    }
+    named = set(re.findall(r"`(test_\w+)`", promises))
+    assert len(named) > 10
+    assert named <= defined
 
 
 OF_THE_HOST = {"Chain limit of 5 exceeded", "Unknown fragment prefix: kb"}
