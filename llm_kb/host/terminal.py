@@ -79,23 +79,44 @@ BAR_AFTER = 0.3
 """Seconds of work before a progress bar appears."""
 
 
-def draw_progress(label: str) -> Callable[[int, int], None]:
-    """Return a function that shows the progress of work as a bar on a terminal.
+LINE_AFTER = 3.0
+"""Seconds of work before one line is printed where there is no terminal."""
 
-    The function is called with the work done and the total. Short work shows nothing.
+
+def draw_progress(label: str) -> Callable[[int, int], None]:
+    """Return a function that shows the progress of work on standard error.
+
+    The function is called with the work done and the total. On a terminal it draws a bar, elsewhere
+    it prints one line. Short work shows nothing.
     """
+    return _draw_bar(label) if is_terminal(sys.stderr) else _print_line(label)
+
+
+def _draw_bar(label: str) -> Callable[[int, int], None]:
     bars: list[ProgressBar[int]] = []
     start = time.monotonic()
 
     def show(done: int, total: int) -> None:
         if not bars:
-            if done >= total or time.monotonic() < start + BAR_AFTER or not is_terminal(sys.stderr):
+            if done >= total or time.monotonic() < start + BAR_AFTER:
                 return
             bars.append(click.progressbar(length=total, label=label, file=sys.stderr))
         bar = bars[0]
         bar.update(done - bar.pos)
         if done >= total:
             bars.pop().render_finish()
+
+    return show
+
+
+def _print_line(label: str) -> Callable[[int, int], None]:
+    when = time.monotonic() + LINE_AFTER
+
+    def show(done: int, total: int) -> None:
+        nonlocal when
+        if done < total and time.monotonic() >= when:
+            when = float("inf")
+            say(f"{label}: {done:,} of {total:,} files so far ...")
 
     return show
 

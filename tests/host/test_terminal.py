@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from llm_kb.host import terminal
 from llm_kb.host.terminal import is_terminal, style
 from tests.conftest import RunLlm
 from tests.preloaded import LLM, Process
@@ -102,3 +103,14 @@ def test_a_full_disk_is_told(workspace: Path, command: str) -> None:
         process = Process(["kb", *command.split()], stdout=full.fileno())
     assert process.communicate() == (None, "Error: No space left on device\n")
     assert process.returncode == 1
+
+
+def test_long_work_without_a_terminal_prints_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(terminal, "LINE_AFTER", 0.0)
+    show = terminal.draw_progress("Indexing")
+    show(1_000, 2_000)
+    show(1_500, 2_000)
+    show(2_000, 2_000)
+    assert capsys.readouterr().err == "llm-kb: Indexing: 1,000 of 2,000 files so far ...\n"
