@@ -103,7 +103,7 @@ def _prose_lines(text: str, extension: str) -> Iterator[str]:
         return
     plain = _plain_rst if is_rst else _plain_markdown
     sections = find_outline("a.rst" if is_rst else "a.md", text).sections
-    titles = [plain(_OVERLINE.sub("", section.title)) for section in sections]
+    titles = dict.fromkeys(plain(_OVERLINE.sub("", section.title)) for section in sections)
     yield from list(filter(_has_words, titles))[:1]
     for is_code, line in mark_fenced(text.splitlines()):
         is_other = _RST_MARKUP.match(line) if is_rst else is_code or _MDX_IMPORT.match(line)
