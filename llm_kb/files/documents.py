@@ -11,9 +11,9 @@ from pathlib import Path
 from llm_kb.errors import UnreadableError
 from llm_kb.files.directory import DirectoryCatalog
 from llm_kb.files.layouts import is_shown
-from llm_kb.search.index.documents import MAX_FILE_BYTES, File, LeftOut, find_left_out
+from llm_kb.search.index.documents import MAX_FILE_BYTES, File, find_left_out
 from llm_kb.subjects.names import can_convert, is_readable, is_unread_document
-from llm_kb.subjects.topics import Catalog, Subject, Topic
+from llm_kb.subjects.topics import Catalog, Skipped, Subject, Topic
 
 
 class TopicDocuments:
@@ -162,7 +162,7 @@ def _is_searched(subject: Subject) -> bool:
     return is_readable(subject.path) or is_unread_document(subject.path)
 
 
-def find_unsearched(root: Path, subjects: Iterable[Subject]) -> tuple[LeftOut, ...]:
+def find_unsearched(root: Path, subjects: Iterable[Subject]) -> list[Skipped]:
     """Return the subjects of a directory that no search reads, with the reasons."""
     return find_left_out(
         File(subject.path, find_size(root / subject.path), 0)

@@ -118,7 +118,7 @@ def find_passages(
         unknown=result.unknown,
         counts=result.counts if passages and result.is_weak else (),
         replaced=result.replaced,
-        notices=tuple(result.notices),
+        notices=result.notices,
         why_nothing="" if result.is_covered else f"there is no {options.scope}",
     )
 

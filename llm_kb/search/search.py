@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from llm_kb.search.index.database import DocumentsGoneError, IndexUnusableError
-from llm_kb.search.index.documents import LeftOut, TopicGroup
+from llm_kb.search.index.documents import TopicGroup
 from llm_kb.search.index.index import Index, open_current, rebuild_damaged
 from llm_kb.search.index.update import Progress
 from llm_kb.search.index.vectors import Embedder, EmbeddingError, rank_by_vector, update_vectors
@@ -42,10 +42,8 @@ class SearchResult:
 
     hits: tuple[Hit, ...]
     legs: tuple[str, ...]
-    problems: tuple[IndexUnusableError, ...] = ()
-    """Why an index could not be used; one was made in memory for this search."""
-    left_out: tuple[tuple[str, LeftOut], ...] = ()
-    """The documents of each topic that were not searched, keyed by its name."""
+    notices: tuple[str, ...] = ()
+    """Notices on the limits of this search, and on documents it left out."""
     unknown: tuple[str, ...] = ()
     """Telling words of the question that no text has."""
     counts: tuple[tuple[str, int], ...] = ()
@@ -56,22 +54,15 @@ class SearchResult:
     """The stems of the question's words, and their rarities."""
     is_covered: bool = True
     """Whether the scope has any document."""
-    words_only: str = ""
-    """Why the search was by words only, although there is an embedding model."""
 
     @property
     def is_weak(self) -> bool:
         """Whether no hit has most of what the question asks for."""
         return max((hit.score for hit in self.hits), default=0.0) < WEAK
 
-    @property
-    def notices(self) -> list[str]:
-        """Notices on the limits of this search, and on documents it left out."""
-        return [
-            *([f"searched by words only: {self.words_only}"] if self.words_only else ()),
-            *(f"searched without an index: {problem}" for problem in self.problems),
-            *(left.of(name) for name, left in self.left_out),
-        ]
+    def noting(self, notice: str) -> SearchResult:
+        """Return the result with one more notice, before the others."""
+        return replace(self, notices=(notice, *self.notices))
 
 
 def search(  # noqa: PLR0913 - each is a choice of the caller
@@ -107,12 +98,13 @@ def search(  # noqa: PLR0913 - each is a choice of the caller
             if error.database is None:
                 raise
             in_memory = [replace(group, database=None) for group in groups]
-            return replace(search_in(in_memory, embedder), problems=(error,))
+            found = search_in(in_memory, embedder)
+            return found.noting(f"searched without an index: {error}")
 
     try:
         return search_anew(find_embedder())
     except EmbeddingError as error:
-        return replace(search_anew(None), words_only=str(error))
+        return search_anew(None).noting(f"searched by words only: {error}")
 
 
 def _open_all(
@@ -155,7 +147,7 @@ def _search(
     return SearchResult(
         hits=tuple(rank(hits, question, rarities)[:limit]),
         legs=_legs(total, missing),
-        left_out=tuple(left for index in indexes for left in index.left_out),
+        notices=tuple(notice for index in indexes for notice in index.left_out),
         unknown=unknown,
         counts=tuple((word, number) for word, number in frequencies.items() if number),
         replaced=tuple(nearest.items()),

@@ -17,7 +17,7 @@ from llm_kb.search.index import documents as documents_module
 from llm_kb.search.index import index as index_module
 from llm_kb.search.index import update
 from llm_kb.search.index.database import DocumentsGoneError
-from llm_kb.search.index.documents import File, LeftOut, bound_files
+from llm_kb.search.index.documents import File, bound_files
 from llm_kb.search.index.vectors import Embedder
 from llm_kb.search.question import EmptyQuestionError
 from llm_kb.search.ranking import Hit
@@ -226,11 +226,14 @@ def test_without_a_place_for_an_index_one_is_made_for_the_search(
     result = search([other, zoo], "tusks")
 
     assert result.hits == expected
-    assert [problem.database for problem in result.problems] == [index_path(other)]
+    (notice,) = result.notices
+    assert notice.startswith(
+        f"searched without an index: cannot use the index {str(index_path(other))!r}: "
+    )
     monkeypatch.setattr(index_module, "MEMORY_BYTES", 12)
     result = search([other], "tusk walrus")
     assert [hit.path for hit in result.hits] == ["b.md"]
-    assert [str(left)[:31] for _, left in result.left_out] == ["1 of 2 files, beyond 100,000 fi"]
+    assert result.notices[1].startswith("not searched: topic-other: 1 of 2 files, beyond 100,000 ")
 
 
 def test_a_file_that_is_too_large_is_named(zoo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -240,9 +243,9 @@ def test_a_file_that_is_too_large_is_named(zoo: Path, monkeypatch: pytest.Monkey
     result = search([zoo], "tusks")
 
     assert [hit.path for hit in result.hits] == ["docs/walrus.md"]
-    assert result.left_out == (("topic-zoo", LeftOut("data.txt", "larger than 20 MB")),)
+    assert result.notices == ("not searched: topic-zoo/data.txt (larger than 20 MB)",)
     (zoo / "data.txt").write_text("tusks")
-    assert search([zoo], "tusks").left_out == ()
+    assert search([zoo], "tusks").notices == ()
 
 
 def test_a_topic_is_searched_up_to_a_bound_and_says_so(
@@ -253,13 +256,11 @@ def test_a_topic_is_searched_up_to_a_bound_and_says_so(
     result = search([zoo], "walrus")
 
     assert [hit.path for hit in result.hits] == ["docs/walrus.md"]
-    (left,) = result.left_out
-    assert (
-        left[1]
-        .of("zoo")
-        .startswith("not searched: zoo: 1 of 3 files, beyond 2 files or 500 MB of a topic")
+    (notice,) = result.notices
+    assert notice.startswith(
+        "not searched: topic-zoo: 1 of 3 files, beyond 2 files or 500 MB of a topic"
     )
-    assert left[1].reason.endswith("or make topics of directories: src/zoo.py 1")
+    assert notice.endswith("or make topics of directories: src/zoo.py 1")
 
 
 def test_under_a_bound_documentation_comes_first_then_small_files(
@@ -278,14 +279,14 @@ def test_under_a_bound_documentation_comes_first_then_small_files(
     kept, (left,) = bound_files(files)
 
     assert [f.path for f in kept] == [files[n].path for n in (1, 2, 4, 5)]
-    assert left.reason.endswith("topics of directories: arch/ 1, drivers/ 1")
+    assert left.endswith("topics of directories: arch/ 1, drivers/ 1")
     kept, (left,) = bound_files(files, most=600)
     assert [f.path for f in kept] == [files[n].path for n in (2, 5)]
-    assert left.reason.endswith(": arch/ 2, drivers/ 2")
+    assert left.endswith(": arch/ 2, drivers/ 2")
     below = [File(f"drivers/{name}/a.c", 1, 0) for name in "abcdefg"]
     monkeypatch.setattr(documents_module, "MAX_FILES", 0)
     (left,) = bound_files(below)[1]
-    assert left.reason.endswith(
+    assert left.endswith(
         ": drivers/a/ 1, drivers/b/ 1, drivers/c/ 1, drivers/d/ 1, drivers/e/ 1, 2 more"
     )
 

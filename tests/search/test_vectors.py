@@ -12,7 +12,7 @@ import pytest
 
 from llm_kb.search.index import vectors
 from llm_kb.search.index.index import Index, open_index
-from llm_kb.search.index.vectors import EmbeddingError, rank_by_vector, update_vectors
+from llm_kb.search.index.vectors import EmbeddingError, find_missing, rank_by_vector, update_vectors
 from tests.search.embedding import HashingModel
 from tests.search.folders import folder
 
@@ -81,7 +81,7 @@ def test_an_interrupted_run_goes_on_where_it_was(
     model = HashingModel()
     steps: list[tuple[int, int]] = []
 
-    assert len(index.vectors.find_missing("m")) == len(ANIMALS) - 4
+    assert len(find_missing(index, "m")) == len(ANIMALS) - 4
     assert update_vectors(index, "m", model, progress=lambda *step: steps.append(step)) == 0
     assert len(model.texts) == len(ANIMALS) - 4
     assert steps == [(2, 4), (4, 4)]
@@ -130,7 +130,7 @@ def test_vectors_without_a_direction_are_never_found_and_not_asked_for_again(
         index, "m", lambda texts: [[bad] * 64 if "BAD" in t else model.embed(t) for t in texts]
     )
 
-    assert index.vectors.find_missing("m") == []
+    assert find_missing(index, "m") == []
     assert len(rank_by_vector(index, "m", model.embed("walrus"), 100)) == len(ANIMALS)
     assert rank_by_vector(index, "m", [bad] * 64, 10) == {}
 

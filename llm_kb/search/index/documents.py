@@ -12,6 +12,7 @@ from typing import NamedTuple, Protocol
 
 from llm_kb.search.roles import Role, find_role
 from llm_kb.subjects.names import INSTALL, find_extension, is_unread_document
+from llm_kb.subjects.topics import Skipped
 
 MAX_FILE_BYTES = 20_000_000
 """Largest file that is indexed; of larger ones only the name is kept."""
@@ -55,21 +56,6 @@ def tick(mtime_ns: int) -> int:
     in steps of two seconds. Others follow the kernel's clock tick.
     """
     return 50_000_000 if mtime_ns % 1_000_000_000 else 2_000_000_000
-
-
-class LeftOut(NamedTuple):
-    """A document that a search does not read, and the reason; without a path, many documents."""
-
-    path: str
-    reason: str
-
-    def __str__(self) -> str:
-        """Return path and reason in one line."""
-        return f"{self.path} ({self.reason})" if self.path else self.reason
-
-    def of(self, topic: str) -> str:
-        """Return the notice that the document was not searched in a topic."""
-        return f"not searched: {topic}{'/' if self.path else ': '}{self}"
 
 
 class Watch(Protocol):
@@ -122,29 +108,27 @@ class TopicGroup:
     """The topics that are searched; the index may have others."""
 
 
-def bound_files(
-    files: Sequence[File], most: int = MAX_BYTES
-) -> tuple[Sequence[File], tuple[LeftOut, ...]]:
+def bound_files(files: Sequence[File], most: int = MAX_BYTES) -> tuple[Sequence[File], list[str]]:
     """Return the files that are indexed, and notes on those that are left out.
 
     `most` is the largest total size in bytes.
     """
-    unread = [file for file in files if is_unread_document(file.path)]
-    if unread:
+    notes: list[str] = []
+    if unread := [file for file in files if is_unread_document(file.path)]:
         kinds = ", ".join(sorted({find_extension(file.path).upper() for file in unread}))
         what = "1 document" if len(unread) == 1 else f"{len(unread):,} documents"
-        rest, beyond = bound_files([f for f in files if not is_unread_document(f.path)], most)
-        return rest, (LeftOut("", f"{what} ({kinds}); to read them: {INSTALL}"), *beyond)
+        notes.append(f"{what} ({kinds}); to read them: {INSTALL}")
+        files = [file for file in files if not is_unread_document(file.path)]
     if len(files) <= MAX_FILES and sum(map(_indexed_size, files)) <= most:
-        return files, ()
+        return files, notes
     kept = _keep_most_useful(files, most)
     left_out = [file.path for file in files if file.path not in kept]
-    reason = (
+    notes.append(
         f"{len(left_out):,} of {len(files):,} files, beyond {MAX_FILES:,} files or"
         f" {most // 1_000_000} MB of a topic (documentation and small files come first); `ignore`"
         f" others, or make topics of directories: {_name_directories(left_out)}"
     )
-    return [file for file in files if file.path in kept], (LeftOut("", reason),)
+    return [file for file in files if file.path in kept], notes
 
 
 def _keep_most_useful(files: Sequence[File], most: int) -> set[str]:
@@ -181,8 +165,14 @@ def _name_directories(paths: Sequence[str]) -> str:
     return ", ".join([*shown, *more])
 
 
-def find_left_out(files: Iterable[File]) -> tuple[LeftOut, ...]:
-    """Return the documents that no search reads, as far as their sizes show."""
+def find_left_out(files: Iterable[File]) -> list[Skipped]:
+    """Return the documents that no search reads, as far as their sizes show.
+
+    Without a path, a reason is that of many documents.
+    """
     seen, beyond = bound_files(sorted(files))
-    large = (LeftOut(file.path, TOO_LARGE) for file in seen if file.size > MAX_FILE_BYTES)
-    return (*large, *beyond)
+    large = [file.path for file in seen if file.size > MAX_FILE_BYTES]
+    return [
+        *(Skipped(path=path, reason=TOO_LARGE) for path in large),
+        *(Skipped(path="", reason=reason) for reason in beyond),
+    ]

@@ -21,7 +21,7 @@ from llm_kb.search.index.database import (
     discard,
     translated,
 )
-from llm_kb.search.index.documents import MAX_BYTES, Documents, LeftOut, TopicGroup
+from llm_kb.search.index.documents import MAX_BYTES, Documents, TopicGroup
 from llm_kb.search.index.update import (
     DAY,
     UNUSED_DAYS,
@@ -29,7 +29,6 @@ from llm_kb.search.index.update import (
     remove_topic,
     update_topic,
 )
-from llm_kb.search.index.vectors import VectorTable
 from llm_kb.search.ranking import Hit
 from llm_kb.search.roles import Role, Scope
 
@@ -44,8 +43,6 @@ SPELLINGS = 50
 
 SHORTEST_STEM = 3
 """Shortest common start, in characters; a word with a shorter one is matched as it is."""
-
-_ALLOWED = "SELECT id FROM chunks WHERE document IN temp.allowed"
 
 Result = TypeVar("Result")
 
@@ -127,39 +124,39 @@ class Index:
     """An open index; made by `open_index`."""
 
     def __init__(self, connection: Connection, most: int) -> None:
-        self.vectors = VectorTable(connection)
+        self.connection = connection
         self.topics: list[Documents] = []
         """The topics that were brought up to date, which are searched."""
-        self.left_out: list[tuple[str, LeftOut]] = []
-        """The documents of each that no search reads, with its name."""
-        self._connection = connection
+        self.left_out: list[str] = []
+        """Notices on their documents that no search reads."""
         self._most = most
-        self._is_narrow = False
+        self.is_narrow = False
+        """Whether searches are restricted to the documents in `temp.allowed`."""
 
     def update(self, topic: Documents, progress: Progress | None = None) -> None:
         """Bring a topic up to date with its documents, unless its directory is missing."""
-        left_out = update_topic(self._connection, topic, self._most, progress)
+        left_out = update_topic(self.connection, topic, self._most, progress)
         if left_out is not None:
             self.topics.append(topic)
-            self.left_out += [(topic.name, each) for each in left_out]
+            self.left_out += left_out
 
     def remove(self, name: str) -> int:
         """Delete a topic, its documents and their chunks; return the number of other topics."""
-        rows = self._connection.execute("SELECT id, name FROM topics").fetchall()
+        rows = self.connection.execute("SELECT id, name FROM topics").fetchall()
         found = [id_ for id_, each in rows if each == name]
         for id_ in found:
-            remove_topic(self._connection, id_)
+            remove_topic(self.connection, id_)
         return len(rows) - len(found)
 
     def narrow_to(self, scope: Scope | None) -> bool:
         """Restrict searches to its topics and to a scope; tell whether there is any document."""
         wanted = {(topic.name, topic.root) for topic in self.topics}
-        rows = self._connection.execute("SELECT id, name, root FROM topics").fetchall()
+        rows = self.connection.execute("SELECT id, name, root FROM topics").fetchall()
         names = {id_: name for id_, name, root in rows if (name, root) in wanted}
-        self._is_narrow = scope is not None or len(names) < len(rows)
-        if not self._is_narrow:
+        self.is_narrow = scope is not None or len(names) < len(rows)
+        if not self.is_narrow:
             return True
-        execute = self._connection.execute
+        execute = self.connection.execute
         allowed = [
             (id_,)
             for topic, name in names.items()
@@ -169,7 +166,7 @@ class Index:
             if scope is None or scope.covers(name, path, Role(role))
         ]
         execute("DELETE FROM temp.allowed")
-        self._connection.executemany("INSERT INTO temp.allowed VALUES (?)", allowed)
+        self.connection.executemany("INSERT INTO temp.allowed VALUES (?)", allowed)
         return bool(allowed)
 
     def count_chunks(self, topic: str | None = None) -> int:
@@ -180,7 +177,7 @@ class Index:
                 " WHERE document IN (SELECT documents.id FROM documents"
                 " JOIN topics ON topics.id = topic WHERE name = ?)"
             )
-        row = self._connection.execute(query, () if topic is None else (topic,)).fetchone()
+        row = self.connection.execute(query, () if topic is None else (topic,)).fetchone()
         count: int = row[0]
         return count
 
@@ -188,15 +185,15 @@ class Index:
         """Return the number of chunks with any form of each word, and the start of its forms."""
         counts, stems = dict.fromkeys(words, 0), {word: word for word in words}
         # The words are only there to be stemmed: FTS5 keeps them in memory until a commit.
-        self._connection.execute("BEGIN")
-        self._connection.executemany(
+        self.connection.execute("BEGIN")
+        self.connection.executemany(
             "INSERT INTO temp.words (rowid, word) VALUES (?, ?)", enumerate(words)
         )
-        rows = self._connection.execute(
+        rows = self.connection.execute(
             "SELECT stems.doc, term, max(coalesce(frequencies.doc, 0)) FROM temp.stems"
             " LEFT JOIN temp.frequencies USING (term) GROUP BY stems.doc"
         ).fetchall()
-        self._connection.execute("ROLLBACK")
+        self.connection.execute("ROLLBACK")
         for row, term, count in rows:
             counts[words[row]] = count
             stems[words[row]] = _find_common_start(words[row], term)
@@ -204,7 +201,7 @@ class Index:
 
     def has_spelling(self, word: str) -> bool:
         """Tell whether a word occurs as it is spelled, in some of the chunks with its stem."""
-        rows = self._connection.execute(
+        rows = self.connection.execute(
             "SELECT text FROM chunks WHERE id IN"
             " (SELECT rowid FROM chunks_fts WHERE chunks_fts MATCH ? LIMIT ?)",
             (f'"{word}"', SPELLINGS),
@@ -220,10 +217,11 @@ class Index:
         weights = ", ".join(map(str, WEIGHTS))
         first = f"rowid IN ({', '.join('?' * len(wanted))}) DESC," if wanted else ""
         # The plus sign keeps SQLite from one full-text query per chunk.
-        narrow = f" AND +rowid IN ({_ALLOWED})" if self._is_narrow else ""
+        allowed = "(SELECT id FROM chunks WHERE document IN temp.allowed)"
+        narrow = f" AND +rowid IN {allowed}" if self.is_narrow else ""
         # Ordered by the function and not by the `rank` column, so that SQLite keeps
         # the best few and does not sort all matches.
-        rows = self._connection.execute(
+        rows = self.connection.execute(
             f"SELECT rowid, bm25(chunks_fts, {weights}) AS score"  # noqa: S608 - our numbers
             f" FROM chunks_fts WHERE chunks_fts MATCH ?{narrow}"
             f" ORDER BY {first} score, rowid LIMIT ?",
@@ -231,16 +229,10 @@ class Index:
         ).fetchall()
         return {id_: -score for id_, score in rows}
 
-    def find_allowed(self) -> frozenset[int] | None:
-        """Return the ids of the chunks that are searched; None if all are."""
-        if not self._is_narrow:
-            return None
-        return frozenset(id_ for (id_,) in self._connection.execute(_ALLOWED))
-
     def read_hits(self, scores: Mapping[int, float], cosines: Mapping[int, float]) -> list[Hit]:
         """Return the chunks with these ids as hits; chunks deleted meanwhile are missing."""
         ids = dict.fromkeys([*scores, *cosines])
-        rows = self._connection.execute(
+        rows = self.connection.execute(
             "SELECT chunks.id, role, language, topics.name, path, first_line, last_line, title,"  # noqa: S608 - our numbers
             " heading, text FROM chunks"
             " JOIN documents ON documents.id = document JOIN topics ON topics.id = topic"

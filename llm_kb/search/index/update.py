@@ -18,7 +18,6 @@ from llm_kb.search.index.documents import (
     TOO_LARGE,
     Documents,
     File,
-    LeftOut,
     bound_files,
     tick,
 )
@@ -60,8 +59,8 @@ class _Prepared(NamedTuple):
 
 def update_topic(
     connection: Connection, topic: Documents, most: int, progress: Progress | None = None
-) -> tuple[LeftOut, ...] | None:
-    """Index the documents of a topic that have changed; return those that no search reads.
+) -> list[str] | None:
+    """Index the documents of a topic that have changed; return notices on those not searched.
 
     A file is unchanged if its size and modification time are. If it was modified too shortly
     before it was read for these to be reliable, its content is compared. At most `most` bytes are
@@ -76,7 +75,7 @@ def update_topic(
         except OSError:
             return None
         _write_changes(connection, id_, topic, files, progress)
-        beyond = "\n".join(each.reason for each in left_out)
+        beyond = "\n".join(left_out)
         with transaction(connection):
             connection.execute(
                 "UPDATE topics SET note = ?, beyond = ? WHERE id = ?", (note, beyond, id_)
@@ -85,7 +84,10 @@ def update_topic(
         "SELECT path, problem FROM documents WHERE topic = ? AND problem != '' ORDER BY path",
         (id_,),
     )
-    return (*map(LeftOut._make, problems), *(LeftOut("", each) for each in beyond.splitlines()))
+    return [
+        *(f"not searched: {topic.name}/{path} ({problem})" for path, problem in problems),
+        *(f"not searched: {topic.name}: {each}" for each in beyond.splitlines()),
+    ]
 
 
 def remove_topic(connection: Connection, id_: int) -> None:
