@@ -11,7 +11,7 @@ from pathlib import Path
 from llm_kb.errors import UnreadableError
 from llm_kb.files.directory import DirectoryCatalog
 from llm_kb.files.layouts import is_shown
-from llm_kb.search.index.documents import MAX_FILE_BYTES, File, find_left_out
+from llm_kb.search.index.documents import MAX_FILE_BYTES, Documents, File, find_left_out
 from llm_kb.subjects.names import can_convert, is_readable, is_unread_document
 from llm_kb.subjects.topics import Catalog, Skipped, Subject, Topic
 
@@ -24,7 +24,7 @@ class TopicDocuments:
 
     `place` is its path below the workspace, with a slash at its end.
 
-    Implements `Documents` and `Watch` of the search.
+    Implements `Documents` of the search.
     """
 
     def __init__(  # noqa: PLR0913 - each is one thing to know of the topic
@@ -49,11 +49,6 @@ class TopicDocuments:
         self._given_rules = rules
         self._subjects: dict[str, Subject] = {}
         self._listed: Sequence[Subject] | None = None
-
-    @property
-    def watch(self) -> TopicDocuments:
-        """The documents themselves."""
-        return self
 
     def note(self) -> str:
         """Return a note on the state of the next list; empty if a change could go unnoticed."""
@@ -117,16 +112,8 @@ class TopicDocuments:
         return self._catalog.read(self._subjects[path], MAX_FILE_BYTES + 1).data
 
 
-class MemoryDocuments:
-    """The few subjects of a topic that is not a directory, read for every search.
-
-    Implements `Documents` of the search.
-    """
-
-    root = ""
-    place = ""
-    trust = None
-    watch = None
+class MemoryDocuments(Documents):
+    """The few subjects of a topic that is not a directory, read for every search."""
 
     def __init__(self, name: str, catalog: Catalog) -> None:
         self.name = name

@@ -12,7 +12,7 @@ from llm_kb.files.documents import stamp_content
 from llm_kb.references.errors import UnknownReferenceError
 from llm_kb.references.library import Library
 from llm_kb.references.topic.topic_file import Status, TopicFile, TopicHit, make_snippet
-from llm_kb.search.index.documents import File, TopicGroup
+from llm_kb.search.index.documents import Documents, File, TopicGroup
 from llm_kb.search.languages import STOP_WORDS
 
 NEAR = 0.3
@@ -41,13 +41,10 @@ class ObsoleteTopicError(KbError):
         )
 
 
-class Descriptions:
-    """The descriptions of topics as the documents of a search. Implements `Documents`."""
+class Descriptions(Documents):
+    """The descriptions of topics as the documents of a search."""
 
     name = "topics"
-    root = place = ""
-    trust = None
-    watch = None
 
     def __init__(self, topics: Sequence[TopicFile]) -> None:
         self._texts = {

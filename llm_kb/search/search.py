@@ -91,9 +91,7 @@ def search(  # noqa: PLR0913 - each is a choice of the caller
 
     def search_anew(embedder: Embedder | None) -> SearchResult:
         try:
-            return rebuild_damaged(groups, partial(search_in, groups, embedder))
-        except DocumentsGoneError:
-            raise
+            return rebuild_damaged(partial(search_in, groups, embedder))
         except IndexUnusableError as error:
             if error.database is None:
                 raise

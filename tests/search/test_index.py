@@ -246,9 +246,11 @@ def test_a_topic_deleted_while_its_index_is_open_is_gone(topic: Path) -> None:
     update(topic)
     with open_index(index_path(topic)) as index:
         topic.rename(topic.with_name("gone"))
-        index.update(folder(topic))
+        with pytest.raises(DocumentsGoneError):
+            index.update(folder(topic))
         topic.write_text("a file where the directory was")
-        index.update(folder(topic))
+        with pytest.raises(DocumentsGoneError):
+            index.update(folder(topic))
         assert index.topics == []
 
 

@@ -50,7 +50,7 @@ from llm_kb.references.topic.topic_file import (
     new_topic_file,
     render_topic_file,
 )
-from llm_kb.search.index.database import IndexUnusableError
+from llm_kb.search.index.database import DocumentsGoneError, IndexUnusableError
 from llm_kb.search.index.documents import TopicGroup
 from llm_kb.search.index.index import open_current, rebuild_damaged
 from llm_kb.search.index.vectors import EmbeddingError, update_vectors
@@ -284,8 +284,8 @@ def index_topic(library: Library, topic_id: str, progress: Progress) -> tuple[in
             return chunks, []
 
     try:
-        return rebuild_damaged([group], embed)
-    except IndexUnusableError as error:
+        return rebuild_damaged(embed)
+    except (DocumentsGoneError, IndexUnusableError) as error:
         raise NotIndexedError(topic_id, str(error)) from error
 
 

@@ -81,7 +81,7 @@ def outline_html(text: str) -> Outline:
         named = _TITLE.search(shown, 0, marks[0].offset if marks else len(text))
         if named and named[1]:
             insort(marks, Mark(start, 1, shorten_title(unescape(named[1]))))
-    return make_outline(text, marks, wholes, start=start, end=end)
+    return make_outline(text, marks, wholes)._replace(start=start, end=end)
 
 
 class ClosingTags:

@@ -88,8 +88,8 @@ def outline_markdown(text: str) -> Outline:
         else:
             position = _html_end(text, match)
         floor = position
-    outline = make_outline(text, marks, wholes, body=body)
-    return outline._replace(title=_read_title(front[0], marks)) if front else outline
+    title = _read_title(front[0], marks) if front else ""
+    return make_outline(text, marks, wholes)._replace(body=body, title=title)
 
 
 def _read_title(front: str, marks: Sequence[Mark]) -> str:

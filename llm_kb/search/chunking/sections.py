@@ -78,15 +78,12 @@ class Outline(NamedTuple):
     """The title that its front matter gives and no heading repeats."""
 
 
-def make_outline(  # noqa: PLR0913 - the fields of the record
+def make_outline(
     text: str,
     marks: Iterable[Mark],
     wholes: Sequence[tuple[int, int]] = (),
     *,
     is_code: bool = False,
-    start: int = 0,
-    end: int | None = None,
-    body: int = 0,
 ) -> Outline:
     """Return the outline of a text with these marks, which are in order.
 
@@ -114,7 +111,7 @@ def make_outline(  # noqa: PLR0913 - the fields of the record
         Section(mark.offset, finish, depth, mark.title, anchor)
         for (mark, depth, finish), anchor in zip(found, anchors, strict=True)
     )
-    return Outline(text, sections, wholes, is_code, start, end, body)
+    return Outline(text, sections, wholes, is_code)
 
 
 def make_mark(offset: int, depth: int, title: str) -> Mark:

@@ -95,8 +95,11 @@ class DamageError(IndexUnusableError):
     """A database that is damaged or of another version; it can be discarded and rebuilt."""
 
 
-class DocumentsGoneError(IndexUnusableError):
-    """An index whose documents are missing, as after its topic was deleted."""
+class DocumentsGoneError(KbError):
+    """Documents that are missing, as after their topic was deleted."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"the files of {name!r} are not there")
 
 
 def connect(database: Path | None) -> sqlite3.Connection:

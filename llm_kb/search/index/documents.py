@@ -58,38 +58,25 @@ def tick(mtime_ns: int) -> int:
     return 50_000_000 if mtime_ns % 1_000_000_000 else 2_000_000_000
 
 
-class Watch(Protocol):
-    """Detects changes of the documents faster than a new list."""
+class Documents(Protocol):
+    """The documents of a topic; by default of one that is not a directory."""
+
+    name: str
+    """The topic's id."""
+    root: str = ""
+    """The directory of the topic; empty if it has none."""
+    place: str = ""
+    """The part of that directory, with a slash at its end, below the workspace."""
+    trust: int | None = None
+    """The owner's trust score, from 0 to 10; None if not given."""
 
     def note(self) -> str:
-        """Return a note on the state that a list depends on; empty if it is uncertain."""
+        """Return a note on the state that a list depends on; empty if only a list shows changes."""
+        return ""
 
     def holds(self, note: str, files: Iterable[tuple[str, int, int]]) -> bool:
         """Tell whether a note's state, and path, size and time of the files, are unchanged."""
-
-
-class Documents(Protocol):
-    """The documents of a topic."""
-
-    @property
-    def name(self) -> str:
-        """The topic's id."""
-
-    @property
-    def root(self) -> str:
-        """The directory of the topic; empty if it has none."""
-
-    @property
-    def place(self) -> str:
-        """The part of that directory, with a slash at its end, below the workspace."""
-
-    @property
-    def trust(self) -> int | None:
-        """The owner's trust score, from 0 to 10; None if not given."""
-
-    @property
-    def watch(self) -> Watch | None:
-        """The watch on the directory; None if only a new list shows changes."""
+        return False
 
     def list(self) -> Iterable[File]:
         """Return all documents, in no order. Raises OSError if the topic is missing."""

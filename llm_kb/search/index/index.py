@@ -6,6 +6,7 @@ again, so a lost index costs only time. Several processes may read and update it
 
 from __future__ import annotations
 
+import os
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -88,26 +89,20 @@ def open_current(group: TopicGroup, progress: Progress | None = None) -> Iterato
     """
     # Looked for first, so that no index is created for a topic that has been deleted.
     topics = [topic for topic in group.topics if not topic.root or Path(topic.root).is_dir()]
-    gone = DocumentsGoneError(
-        group.database, f"the files of {group.topics[0].name!r} are not there"
-    )
     if not topics:
-        raise gone
+        raise DocumentsGoneError(group.topics[0].name)
     with open_index(group.database) as index:
         for topic in topics:
             index.update(topic, progress)
-        if not index.topics:
-            raise gone
         yield index
 
 
-def rebuild_damaged(groups: Sequence[TopicGroup], work: Callable[[], Result]) -> Result:
-    """Return the result of work on the indexes of groups; if one is damaged, on new ones."""
+def rebuild_damaged(work: Callable[[], Result]) -> Result:
+    """Return the result of work on indexes; if one is damaged, with a new one in its place."""
     try:
         return work()
-    except DamageError:
-        for group in groups:
-            discard(group.database)
+    except DamageError as error:
+        discard(error.database)
         return work()
 
 
@@ -134,11 +129,9 @@ class Index:
         """Whether searches are restricted to the documents in `temp.allowed`."""
 
     def update(self, topic: Documents, progress: Progress | None = None) -> None:
-        """Bring a topic up to date with its documents, unless its directory is missing."""
-        left_out = update_topic(self.connection, topic, self._most, progress)
-        if left_out is not None:
-            self.topics.append(topic)
-            self.left_out += left_out
+        """Bring a topic up to date with its documents. Raises DocumentsGoneError."""
+        self.left_out += update_topic(self.connection, topic, self._most, progress)
+        self.topics.append(topic)
 
     def remove(self, name: str) -> int:
         """Delete a topic, its documents and their chunks; return the number of other topics."""
@@ -252,8 +245,5 @@ class Index:
 
 def _find_common_start(word: str, stem: str) -> str:
     """Return the common start of a word's forms; the stem itself (`queri`) need not be one."""
-    length = next(
-        (at for at, (a, b) in enumerate(zip(word, stem, strict=False)) if a != b),
-        min(len(word), len(stem)),
-    )
-    return word[:length] if length >= SHORTEST_STEM else word
+    start = os.path.commonprefix([word, stem])  # noqa: RUF071 - of characters
+    return start if len(start) >= SHORTEST_STEM else word

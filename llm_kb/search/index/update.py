@@ -12,7 +12,7 @@ from typing import NamedTuple
 from llm_kb.errors import UnreadableError
 from llm_kb.search.chunking.outline import Chunk, chunk_safely
 from llm_kb.search.chunking.text import read_text
-from llm_kb.search.index.database import transaction
+from llm_kb.search.index.database import DocumentsGoneError, transaction
 from llm_kb.search.index.documents import (
     MAX_FILE_BYTES,
     TOO_LARGE,
@@ -59,21 +59,21 @@ class _Prepared(NamedTuple):
 
 def update_topic(
     connection: Connection, topic: Documents, most: int, progress: Progress | None = None
-) -> list[str] | None:
+) -> list[str]:
     """Index the documents of a topic that have changed; return notices on those not searched.
 
     A file is unchanged if its size and modification time are. If it was modified too shortly
     before it was read for these to be reliable, its content is compared. At most `most` bytes are
-    indexed. Returns None if the directory of the topic is missing.
+    indexed. Raises DocumentsGoneError if the directory of the topic is missing.
     """
     id_, note, beyond = _open_topic(connection, topic)
-    if not (note and topic.watch and topic.watch.holds(note, _read_stamps(connection, id_))):
+    if not (note and topic.holds(note, _read_stamps(connection, id_))):
         # The note comes first, so that it shows changes made while listing.
-        note = topic.watch.note() if topic.watch else ""
+        note = topic.note()
         try:
             files, left_out = bound_files(sorted(topic.list()), most)
-        except OSError:
-            return None
+        except OSError as error:
+            raise DocumentsGoneError(topic.name) from error
         _write_changes(connection, id_, topic, files, progress)
         beyond = "\n".join(left_out)
         with transaction(connection):
