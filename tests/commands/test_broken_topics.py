@@ -100,7 +100,7 @@ def test_it_is_told_of_and_the_others_are_listed(run_llm: RunLlm, broken: tuple[
     listed = run_llm(["kb", "references", "list"])
     assert (listed.exit_code, listed.stdout) == (
         0,
-        "topic-good: Good\n  active, 0 files, fetched 2026-11-22\n",
+        "topic-good  Good       0 files  fetched 2026-11-22  active\n",
     )
     assert f"Left out: {directory}/topic.md: {problem}" in listed.stderr.replace("\n", " ")
     topics = run_llm(["kb", "list", "--json"])

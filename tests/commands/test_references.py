@@ -95,7 +95,7 @@ def test_list_show_search_and_verify_tell_of_it(run_llm: RunLlm, remote: Remote)
     create(run_llm, remote, "--body", "Frobnicates widgets.")
     today = time.strftime("%Y-%m-%d", time.gmtime())
     assert run_llm(["kb", "references"]).stdout == (
-        f"topic-frob: Frob\n  active, 2 files, fetched {today}\n"
+        f"topic-frob  Frob       2 files  fetched {today}  active\n"
     )
     assert [
         t["topic_id"] for t in json.loads(run_llm(["kb", "references", "list", "--json"]).stdout)
@@ -113,7 +113,7 @@ def test_list_show_search_and_verify_tell_of_it(run_llm: RunLlm, remote: Remote)
     set_status("topic-frob", "obsolete")
     assert run_llm(["kb", "references"]).stdout == ""
     listed = run_llm(["kb", "references", "list", "--include-obsolete"]).stdout
-    assert listed.startswith("topic-frob: Frob\n  obsolete")
+    assert listed.endswith("  obsolete\n")
 
 
 def test_verify_names_what_differs_and_fails(
@@ -349,7 +349,7 @@ def test_a_broken_topic_is_told_of_and_stops_no_other(
     broken.mkdir()
     (broken / "topic.md").write_text("no front matter")
     listed = run_llm(["kb", "references", "list"])
-    assert listed.stdout.startswith("topic-frob: Frob\n")
+    assert listed.stdout.startswith("topic-frob  Frob ")
     assert f"Left out: {broken / 'topic.md'}: it has no front matter" in listed.stderr
     assert "topic-frob" in run_llm(["kb", "list"]).stdout
 

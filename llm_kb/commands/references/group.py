@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from textwrap import indent
 from typing import Any
@@ -16,16 +17,20 @@ from llm_kb.commands.references._shared import (
     json_option,
     yes_option,
 )
+from llm_kb.host.terminal import style
 from llm_kb.knowledge_base.passages import search_references
 from llm_kb.references.catalog import topic_details, topic_entry
 from llm_kb.references.find_topics import find_id
 from llm_kb.references.topic.topic_file import Status
-from llm_kb.rendering.plain_text import count, visible_line, visible_text
+from llm_kb.rendering.plain_text import count, shorten, visible_line, visible_text
 
 _TOLD_ELSEWHERE = frozenset(
     {"files", "body", "sources", "is_stale", "created_by", "created_by_ghost"}
 )
 """The keys that `show` leaves out or words differently: `status` includes staleness."""
+
+MOST_OF_A_TITLE = 40
+"""The most characters of a title in a list."""
 
 topic_argument = click.argument("topic", shell_complete=complete_reference)
 
@@ -51,19 +56,29 @@ def list_(include_obsolete: bool, json_: bool) -> None:
     ]
     if json_:
         show_json(entries)
-    for entry in [] if json_ else entries:
-        fetched = (entry["fetched_at"] or "never")[:10]
-        click.echo(
-            f"{entry['topic_id']}: {visible_line(entry['title'])}\n"
-            f"  {entry['status']}, {count(entry['file_count'], 'file')}, fetched {fetched}"
-            + (f", trust {entry['trust_score']}/10" if "trust_score" in entry else "")
-        )
-        if "outdated" in entry:
-            click.echo(f"  {visible_line(entry['outdated'])}")
+    for line in [] if json_ else _render_entries(entries):
+        click.echo(line)
     for problem in problems:
         say(f"Left out: {problem}")
     if not entries and not problems and not json_:
         say("No reference topics. 'llm kb references create' makes one.")
+
+
+def _render_entries(entries: Sequence[dict[str, Any]]) -> Iterator[str]:
+    """Yield a line for each topic, in columns, and below it why it is out of date."""
+    ids = max((len(entry["topic_id"]) for entry in entries), default=0)
+    shown = [shorten(visible_line(entry["title"]), MOST_OF_A_TITLE) for entry in entries]
+    titles = max(map(len, shown), default=0)
+    for entry, title in zip(entries, shown, strict=True):
+        id_ = style(f"{entry['topic_id']:{ids}}", bold=True)
+        status = entry["status"]
+        if status != Status.ACTIVE.value:
+            status = style(status, fg="yellow")
+        files, fetched = count(entry["file_count"], "file"), (entry["fetched_at"] or "never")[:10]
+        trust = f", trust {entry['trust_score']}/10" if "trust_score" in entry else ""
+        yield f"{id_}  {title:{titles}}  {files:>12}  fetched {fetched}  {status}{trust}"
+        if "outdated" in entry:
+            yield style(f"  {visible_line(entry['outdated'])}", dim=True)
 
 
 @click.command()
@@ -205,10 +220,9 @@ def delete(topic: str, yes: bool) -> None:
 
 def _render_hit(hit: dict[str, Any]) -> str:
     text = indent(visible_text(hit["text"].rstrip()), "    ")
-    return (
-        f"{hit['topic_id']}/{visible_line(hit['file'])}:{hit['lines']}"
-        f"  {visible_line(hit['title'])}\n  {visible_line(hit['origin'])}\n{text}\n"
-    )
+    place = style(f"{hit['topic_id']}/{visible_line(hit['file'])}:{hit['lines']}", fg="cyan")
+    origin = style(f"  {visible_line(hit['origin'])}", dim=True)
+    return f"{place}  {visible_line(hit['title'])}\n{origin}\n{text}\n"
 
 
 def _render_value(value: object) -> str:
