@@ -20,7 +20,7 @@ from llm_kb.subjects.topics import Config
 
 if TYPE_CHECKING:
     from llm_kb.references.library import Library
-    from llm_kb.search.index.vectors import Embedder
+    from llm_kb.search.index.index import Embedder
 
 
 def find_user_dir() -> Path:
@@ -44,7 +44,7 @@ def find_embedder(name: str | None) -> Embedder | None:
 
     Raises EmbeddingError for a name that no model has.
     """
-    from llm_kb.search.index.vectors import Embedder, EmbeddingError  # noqa: PLC0415 - few requests need it
+    from llm_kb.search.index.index import Embedder, EmbeddingError  # noqa: PLC0415 - few requests need it
 
     wanted = name or read_default_embedding_model()
     if not wanted:

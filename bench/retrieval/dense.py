@@ -25,8 +25,7 @@ import llm
 import sqlite_utils
 from measure import group_of
 
-from llm_kb.search.index.index import open_current
-from llm_kb.search.index.vectors import update_vectors
+from llm_kb.search.index.index import open_current, update_vectors
 
 LLM = """
 import json, sys, llm, sqlite_utils
@@ -40,7 +39,7 @@ print(json.dumps([int(e.id) for e in collection.similar_by_vector(vector, number
 OURS = """
 import json, os, sys
 from pathlib import Path
-from llm_kb.search.index import vectors
+from llm_kb.search.index import index as index_module
 from llm_kb.search.index.index import open_index
 topic = Path(sys.argv[1])
 database = topic.parents[1] / "index" / topic.parent.name / f"{topic.name}.sqlite3"

@@ -23,10 +23,8 @@ from typing import Any, NamedTuple
 from sources import CACHE
 
 from llm_kb.search.index.documents import TopicGroup
-from llm_kb.search.index.index import Index
-from llm_kb.search.index.vectors import Embedder, rank_by_vector, update_vectors
-from llm_kb.search.languages import STOP_WORDS
-from llm_kb.search.question import build_match, parse_question
+from llm_kb.search.index.index import Embedder, Index, rank_by_vector, update_vectors
+from llm_kb.search.question import STOP_WORDS, build_match, parse_question
 from llm_kb.search.ranking import CANDIDATES
 from llm_kb.search.search import NEAREST, search
 

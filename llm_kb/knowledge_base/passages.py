@@ -35,8 +35,8 @@ from llm_kb.search.chunking.outline import find_outline
 from llm_kb.search.chunking.text import read_text
 from llm_kb.search.index.database import DocumentsGoneError
 from llm_kb.search.index.documents import MAX_FILE_BYTES, TopicGroup
+from llm_kb.search.index.index import Embedder
 from llm_kb.search.index.update import Progress
-from llm_kb.search.index.vectors import Embedder
 from llm_kb.search.question import parse_question
 from llm_kb.search.roles import Scope
 from llm_kb.search.search import search

@@ -13,7 +13,7 @@ from llm_kb.references.errors import UnknownReferenceError
 from llm_kb.references.library import Library
 from llm_kb.references.topic.topic_file import Status, TopicFile, TopicHit, make_snippet
 from llm_kb.search.index.documents import Documents, File, TopicGroup
-from llm_kb.search.languages import STOP_WORDS
+from llm_kb.search.question import STOP_WORDS
 
 NEAR = 0.3
 """Cosine from which a topic may be about a query: with a small model bench/retrieval/topics.py

@@ -42,7 +42,7 @@ from llm_kb.subjects.topics import Config, References, Topic
 
 if TYPE_CHECKING:
     from llm_kb.references.sources.rules import Resolver
-    from llm_kb.search.index.vectors import Embedder
+    from llm_kb.search.index.index import Embedder
 
 
 MAX_TOPIC_FILE = 1_000_000

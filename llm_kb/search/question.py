@@ -1,21 +1,182 @@
-"""Reads what is asked for, once, into one record, and turns it into an FTS5 query. Pure."""
+"""The words of a question, and those by which texts are found. Pure.
+
+A question is read once, into one record, and turned into an FTS5 query.
+"""
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from string import ascii_lowercase
 
 from llm_kb.errors import KbError
-from llm_kb.search.languages import (
-    STOP_WORDS,
-    find_language,
-    fold,
-    split_identifiers,
-    split_unspaced,
-)
 from llm_kb.search.roles import Asked
+
+# The letters of words, and their language
+
+_WORDS = {
+    "en": """
+    a about after all also am an and any anyone are as at be because been before being both but by
+    can could did do does doing done during each either every few for from further get gets had
+    has have having he her here hers him his how i if in into is it its itself just let like many
+    may me might more most much must my no nor not of off on once one only or other our ours out
+    over own people please same shall she should show so some somehow someone such tell than that
+    the their theirs them then there these they thing this those through to too under until up upon
+    us use used uses using very via want was way we were what when where whether which while who
+    whom whose why will with within without would you your yours
+    """,
+    "de": """
+    ab aber alle als also am an auch auf aus bei beim bin bis bitte da dann das dass dem den denn
+    der des die dies diese dieser dieses doch dort du durch ein eine einem einen einer eines er es
+    etwas fuer für gegen gibt haben hat ich ihm ihn ihr im immer in ins ist ja jede jeder kann kein
+    keine können könnte lange machen macht man manche mehr mein meine mich mir mit möglich muss
+    müssen nach nicht noch nur ob oder oft ohne sein seine seinen sich sie sind so soll sollte über
+    um und uns unter viel viele vielen vom von vor wann war warum was weil welche welchem welchen
+    welcher welches wenn wer werden wie wieso will wir wird wo womit wozu wurde zu zum zur zwischen
+    """,
+    "fr": """
+    a ai alors au aucun aussi autre aux avec avez avoir avons bien ça ce cela ces cet cette comme
+    combien comment dans de depuis des donc du elle elles en entre est et etre être eu fait faire
+    faut il ils j je l la le les leur lors lorsque lui ma mais me mes moi mon n ne nos notre nous on
+    ont or ou où par pas peut peux plus possible pour pourquoi puis puisse qu quand que quel quelle
+    quelles quels qui quoi s sa sans se ses si son sont souvent suis sur ta te temps tes toi ton
+    tous tout toute toutes tu un une va vais vers veux vos votre vous y
+    """,
+    "es": """
+    a al algo algun alguna alguno antes aquí así aun cada como cómo con cual cuál cuales cuando
+    cuándo cuanto cuánto cuantos cuántos cuánta cuántas cuántos de debe debo del desde donde dónde
+    dos e el él ella ellas ellos en entre era eres es esa ese eso esta está estan están este esto
+    fue ha hace hacer hay he la las le les lo los más me mi mis mucho muy nada ni no nos o para pero
+    poder por porque posible puede puedo pues que qué quien quién quiero se sea ser si sí sin sobre
+    son soy su sus también tanto te tengo tiene tiempo tu tus un una uno unos usar ya yo y
+    """,
+    "it": """
+    a ad agli ai al alla alle anche che chi ci cioè come con cosa così cui da dagli dai dal dalla
+    dalle degli dei del della delle devo di dopo dove e è ed era essere fa fare fra gli ha hanno ho
+    i il in io la le lei li lo loro ma me mentre mi mia mie mio molto ne nei nel nella nelle no noi
+    non nostro o ogni per perché perche però piu più possibile posso possono può puo prima qual
+    quale quali quando quanta quante quanti quanto quello questa queste questi questo qui quindi se
+    sei senza si sia sono sta su sua sue sui sul sulla suo tempo tra tu tutti tutto un una uno vi
+    voglio voi
+    """,
+}
+"""By language, the words that say how something is asked and little of what."""
+
+LEAST_SIGNS = 2
+"""Number of such words by which a question is in another language than English."""
+
+_SCRIPTS = (
+    ("ja", re.compile("[\u3041-\u30ff]")),
+    ("ko", re.compile("[\uac00-\ud7af]")),
+    ("zh", re.compile("[\u4e00-\u9fff]")),
+)
+"""Scripts by which a language is known, Japanese before the Chinese characters it shares."""
+
+
+class _Letters(dict[int, str]):
+    """The letters that FTS5 indexes in place of others: a Latin one with one accent loses it."""
+
+    def __missing__(self, code: int) -> str:
+        base, *accents = list(unicodedata.normalize("NFD", chr(code)))
+        is_accent = 0x300 <= code <= 0x36F
+        self[code] = (
+            "" if is_accent else base if base.isascii() and len(accents) == 1 else chr(code)
+        )
+        return self[code]
+
+
+_letters = _Letters({0xB5: "\u03bc", 0x3C2: "\u03c3"})  # micro sign and final sigma
+
+
+def fold(text: str) -> str:
+    """Return a text with the letters of the index: in lower case, Latin ones without accents."""
+    lower = text.lower()
+    return lower if lower.isascii() else lower.translate(_letters)
+
+
+STOP_WORDS = {language: frozenset(fold(words).split()) for language, words in _WORDS.items()}
+
+
+def find_language(text: str, words: Sequence[str]) -> str:
+    """Return the language of a text, by its script or its folded stop words; else English."""
+    for language, script in _SCRIPTS:
+        if script.search(text):
+            return language
+    counts = {language: sum(map(stop.__contains__, words)) for language, stop in STOP_WORDS.items()}
+    best = max(counts, key=counts.__getitem__)
+    return best if counts[best] >= LEAST_SIGNS else "en"
+
+
+# Words that a text is indexed by besides its own
+
+_HUMP = re.compile(r"[A-Z](?:(?<=[a-z0-9][A-Z])|(?<=[A-Z]{2})(?=[a-z]))[a-z0-9]*")
+"""A hump in the midst of a word: `Default` of `getDefault`, `Server` of `HTTPServer`."""
+
+_WORD_BEFORE = re.compile(r"(?<![^\W_])[^\W_]+\Z")
+_WORD = re.compile(r"[^\W_]+")
+_LONGEST_HUMP = 40
+_LONGEST_KEPT = 60
+
+_UNSPACED = re.compile(
+    # Han, Kana and Hangul: written without spaces between words, or with few.
+    "[\u2e80-\u2fdf\u3005-\u3007\u3041-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
+    "\uf900-\ufaff\U00020000-\U0003ffff]+"
+)
+
+
+def find_more_words(text: str) -> str:
+    """Return additional words to index a text by: parts of identifiers, pairs of characters."""
+    pairs = [] if text.isascii() else split_unspaced(text)
+    return " ".join([split_identifiers(text), *pairs])
+
+
+def split_unspaced(text: str) -> list[str]:
+    """Return the pairs of neighbouring characters of scripts without spaces, each once.
+
+    Words right before or after them are included: `Django設定` gives both.
+    """
+    parts: dict[str, None] = {}
+    for match in _UNSPACED.finditer(text):
+        start, end = match.span()
+        run = match[0]
+        parts |= dict.fromkeys(run[at : at + 2] for at in range(max(1, len(run) - 1)))
+        before = _WORD_BEFORE.search(text, max(0, start - _LONGEST_KEPT), start)
+        after = _WORD.match(text, end, end + _LONGEST_KEPT)
+        parts |= dict.fromkeys(found[0] for found in (before, after) if found)
+    return list(parts)
+
+
+def split_identifiers(text: str) -> str:
+    """Return the parts of every camel-case identifier of a text, each once.
+
+    `HTTPServer` gives `HTTP Server`. Other identifiers are left to the index,
+    whose tokenizer splits them at underscores and dots.
+    """
+    parts: dict[str, None] = {}
+    for match in _HUMP.finditer(text):
+        start = match.start()
+        parts[text[_hump_before(text, start) : start]] = None
+        parts[match[0]] = None
+    return " ".join(parts)
+
+
+def _hump_before(text: str, end: int) -> int:
+    """Return the start of the hump that ends at an offset, in any alphabet."""
+    start = end - 1
+    last = max(0, end - _LONGEST_HUMP)
+    if text[start].isupper():
+        while start > last and text[start - 1].isupper():
+            start -= 1
+        return start
+    # A loop, since a regular expression is slow at searching backwards.
+    while start > last and (text[start - 1].islower() or text[start - 1].isdigit()):
+        start -= 1
+    return start - 1 if start > last and text[start - 1].isupper() else start
+
+
+# Questions
 
 MAX_WORDS = 48
 """Maximum number of words searched for; of a longer question the rarest."""
@@ -30,7 +191,6 @@ main cost of a query."""
 SHORTEST_CORRECTED = 5
 """Shortest word that is looked up in another spelling."""
 
-_WORD = re.compile(r"[^\W_]+", re.UNICODE)
 # Which are cut, where they are words; lines without spaces are longer.
 _FIRST_WORD, _LAST_WORD = re.compile(r"^\S{1,99}"), re.compile(r"\S{1,99}$")
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[ -/]+[0-~])")

@@ -18,8 +18,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-from llm_kb.search.languages import fold
-from llm_kb.search.question import Question, strip_owner
+from llm_kb.search.question import Question, fold, strip_owner
 from llm_kb.search.roles import Role
 
 CANDIDATES = 150

@@ -10,9 +10,16 @@ from functools import partial
 
 from llm_kb.search.index.database import DocumentsGoneError, IndexUnusableError
 from llm_kb.search.index.documents import TopicGroup
-from llm_kb.search.index.index import Index, open_current, rebuild_damaged
+from llm_kb.search.index.index import (
+    Embedder,
+    EmbeddingError,
+    Index,
+    open_current,
+    rank_by_vector,
+    rebuild_damaged,
+    update_vectors,
+)
 from llm_kb.search.index.update import Progress
-from llm_kb.search.index.vectors import Embedder, EmbeddingError, rank_by_vector, update_vectors
 from llm_kb.search.question import Question, build_match, is_correctable, list_neighbours
 from llm_kb.search.ranking import CANDIDATES, Hit, Rarities, find_rarity, rank
 from llm_kb.search.roles import OTHER_LANGUAGE, Scope
@@ -22,9 +29,6 @@ NEAREST = 50
 
 MAX_CORRECTED = 3
 """Number of words of a question that are looked up in another spelling."""
-
-MAX_SPELLED = 8
-"""Number of similar words whose exact spelling is looked up in the texts."""
 
 WEAK = 0.4
 """Score below which a hit is a weak answer."""
@@ -173,10 +177,9 @@ def _find_nearest(indexes: Sequence[Index], unknown: Sequence[str]) -> dict[str,
         frequencies, _ = _count_words(indexes, candidates)
         likely = sorted(filter(frequencies.get, candidates), key=lambda each: -frequencies[each])
         # Texts are counted by stems, but a spelling with that stem may be in no text.
-        for each in likely[:MAX_SPELLED]:
-            if any(index.has_spelling(each) for index in indexes):
-                nearest[word] = each
-                break
+        spelled = (each for each in likely if any(index.has_spelling(each) for index in indexes))
+        if found := next(spelled, ""):
+            nearest[word] = found
     return nearest
 
 

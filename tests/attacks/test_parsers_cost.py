@@ -14,7 +14,7 @@ from llm_kb.rendering.summaries import read_front_matter, summarize
 from llm_kb.search.chunking.markdown import mark_fenced
 from llm_kb.search.chunking.outline import chunk_document, find_outline
 from llm_kb.search.chunking.sections import Section
-from llm_kb.search.languages import find_more_words
+from llm_kb.search.question import find_more_words
 from llm_kb.search.roles import is_machine_made
 from tests.cost import cases
 from tests.fuzz.__main__ import TARGETS

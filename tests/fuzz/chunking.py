@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from llm_kb.search.chunking.outline import CAP, chunk_document, find_outline
 from llm_kb.search.chunking.text import decode_document
-from llm_kb.search.languages import find_more_words
+from llm_kb.search.question import find_more_words
 
 PATHS = (
     "a.md",

@@ -14,7 +14,7 @@ from llm_kb.references.library import Library
 from llm_kb.references.sources.records import LocalSource, WebSource
 from llm_kb.references.topic.topic_directory import FileRecord, Provenance, write_provenance
 from llm_kb.references.topic.topic_file import Status, TopicFile, make_topic_id, render_topic_file
-from llm_kb.search.index.vectors import Embedder
+from llm_kb.search.index.index import Embedder
 from llm_kb.search.question import EmptyQuestionError
 from llm_kb.search.roles import Role, Scope
 from tests.search.embedding import HashingModel

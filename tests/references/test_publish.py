@@ -19,8 +19,7 @@ from llm_kb.references.plan import Plan
 from llm_kb.references.sources.records import GitSource, WebSource
 from llm_kb.references.topic.topic_directory import Differences, read_provenance
 from llm_kb.references.topic.topic_file import is_stale
-from llm_kb.search.index.index import open_index
-from llm_kb.search.index.vectors import Embedder
+from llm_kb.search.index.index import Embedder, open_index
 from tests.references.conftest import Clock
 from tests.references.remotes import Remote
 from tests.references.requests import PAGE, files_of, never, request, yes

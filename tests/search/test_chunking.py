@@ -16,7 +16,7 @@ from llm_kb.search.chunking.markdown import outline_markdown
 from llm_kb.search.chunking.outline import CAP, chunk_document, find_outline
 from llm_kb.search.chunking.sections import MAX_SECTIONS
 from llm_kb.search.chunking.text import decode_document
-from llm_kb.search.languages import split_identifiers
+from llm_kb.search.question import split_identifiers
 from tests.cost import at_most
 
 PATHS = [

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm_kb.search.languages import fold
 from llm_kb.search.question import (
     MAX_CHARACTERS,
     MAX_WORDS,
     MOST_SCORED,
     EmptyQuestionError,
     build_match,
+    fold,
     list_neighbours,
     parse_question,
 )

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm_kb.search.languages import fold
-from llm_kb.search.question import Question, parse_question
+from llm_kb.search.question import Question, fold, parse_question
 from llm_kb.search.ranking import Hit, Rarities, find_stems, rank
 
 STEMS = {"parse": "pars", "arguments": "argument"}

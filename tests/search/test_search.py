@@ -18,7 +18,7 @@ from llm_kb.search.index import index as index_module
 from llm_kb.search.index import update
 from llm_kb.search.index.database import DocumentsGoneError
 from llm_kb.search.index.documents import File, bound_files
-from llm_kb.search.index.vectors import Embedder
+from llm_kb.search.index.index import Embedder
 from llm_kb.search.question import EmptyQuestionError
 from llm_kb.search.ranking import Hit
 from llm_kb.search.search import SearchResult

@@ -10,9 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from llm_kb.search.index import vectors
-from llm_kb.search.index.index import Index, open_index
-from llm_kb.search.index.vectors import EmbeddingError, find_missing, rank_by_vector, update_vectors
+from llm_kb.search.index import index as index_module
+from llm_kb.search.index.index import (
+    EmbeddingError,
+    Index,
+    find_missing,
+    open_index,
+    rank_by_vector,
+    update_vectors,
+)
 from tests.search.embedding import HashingModel
 from tests.search.folders import folder
 
@@ -75,7 +81,7 @@ def test_equal_chunks_are_embedded_once_and_found_each(index: Index, topic: Path
 def test_an_interrupted_run_goes_on_where_it_was(
     index: Index, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(vectors, "BATCH", 2)
+    monkeypatch.setattr(index_module, "BATCH", 2)
     with pytest.raises(KeyboardInterrupt):
         update_vectors(index, "m", HashingModel(fail_after=2))
     model = HashingModel()

@@ -8,7 +8,7 @@ import pytest
 
 from llm_kb.search.chunking.outline import chunk_document
 from llm_kb.search.index.database import VERSION
-from llm_kb.search.languages import find_more_words
+from llm_kb.search.question import find_more_words
 from llm_kb.search.roles import find_role, is_machine_made
 
 RECORDED = (21, "79c5227fed3e97eb")

@@ -52,8 +52,7 @@ from llm_kb.references.topic.topic_file import (
 )
 from llm_kb.search.index.database import DocumentsGoneError, IndexUnusableError
 from llm_kb.search.index.documents import TopicGroup
-from llm_kb.search.index.index import open_current, rebuild_damaged
-from llm_kb.search.index.vectors import EmbeddingError, update_vectors
+from llm_kb.search.index.index import EmbeddingError, open_current, rebuild_damaged, update_vectors
 
 RUN_TIMEOUTS = 30
 """Time limit for the pages of a whole topic, as a multiple of the timeout of a request."""

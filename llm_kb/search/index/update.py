@@ -21,7 +21,7 @@ from llm_kb.search.index.documents import (
     bound_files,
     tick,
 )
-from llm_kb.search.languages import find_more_words
+from llm_kb.search.question import find_more_words
 from llm_kb.search.roles import find_role, is_machine_made
 from llm_kb.subjects.editions import find_translations
 
