@@ -28,6 +28,8 @@ PARTS = PROJECT / "docs" / "parts.svg"
 
 HOME = "https://github.com/llm-kb/llm-kb"
 
+HELP = ["-h", "--help"]
+
 HOST = click.Group("llm")
 register_commands(HOST)
 
@@ -87,7 +89,8 @@ def find_shell_lines(markdown: str) -> list[str]:
 def parse(name: str, command: click.Command, words: list[str]) -> None:
     """Parse words as a command would; files that an example names need not exist."""
     try:
-        with command.make_context(name, list(words)) as context:
+        # With the host's setting, since a command keeps the first help option that it makes.
+        with command.make_context(name, list(words), help_option_names=HELP) as context:
             if isinstance(command, click.Group):
                 member, found, rest = command.resolve_command(
                     context,
