@@ -2,7 +2,8 @@
 
 `questions/asked/` has a file for each project in the format of `llm kb test`, with all places in
 the documentation that answer. Choices were made with the questions of `tune`, each written anew
-from a thread; those of `report` were written when the ranking was almost done.
+from a thread; those of `report` were written when the ranking was almost done. Those of `unseen`
+were made after that by somebody who had not seen it, each from a thread and before any search.
 """
 
 from __future__ import annotations
@@ -39,6 +40,14 @@ PROJECTS = {
         "vite": Source("vitejs/vite", "a98c8d95d552c6fa98ab66fb810f5b39ad5abf49", ""),
         "celery": Source("celery/celery", "5dc781f0bd5f36186bfcc74e0a4f9f654452c69b", ""),
         "scrapy": Source("scrapy/scrapy", "11079cb1c85b9e75a39a7269943c69d1a975d485", ""),
+    },
+    "unseen": {
+        "mypy": Source("python/mypy", "8b3e7d8b9f63543374e53d1c389ea443dd65bc46", ""),
+        "jekyll": Source("jekyll/jekyll", "202df571314ba1d18e9fccd81d12aaad4a703c38", ""),
+        "git": Source("git/git", "1a3e64c6c4a623626ff0687008732a8e007e2a1c", ""),
+        "borg": Source("borgbackup/borg", "fc74d5f643d17d5341e303cd5ed4ddeb425660f0", ""),
+        "fastapi": Source("fastapi/fastapi", "c3f316b7e814667e8ee81e03a7330d00ee61e45c", ""),
+        "svelte": Source("sveltejs/svelte", "15720b16a5ef33e3e1f4301c77b94ec375070e73", ""),
     },
 }
 """The projects by split: a repository, or a release in the package index."""

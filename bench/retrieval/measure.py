@@ -1,13 +1,13 @@
 """How well search finds what people ask for, and known items of every kind, beside others.
 
-    python bench/retrieval/measure.py [--tune] [--dense]
+    python bench/retrieval/measure.py [--tune|--unseen] [--dense]
 
 Real questions are asked of whole projects as `llm kb init` leaves them (asked.py), known items of a
 tree for each source (known_items.py). Printed are tables of hit@1 / 5 / 10 by kind, with the number
 of questions and the 95 % interval of our hit@5 (Wilson); then ours against the best rival by hit@5,
 with the exact McNemar test of both; then the length of what a search of real questions returns.
-`--dense` asks the sources of `EMBEDDED` alone, with vectors. Sources that cannot be cloned are left
-out, and named.
+`--unseen` asks real questions alone. `--dense` asks the sources of `EMBEDDED` alone, with vectors.
+Sources that cannot be cloned are left out, and named.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def read_cases(split: str) -> Iterator[Case]:
     """Yield the projects with real questions, then the trees of known items."""
     for project in read_projects(split):
         yield _read_project(project)
-    for source in SPLITS[split]:
+    for source in SPLITS.get(split, {}):
         try:
             for tree in build_trees({source: SPLITS[split][source]}):
                 group = group_of(tree.directory)
@@ -242,7 +242,8 @@ def print_lengths(split: str) -> None:
 
 
 def main(arguments: Sequence[str]) -> None:
-    dense, split = "--dense" in arguments, "tune" if "--tune" in arguments else "report"
+    dense = "--dense" in arguments
+    split = next((name for name in ("tune", "unseen") if f"--{name}" in arguments), "report")
     ranks: Ranks = {}
     for case in read_cases(split):
         if dense and case.name not in EMBEDDED:
