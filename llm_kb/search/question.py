@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from string import ascii_lowercase
 
 from llm_kb.errors import KbError
-from llm_kb.search.roles import Asked
+from llm_kb.search.roles import Role, find_asked_roles
 
 # The letters of words, and their language
 
@@ -220,7 +220,7 @@ class Question:
     name: str
     """The name that it consists of, without its qualifier; empty if it has none."""
     language: str
-    asked: Asked
+    asked: frozenset[Role]
     """The roles of the documents that it asks for."""
 
     def correct(self, nearest: Mapping[str, str]) -> Question:
@@ -248,7 +248,7 @@ def parse_question(question: str) -> Question:
         sequence=tuple(sequence),
         name=_find_name(text),
         language=language,
-        asked=Asked(text),
+        asked=find_asked_roles(text),
     )
 
 

@@ -144,18 +144,16 @@ TRUST = 0.2
 """Gain of a document with full trust (10 of 10), and cost of one with none (0)."""
 
 
-class Asked:
-    """The roles that a question asks for besides documentation."""
+def find_asked_roles(question: str) -> frozenset[Role]:
+    """Return the roles that a question asks for besides documentation."""
+    code = [Role.CODE] if _NAMES_CODE.search(question) else []
+    return frozenset(code).union(role for role in _ASKED if _ASKED[role].search(question))
 
-    def __init__(self, question: str) -> None:
-        self.roles = {role for role, pattern in _ASKED.items() if pattern.search(question)}
-        if _NAMES_CODE.search(question):
-            self.roles.add(Role.CODE)
 
-    def find_prior(self, role: Role, trust: int | None = None) -> float:
-        """Return the part of a score's logarithm from a document's role and its topic's trust."""
-        trusted = 0.0 if trust is None else TRUST * (trust - 5) / 5
-        return trusted - (0.0 if role in self.roles else COSTS.get(role, 0.0))
+def find_prior(role: Role, asked: Collection[Role], trust: int | None = None) -> float:
+    """Return the part of a score's logarithm from a document's role and its topic's trust."""
+    trusted = 0.0 if trust is None else TRUST * (trust - 5) / 5
+    return trusted - (0.0 if role in asked else COSTS.get(role, 0.0))
 
 
 # Of a search

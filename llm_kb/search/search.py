@@ -22,7 +22,7 @@ from llm_kb.search.index.index import (
 from llm_kb.search.index.update import Progress
 from llm_kb.search.question import Question, build_match, is_correctable, list_neighbours
 from llm_kb.search.ranking import CANDIDATES, Hit, Rarities, find_rarity, rank
-from llm_kb.search.roles import OTHER_LANGUAGE, Scope
+from llm_kb.search.roles import OTHER_LANGUAGE, Scope, find_prior
 
 NEAREST = 50
 """Number of chunks that the dense leg contributes."""
@@ -214,7 +214,7 @@ def _find_hits(
     scale = everywhere / here / times if here else 1.0
     trust = {topic.name: topic.trust for topic in index.topics}
     for hit in index.read_hits(scores, cosines):
-        prior = question.asked.find_prior(hit.role, trust.get(hit.topic))
+        prior = find_prior(hit.role, question.asked, trust.get(hit.topic))
         if hit.language and not hit.language.startswith(question.language):
             prior -= OTHER_LANGUAGE
         yield hit._replace(bm25=scale * hit.bm25, prior=prior)

@@ -9,7 +9,7 @@ import pytest
 from llm_kb.errors import PatternError
 from llm_kb.search import search as search_module
 from llm_kb.search.question import parse_question
-from llm_kb.search.roles import Asked, Role, Scope, find_role, is_machine_made
+from llm_kb.search.roles import Role, Scope, find_asked_roles, find_role, is_machine_made
 from tests.search.folders import group, search
 
 
@@ -70,7 +70,7 @@ def test_the_role_of_a_document_is_told_by_its_path(path: str, role: Role) -> No
     ],
 )
 def test_a_question_asks_for_what_it_names(question: str, roles: set[Role]) -> None:
-    assert Asked(question).roles == roles
+    assert find_asked_roles(question) == roles
 
 
 @pytest.fixture

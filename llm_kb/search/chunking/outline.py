@@ -13,6 +13,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
+from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from llm_kb.search.chunking.code import CODE_SUFFIXES, outline_code
@@ -49,8 +50,7 @@ _OUTLINERS: dict[str, Callable[[str], Outline]] = {
         (".md", ".markdown", ".mdx", ".mdc", ".mkd", ".qmd", ".rmd", ".cheatmd", ".livemd"),
         outline_markdown,
     ),
-    ".ipynb": outline_markdown,  # as converted
-    **dict.fromkeys((".pdf", ".docx"), outline_markdown),
+    **dict.fromkeys((".ipynb", ".pdf", ".docx"), outline_markdown),  # as converted
     # Plain text underlines titles in the same way, and may be reStructuredText.
     **dict.fromkeys((".rst", ".rest", ".txt", ".text", ""), outline_rst),
     **dict.fromkeys((".adoc", ".asciidoc"), outline_adoc),
@@ -62,9 +62,7 @@ _OUTLINERS: dict[str, Callable[[str], Outline]] = {
 @lru_cache(maxsize=4)  # since models read several parts of one text
 def find_outline(path: str, text: str) -> Outline:
     """Return the sections of a text, by the extension of its path; none for an unknown one."""
-    name = path.rpartition("/")[2]
-    stem, dot, extension = name.rpartition(".")
-    suffix = f".{extension.lower()}" if dot and stem else ""
+    suffix = PurePosixPath(path).suffix.lower()
     if suffix in CODE_SUFFIXES:
         return outline_code(suffix, text)
     outliner = _OUTLINERS.get(suffix)

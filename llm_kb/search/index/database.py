@@ -20,12 +20,6 @@ BUSY_SECONDS = 20
 ROOM_BYTES = 1_000_000
 """A disk with less free space counts as full: SQLite cannot even open an index to read it."""
 
-CACHE_KIB = 16_000
-"""Page cache. With SQLite's default of 2 MB, large transactions write pages repeatedly."""
-
-PAGE_BYTES = 16_384
-"""Page size. With SQLite's default of 4,096, most pages would hold only three chunks."""
-
 _SCHEMA = """
 CREATE TABLE topics (
     id INTEGER PRIMARY KEY,
@@ -116,11 +110,13 @@ def connect(database: Path | None) -> sqlite3.Connection:
             database or ":memory:", isolation_level=None, timeout=BUSY_SECONDS
         )
         try:
-            # This has an effect on new databases only.
-            connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")
+            # For new databases: with SQLite's default of 4,096, most pages would hold only three
+            # chunks.
+            connection.execute("PRAGMA page_size = 16384")
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = NORMAL")
-            connection.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
+            # 16 MB: with SQLite's default of 2 MB, large transactions write pages repeatedly.
+            connection.execute("PRAGMA cache_size = -16000")
             _ensure_schema(connection, database)
             _execute_all(connection, _TEMPORARY)
         except BaseException:

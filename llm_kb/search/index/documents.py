@@ -120,9 +120,7 @@ def bound_files(files: Sequence[File], most: int = MAX_BYTES) -> tuple[Sequence[
 
 def _keep_most_useful(files: Sequence[File], most: int) -> set[str]:
     """Return the paths of the files that fit: documentation, then small files, then the rest."""
-    by_use = sorted(
-        files, key=lambda file: (_find_role(file) is not Role.DOCS, _indexed_size(file), file.path)
-    )
+    by_use = sorted(files, key=lambda file: (not _is_docs(file), _indexed_size(file), file.path))
     totals = accumulate(map(_indexed_size, by_use))
     kept: set[str] = set()
     for file, total in zip(by_use[:MAX_FILES], totals, strict=False):
@@ -136,8 +134,8 @@ def _indexed_size(file: File) -> int:
     return file.size if file.size <= MAX_FILE_BYTES else 0
 
 
-def _find_role(file: File) -> Role:
-    return Role(file.role) if file.role else find_role(file.path)
+def _is_docs(file: File) -> bool:
+    return (Role(file.role) if file.role else find_role(file.path)) is Role.DOCS
 
 
 def _name_directories(paths: Sequence[str]) -> str:

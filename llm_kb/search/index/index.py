@@ -40,9 +40,6 @@ from llm_kb.search.index.update import (
 from llm_kb.search.ranking import Hit
 from llm_kb.search.roles import Role, Scope
 
-WEIGHTS = (2.0, 1.0, 1.0, 0.5)
-"""Weights of a match in a chunk's heading, path and title, text, and parts of identifiers."""
-
 MEMORY_BYTES = 20_000_000
 """Bytes of each topic that are indexed for a single search if no index can be written."""
 
@@ -145,20 +142,20 @@ class Index:
 
     def narrow_to(self, scope: Scope | None) -> bool:
         """Restrict searches to its topics and to a scope; tell whether there is any document."""
-        wanted = {(topic.name, topic.root) for topic in self.topics}
-        rows = self.connection.execute("SELECT id, name, root FROM topics").fetchall()
-        names = {id_: name for id_, name, root in rows if (name, root) in wanted}
-        self.is_narrow = scope is not None or len(names) < len(rows)
+        execute = self.connection.execute
+        (topics,) = execute("SELECT count(*) FROM topics").fetchone()
+        self.is_narrow = scope is not None or len(self.topics) < topics
         if not self.is_narrow:
             return True
-        execute = self.connection.execute
+        query = (
+            "SELECT documents.id, path, role FROM documents JOIN topics ON topics.id = topic"
+            " WHERE name = ? AND root = ?"
+        )
         allowed = [
             (id_,)
-            for topic, name in names.items()
-            for id_, path, role in execute(
-                "SELECT id, path, role FROM documents WHERE topic = ?", (topic,)
-            ).fetchall()
-            if scope is None or scope.covers(name, path, Role(role))
+            for topic in self.topics
+            for id_, path, role in execute(query, (topic.name, topic.root)).fetchall()
+            if scope is None or scope.covers(topic.name, path, Role(role))
         ]
         execute("DELETE FROM temp.allowed")
         self.connection.executemany("INSERT INTO temp.allowed VALUES (?)", allowed)
@@ -209,15 +206,15 @@ class Index:
 
         The `wanted` chunks that match come first, in addition to `limit` others.
         """
-        weights = ", ".join(map(str, WEIGHTS))
         first = f"rowid IN ({', '.join('?' * len(wanted))}) DESC," if wanted else ""
         # The plus sign keeps SQLite from one full-text query per chunk.
         allowed = "(SELECT id FROM chunks WHERE document IN temp.allowed)"
         narrow = f" AND +rowid IN {allowed}" if self.is_narrow else ""
         # Ordered by the function and not by the `rank` column, so that SQLite keeps
         # the best few and does not sort all matches.
+        # The weights are of matches in heading, path and title, text, parts of identifiers.
         rows = self.connection.execute(
-            f"SELECT rowid, bm25(chunks_fts, {weights}) AS score"  # noqa: S608 - our numbers
+            "SELECT rowid, bm25(chunks_fts, 2.0, 1.0, 1.0, 0.5) AS score"  # noqa: S608 - our own
             f" FROM chunks_fts WHERE chunks_fts MATCH ?{narrow}"
             f" ORDER BY {first} score, rowid LIMIT ?",
             (expression, *wanted, limit + len(wanted)),
