@@ -18,6 +18,7 @@ import pytest
 
 from llm_kb.host.reference_tools import make_references
 from llm_kb.references.errors import (
+    ApprovalNeededError,
     DeniedError,
     NothingFetchedError,
     TooManyPlansError,
@@ -568,6 +569,22 @@ def test_a_plan_waits_on_when_what_its_hosts_hold_is_denied(careful: Library, si
     assert list(PendingPlans(careful).read_all()[0]) == [plan]
     carry_out(careful, plan.id, yes)
     assert PendingPlans(careful).read_all()[0] == []
+
+
+def kept(pending: PendingPlans) -> list[str]:
+    """Return the names of what is in the directory of waiting plans."""
+    return sorted(path.name for path in pending.directory.iterdir())
+
+
+def test_both_questions_can_be_answered_later(careful: Library, site: Site) -> None:
+    """About the hosts, and about what they hold: the first plan took the place of the second."""
+    asked, pending = request(WebSource(url=site.put("/a", PAGE))), PendingPlans(careful)
+    for _ in range(2):
+        with pytest.raises(ApprovalNeededError) as needed:
+            create_topic(careful, asked, pending.keep, by_model=True)
+        pending.approve(needed.value.plan_id)
+    assert create_topic(careful, asked, never, by_model=True).file_count == 1
+    assert kept(pending) == []
 
 
 def test_ask_first_is_the_users_own_setting() -> None:

@@ -149,8 +149,9 @@ def carry_out(
             hosts = approved_hosts(library) | set(plan.hosts)
             return _create(library, plan.request, approve, progress, hosts)
         except BaseException:
-            # Unless only the index failed: then the topic exists, and the plan is used.
-            if not _find_made(library, plan.request):
+            # Unless the plan is used: the topic exists, and only its index failed, or what its
+            # hosts hold waits in its place.
+            if not _find_made(library, plan.request) and not pending.find(plan.request):
                 pending.add(plan)
             raise
 
