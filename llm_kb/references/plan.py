@@ -25,7 +25,7 @@ from llm_kb.references.errors import (
     TopicFileError,
     UnknownPlanError,
 )
-from llm_kb.references.library import Library
+from llm_kb.references.library import Library, remove
 from llm_kb.references.sources.records import Source, read_source, read_string, source_table
 from llm_kb.references.sources.rules import host_and_port, show_host
 from llm_kb.references.topic.topic_directory import (
@@ -274,16 +274,28 @@ class PendingPlans:
             if self.read(plan.id).digest != plan.digest:
                 raise UnknownPlanError(plan.id, "another plan has this id and was kept")
             return
-        self.drop_request(plan.request)
-        size = plan.size + sum(waiting.size for waiting in self.read_all()[0])
-        if len(self._ids()) >= MAX_WAITING or size > self._settings.max_bytes:
-            raise TooManyPlansError(len(self._ids()))
+        waiting = self.read_all()[0]
+        replaced = [each for each in waiting if each.request.digest == plan.request.digest]
+        number = len(self._ids()) - len(replaced)
+        size = plan.size + sum(each.size for each in waiting if each not in replaced)
+        if number >= MAX_WAITING or size > self._settings.max_bytes:
+            raise TooManyPlansError(number)
         new = self.directory / f"new-{secrets.token_hex(8)}"
-        with writing(place):
-            self._write(new, replace(plan, stored_at=format_time(self._clock())))
-            if plan.directory:
-                shutil.move(plan.directory, new / _TOPIC)
-            new.rename(place)
+        try:
+            with writing(place):
+                self._write(new, replace(plan, stored_at=format_time(self._clock())))
+                if plan.directory:
+                    shutil.move(plan.directory, new / _TOPIC)
+                try:
+                    new.rename(place)
+                except OSError:
+                    if not place.is_dir():  # where another process has just stored the same
+                        raise
+        finally:
+            remove(new)  # is there only if that failed
+        for each in replaced:
+            if each.id != plan.id:
+                self.drop(each.id)
 
     def ask_later(self, plan: Plan) -> ApprovalNeededError:
         """Store a plan for the operator; return the error that says how to approve it."""
@@ -350,18 +362,19 @@ class PendingPlans:
             self._place(plan_id).rename(taken)
         except FileNotFoundError as error:
             raise UnknownPlanError(plan_id, "another process has just used it") from error
-        if plan.directory:
-            with writing(directory):
-                shutil.move(taken / _TOPIC, directory)
-        shutil.rmtree(taken, ignore_errors=True)
+        try:
+            if plan.directory:
+                with writing(directory):
+                    shutil.move(taken / _TOPIC, directory)
+        except BaseException:
+            taken.rename(self._place(plan_id))  # it waits again
+            raise
+        remove(taken)
         return replace(plan, directory=directory / _TOPIC if plan.directory else None)
 
     def drop(self, plan_id: str) -> bool:
         """Delete a plan, usable or not; tell whether there was one."""
-        place = self._place(plan_id)
-        is_there = place.is_dir()
-        shutil.rmtree(place, ignore_errors=True)
-        return is_there
+        return self._forget(self._place(plan_id))
 
     def drop_request(self, request: Description) -> None:
         """Delete the plan that waits to carry out a request."""
@@ -378,7 +391,20 @@ class PendingPlans:
     def _drop_expired(self) -> None:
         # Also what a killed process left behind.
         for place in filter(self._is_expired, self._places()):
-            shutil.rmtree(place, ignore_errors=True)
+            self._forget(place)
+
+    def _forget(self, place: Path) -> bool:
+        """Delete a directory; tell whether there was one.
+
+        It goes in one step, so that no other process takes a plan without some of its files.
+        """
+        gone = self.directory / f"gone-{secrets.token_hex(8)}"
+        try:
+            place.rename(gone)
+        except OSError:
+            return False
+        remove(gone)
+        return True
 
     def _is_expired(self, place: Path) -> bool:
         # By the time of the directory, which is known for unusable plans too.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import math
 import os
@@ -16,6 +17,7 @@ from types import SimpleNamespace
 import llm
 import pytest
 
+from llm_kb.files.atomic import WriteError
 from llm_kb.host.reference_tools import make_references
 from llm_kb.references.errors import (
     ApprovalNeededError,
@@ -585,6 +587,65 @@ def test_both_questions_can_be_answered_later(careful: Library, site: Site) -> N
         pending.approve(needed.value.plan_id)
     assert create_topic(careful, asked, never, by_model=True).file_count == 1
     assert kept(pending) == []
+
+
+def test_a_plan_that_has_no_room_leaves_the_one_it_would_replace(
+    library: Library, site: Site
+) -> None:
+    small = replace(library, settings=replace(library.settings, max_bytes=100))
+    first, pending = request(WebSource(url=site.put("/a", "a" * 60))), PendingPlans(small)
+    other = request(WebSource(url=site.put("/b", "b" * 30)), title="Other")
+    waiting = [store_plan(small, first), store_plan(small, other)]
+    site.put("/a", "a" * 90)
+    with pytest.raises(TooManyPlansError):
+        create_topic(small, first, pending.keep)
+    assert {plan.id for plan in pending.read_all()[0]} == {plan.id for plan in waiting}
+    site.put("/a", "c" * 60)
+    store_plan(small, first)
+    assert sorted(plan.size for plan in pending.read_all()[0]) == [31, 61]
+
+
+def test_a_plan_is_dropped_in_one_step(
+    library: Library, remote: Remote, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever approves it meanwhile must not publish the files that are left."""
+    plan = store_plan(library, request(GitSource(url=remote.url)))
+    pending, delete = PendingPlans(library), shutil.rmtree
+    raised = []
+
+    def delete_late(path: Path, ignore_errors: bool = False) -> None:
+        if path.name.startswith("gone-"):
+            with pytest.raises(UnknownPlanError) as error:
+                carry_out(library, plan.id, never)
+            raised.append(error)
+        delete(path, ignore_errors=ignore_errors)
+
+    monkeypatch.setattr(shutil, "rmtree", delete_late)
+    assert pending.drop(plan.id)
+    assert (len(raised), kept(pending), library.store.ids()) == (1, [], [])
+
+
+def test_without_room_to_move_its_files_a_plan_waits_and_leaves_nothing(
+    library: Library, site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on another disk that is full; what was left of each attempt filled it further."""
+    asked, pending = request(WebSource(url=site.put("/a", PAGE))), PendingPlans(library)
+
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as full:
+        full.setattr(shutil, "move", refuse)
+        with pytest.raises(WriteError, match="No space left"):
+            create_topic(library, asked, pending.keep)
+    assert kept(pending) == []
+    plan = store_plan(library, asked)
+    with monkeypatch.context() as full:
+        full.setattr(shutil, "move", refuse)
+        with pytest.raises(WriteError, match="No space left"):
+            carry_out(library, plan.id, never)
+    assert kept(pending) == [plan.id]
+    assert carry_out(library, plan.id, never).file_count == 1
 
 
 def test_ask_first_is_the_users_own_setting() -> None:
