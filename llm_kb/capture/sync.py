@@ -217,17 +217,30 @@ def fetch_notes(directory: Path, remote: str) -> Mapping[str, str]:
     # Nobody can have made a symbolic ref of a name that nobody can guess.
     place = f"refs/llm-kb/{secrets.token_hex(8)}"
     options = ("--quiet", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head")
-    # For a remote on this disk, the repository's configuration could name any program.
-    program = "--upload-pack=git-upload-pack"
+    # What `remote.*.fetch` says of notes would replace ours. For a remote on this disk, the
+    # repository's configuration could name any program.
+    own = ("--refmap=", "--upload-pack=git-upload-pack")
     refs = "+refs/notes/chronicle*:" + f"{place}/chronicle*"
-    _ask_server(directory, "fetch", *options, program, "--end-of-options", remote, refs)
+    try:
+        _ask_server(directory, "fetch", *options, *own, "--end-of-options", remote, refs)
+    except BaseException:
+        _take_refs(directory, place)  # of those that arrived
+        raise
+    fetched = _take_refs(directory, place)
+    return {ref.replace(place, "refs/notes", 1): commit for ref, commit in fetched.items()}
+
+
+def _take_refs(directory: Path, place: str) -> Mapping[str, str]:
+    """Delete the refs below a place and return their commits, which git keeps for two weeks."""
     shape = "--format=%(objectname) %(refname)"
-    listed = run_git("for-each-ref", shape, f"{place}/", cwd=directory).decode().splitlines()
-    fetched = [line.split(" ", 1) for line in listed]
-    # git keeps what no ref names for two weeks.
-    deletions = "".join(f"delete {ref}\n" for _, ref in fetched)
-    run_git("update-ref", "--stdin", cwd=directory, stdin=deletions.encode())
-    return {ref.replace(place, "refs/notes", 1): commit for commit, ref in fetched}
+    listed = run_git("for-each-ref", shape, f"{place}/", cwd=directory)
+    # The names are the remote's: in any bytes, and with any end of a line but git's.
+    lines = listed.decode(errors="surrogateescape").split("\n")[:-1]
+    taken = {ref: commit for commit, _, ref in (line.partition(" ") for line in lines)}
+    deletions = "".join(f"delete {ref}\n" for ref in taken)
+    stdin = deletions.encode(errors="surrogateescape")
+    run_git("update-ref", "--stdin", cwd=directory, stdin=stdin)
+    return taken
 
 
 def push_refs(directory: Path, remote: str, refs: Sequence[str]) -> None:

@@ -285,6 +285,33 @@ def test_a_symbolic_ref_leads_no_write_elsewhere(
     assert repo.git("rev-parse", "victim") == repo.head
 
 
+def test_the_refspecs_of_a_remote_lead_no_pull_elsewhere(repo: Repo, run_llm: RunLlm) -> None:
+    """With the usual one for notes, it replaced the entries that were not pushed."""
+    assert run_llm(["kb", "knowledge", "push"]).exit_code == 0
+    assert run_llm([*ADD, "second"]).exit_code == 0
+    for spec in ("+refs/notes/*:refs/notes/*", "+refs/notes/*:refs/heads/*"):
+        repo.git("config", "--add", "remote.origin.fetch", spec)
+    before = repo.git("for-each-ref")
+    assert run_llm(["kb", "knowledge", "pull"]).exit_code == 0
+    assert repo.git("for-each-ref") == before
+
+
+@pytest.mark.parametrize("name", [b"-\xff", b"-\xe2\x80\xa8x", b"/x"])
+def test_the_refs_that_a_remote_lists_leave_nothing_here(
+    name: bytes, repo: Repo, tmp_path: Path, run_llm: RunLlm
+) -> None:
+    """Names in no encoding, names of two lines, and names that cannot be beside each other."""
+    repo.git("push", "-q", "origin", KNOWLEDGE_REF)
+    lines = b"".join(b"%s refs/notes/chronicle%s\n" % (repo.head.encode(), n) for n in (b"", name))
+    (tmp_path / "origin" / "packed-refs").write_bytes(lines)
+    (tmp_path / "origin" / "objects" / "info" / "alternates").write_text(
+        f"{repo.path}/.git/objects\n"
+    )
+    result = run_llm(["kb", "knowledge", "pull"])
+    assert result.exception is None or isinstance(result.exception, SystemExit)
+    assert repo.git("for-each-ref", "refs/llm-kb") == ""
+
+
 @pytest.mark.parametrize("key", ["credential.helper", "credential.http://127.0.0.1.helper"])
 def test_passwords_are_asked_for_by_the_users_own_helpers(
     marker: Path, tmp_path: Path, key: str, home: Path
