@@ -64,9 +64,6 @@ _WORDS = {
 }
 """By language, the words that say how something is asked and little of what."""
 
-LEAST_SIGNS = 2
-"""Number of such words by which a question is in another language than English."""
-
 _SCRIPTS = (
     ("ja", re.compile("[\u3041-\u30ff]")),
     ("ko", re.compile("[\uac00-\ud7af]")),
@@ -100,13 +97,13 @@ STOP_WORDS = {language: frozenset(fold(words).split()) for language, words in _W
 
 
 def find_language(text: str, words: Sequence[str]) -> str:
-    """Return the language of a text, by its script or its folded stop words; else English."""
+    """Return the language of a text, by its script or two folded stop words; else English."""
     for language, script in _SCRIPTS:
         if script.search(text):
             return language
     counts = {language: sum(map(stop.__contains__, words)) for language, stop in STOP_WORDS.items()}
     best = max(counts, key=counts.__getitem__)
-    return best if counts[best] >= LEAST_SIGNS else "en"
+    return best if counts[best] >= 2 else "en"
 
 
 # Words that a text is indexed by besides its own
@@ -187,9 +184,6 @@ MAX_CHARACTERS = 4000
 MOST_SCORED = 20_000
 """Number of chunks that the words of a question may choose together: each is scored, which is the
 main cost of a query."""
-
-SHORTEST_CORRECTED = 5
-"""Shortest word that is looked up in another spelling."""
 
 # Which are cut, where they are words; lines without spaces are longer.
 _FIRST_WORD, _LAST_WORD = re.compile(r"^\S{1,99}"), re.compile(r"\S{1,99}$")
@@ -288,7 +282,7 @@ def strip_owner(name: str) -> str:
 
 def is_correctable(word: str) -> bool:
     """Return whether a word may be corrected: only letters, and long enough to be distinctive."""
-    return word.isascii() and word.isalpha() and SHORTEST_CORRECTED <= len(word) <= 30
+    return word.isascii() and word.isalpha() and 5 <= len(word) <= 30
 
 
 def list_neighbours(word: str) -> list[str]:

@@ -12,7 +12,6 @@ from typing import NamedTuple, Protocol
 
 from llm_kb.search.roles import Role, find_role
 from llm_kb.subjects.names import INSTALL, find_extension, is_unread_document
-from llm_kb.subjects.topics import Skipped
 
 MAX_FILE_BYTES = 20_000_000
 """Largest file that is indexed; of larger ones only the name is kept."""
@@ -148,16 +147,3 @@ def _name_directories(paths: Sequence[str]) -> str:
     shown = [f"{name} {number:,}" for name, number in names.most_common(MOST_NAMED)]
     more = [f"{len(names) - MOST_NAMED} more"] if len(names) > MOST_NAMED else []
     return ", ".join([*shown, *more])
-
-
-def find_left_out(files: Iterable[File]) -> list[Skipped]:
-    """Return the documents that no search reads, as far as their sizes show.
-
-    Without a path, a reason is that of many documents.
-    """
-    seen, beyond = bound_files(sorted(files))
-    large = [file.path for file in seen if file.size > MAX_FILE_BYTES]
-    return [
-        *(Skipped(path=path, reason=TOO_LARGE) for path in large),
-        *(Skipped(path="", reason=reason) for reason in beyond),
-    ]

@@ -43,9 +43,6 @@ from llm_kb.search.roles import Role, Scope
 MEMORY_BYTES = 20_000_000
 """Bytes of each topic that are indexed for a single search if no index can be written."""
 
-SPELLINGS = 50
-"""Maximum number of texts with a word's stem that are searched for its spelling."""
-
 SHORTEST_STEM = 3
 """Shortest common start, in characters; a word with a shorter one is matched as it is."""
 
@@ -192,11 +189,11 @@ class Index:
         return counts, stems
 
     def has_spelling(self, word: str) -> bool:
-        """Tell whether a word occurs as it is spelled, in some of the chunks with its stem."""
+        """Tell whether a word occurs as it is spelled, in 50 of the chunks with its stem."""
         rows = self.connection.execute(
             "SELECT text FROM chunks WHERE id IN"
-            " (SELECT rowid FROM chunks_fts WHERE chunks_fts MATCH ? LIMIT ?)",
-            (f'"{word}"', SPELLINGS),
+            " (SELECT rowid FROM chunks_fts WHERE chunks_fts MATCH ? LIMIT 50)",
+            (f'"{word}"',),
         )
         spelled = re.compile(rf"(?<![^\W_]){word}(?![^\W_])", re.IGNORECASE)
         return any(spelled.search(text) for (text,) in rows)
