@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from llm_kb.files.documents import TopicDocuments
 from llm_kb.search import search as search_module
 from llm_kb.search.chunking import outline
 from llm_kb.search.chunking.sections import Outline
@@ -370,6 +372,26 @@ def test_a_topic_that_is_gone_is_left_out_unless_it_is_the_only_one(
     assert [path.name for path in (tmp_path / ".index").iterdir()] == ["topics.sqlite3"]
     with pytest.raises(DocumentsGoneError):
         search([gone], "tusks")
+
+
+def test_a_topic_that_cannot_be_listed_hides_no_other(
+    zoo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As when its directory may not be read."""
+    other = make_topic(tmp_path, "topic-other", {"a.md": "The tusks.\n"})
+    expected = search([zoo], "tusks").hits
+    list_files = TopicDocuments.list
+
+    def list_or_fail(documents: TopicDocuments) -> Iterator[File]:
+        if documents.name == "topic-other":
+            raise PermissionError
+        return list_files(documents)
+
+    monkeypatch.setattr(TopicDocuments, "list", list_or_fail)
+
+    assert search([other, zoo], "tusks").hits == expected
+    with pytest.raises(DocumentsGoneError):
+        search([other], "tusks")
 
 
 def test_without_a_topic_no_scope_is_missing(tmp_path: Path) -> None:

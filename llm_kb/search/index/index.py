@@ -12,7 +12,7 @@ import re
 import time
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from heapq import nsmallest
 from pathlib import Path
@@ -94,7 +94,10 @@ def open_current(group: TopicGroup, progress: Progress | None = None) -> Iterato
         raise DocumentsGoneError(group.topics[0].name)
     with open_index(group.database) as index:
         for topic in topics:
-            index.update(topic, progress)
+            with suppress(DocumentsGoneError):
+                index.update(topic, progress)
+        if not index.topics:
+            raise DocumentsGoneError(topics[0].name)
         yield index
 
 
