@@ -59,16 +59,16 @@ class TopicDocuments:
 
     def holds(self, note: str, files: Iterable[tuple[str, int, int]]) -> bool:
         """Tell whether a note's state, and path, size and time of the files, are unchanged."""
-        rules, places = json.loads(note)
-        if rules != self._rules or not self._catalog.hold(places):
-            return False
         prefix, stat = f"{self._topic.root}{os.sep}", os.stat
         try:
+            rules, places = json.loads(note)
+            if rules != self._rules or not self._catalog.hold(places):
+                return False
             for path, size, mtime_ns in files:
                 status = stat(prefix + path)
                 if status.st_size != size or status.st_mtime_ns != mtime_ns:
                     return False
-        except OSError:
+        except (OSError, ValueError, TypeError, AttributeError):  # also of a damaged note
             return False
         return True
 

@@ -329,8 +329,30 @@ def other_schema(database: Path) -> None:
     connection.close()
 
 
+def corrupt_schema(database: Path) -> None:
+    """Leave a name of which SQLite's message cannot be decoded."""
+    data = database.read_bytes()
+    assert b"CREATE TABLE chunks (" in data
+    database.write_bytes(data.replace(b"CREATE TABLE chunks (", b"CREATE TABLE c \xb4nks ("))
+
+
+def corrupt_note(database: Path) -> None:
+    with closing(sqlite3.connect(database)) as connection, connection:
+        connection.execute("UPDATE topics SET note = '[\"' || note")
+    connection.close()
+
+
 @pytest.mark.parametrize(
-    "damage", [corrupt_start, corrupt_middle, truncate, other_version, other_schema]
+    "damage",
+    [
+        corrupt_start,
+        corrupt_middle,
+        truncate,
+        other_version,
+        other_schema,
+        corrupt_schema,
+        corrupt_note,
+    ],
 )
 def test_a_damaged_database_is_rebuilt(topic: Path, damage: object) -> None:
     update(topic)

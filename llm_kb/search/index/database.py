@@ -154,7 +154,7 @@ def translated(database: Path | None) -> Iterator[None]:
         yield
     except sqlite3.OperationalError as error:
         raise _translate(database, str(error)) from error
-    except sqlite3.DatabaseError as error:
+    except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # the latter of SQLite's message
         raise DamageError(database, str(error)) from error
     except OSError as error:
         raise IndexUnusableError(database, _explain_disk(database) or str(error)) from error
