@@ -8,6 +8,7 @@ import math
 import os
 import shutil
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from http.server import BaseHTTPRequestHandler
@@ -17,6 +18,7 @@ from types import SimpleNamespace
 import llm
 import pytest
 
+from llm_kb.errors import KbError
 from llm_kb.files.atomic import WriteError
 from llm_kb.host.reference_tools import make_references
 from llm_kb.references.errors import (
@@ -646,6 +648,26 @@ def test_without_room_to_move_its_files_a_plan_waits_and_leaves_nothing(
             carry_out(library, plan.id, never)
     assert kept(pending) == [plan.id]
     assert carry_out(library, plan.id, never).file_count == 1
+
+
+@pytest.mark.parametrize("name", ["topic.md", ".provenance.json"])
+def test_a_link_among_staged_files_leads_no_write_elsewhere(
+    name: str, library: Library, site: Site, tmp_path: Path
+) -> None:
+    """As of somebody else who may write to a directory of topics that a team shares."""
+    victim = tmp_path / "victim"
+    victim.write_text("mine")
+
+    def swap(plan: Plan) -> bool:
+        assert plan.directory
+        (plan.directory / name).unlink(missing_ok=True)
+        (plan.directory / name).symlink_to(victim)
+        return True
+
+    with suppress(KbError):
+        create_topic(library, request(WebSource(url=site.put("/a", PAGE))), swap)
+    assert victim.read_text() == "mine"
+    assert not (library.root / "topic-frob" / "topic.md").is_symlink()
 
 
 def test_ask_first_is_the_users_own_setting() -> None:

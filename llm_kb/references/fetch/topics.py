@@ -33,14 +33,16 @@ from llm_kb.references.sources.rules import Policy, system_resolver
 from llm_kb.references.topic.staging import OldTopic, Staged
 from llm_kb.references.topic.topic_directory import (
     FILE_NAME,
+    TOPIC_FILE,
     FileRecord,
     Provenance,
     StoredTopic,
     hash_content,
     read_provenance,
+    render_provenance,
     total_size,
     write_provenance,
-    write_topic_text,
+    write_staged,
 )
 from llm_kb.references.topic.topic_file import (
     Description,
@@ -165,7 +167,7 @@ def _publish(library: Library, plan: Plan, directory: Path, progress: Progress) 
             raise _taken(library, request)
         files = sorted(read_provenance(directory).files)
         topic = new_topic_file(described, files, library.clock())
-        write_topic_text(directory, render_topic_file(topic))
+        write_staged(directory, TOPIC_FILE, render_topic_file(topic).encode())
         library.store.publish(request.id, directory)
         library.approve_hosts(request.id, plan.hosts)
         # A waiting plan for the same request could bring the topic back after it is deleted.
@@ -244,11 +246,12 @@ def stage_topic(  # noqa: PLR0913, PLR0917 - what a topic is made of
         files=staged.files,
         sources=_asked_sources(sources, old),
     )
-    write_provenance(directory, record)
+    data = render_provenance(record)
+    write_staged(directory, FILE_NAME, data)
     plan = Plan(
         request=request,
         sources=sources,
-        content=hash_content((directory / FILE_NAME).read_bytes()),
+        content=hash_content(data),
         warnings=tuple(staged.warnings),
         directory=directory,
     )
@@ -424,7 +427,7 @@ def _replace(library: Library, topic: StoredTopic, plan: Plan, staged: Staged) -
     }
     if _is_complete(plan):
         changes |= _freshness(topic.file, staged.now)
-    write_topic_text(staged.directory, topic.change(changes).text)
+    write_staged(staged.directory, TOPIC_FILE, topic.change(changes).text.encode())
     library.store.publish(topic.file.id, staged.directory)
     library.approve_hosts(topic.file.id, plan.hosts)
 

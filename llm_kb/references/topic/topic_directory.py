@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from llm_kb.errors import KbError
-from llm_kb.files.atomic import replace_file
+from llm_kb.files.atomic import replace_file, writing
 from llm_kb.files.containment import read_regular
 from llm_kb.files.fields import Fields, describe
 from llm_kb.files.walk import iter_files
@@ -264,6 +264,15 @@ def _find_role(source: Source, path: str) -> str:
 def write_topic_text(directory: Path, text: str) -> None:
     """Replace a topic's `topic.md`, whole or not at all."""
     replace_file(directory / TOPIC_FILE, text.encode())
+
+
+def write_staged(directory: Path, name: str, data: bytes) -> None:
+    """Write a file of a staged topic in place of whatever has its name; no link is followed."""
+    path = directory / name
+    with writing(path):
+        path.unlink(missing_ok=True)
+        with path.open("xb") as file:
+            file.write(data)
 
 
 def read_provenance(directory: Path) -> Provenance:
