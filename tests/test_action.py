@@ -37,7 +37,7 @@ def run_steps(clone: Path, tmp_path: Path) -> list[tuple[int, str]]:
 
 
 @pytest.mark.slow
-def test_what_is_wrong_fails_and_what_may_be_out_of_date_is_listed(tmp_path: Path) -> None:
+def test_what_is_wrong_fails_and_what_was_captured_is_listed(tmp_path: Path) -> None:
     origin = make_repo(tmp_path / "origin")
     (origin.path / "kb").mkdir()
     (origin.path / "kb" / "style.md").write_text("Short lines.\n")
@@ -49,11 +49,11 @@ def test_what_is_wrong_fails_and_what_may_be_out_of_date_is_listed(tmp_path: Pat
         subprocess.run(["git", *words], cwd=origin.path, check=True)
     clone = tmp_path / "clone"
     subprocess.run(["git", "clone", "-q", str(origin.path), str(clone)], check=True)
-    checked, asked, reviewed = run_steps(clone, tmp_path)
+    checked, asked, listed = run_steps(clone, tmp_path)
     assert checked == (0, "llm-kb: nothing wrong in 1 subject\n")
     assert asked == (0, "")
-    assert reviewed[0] == 0
-    assert "Write short lines." in reviewed[1]
+    assert listed[0] == 0
+    assert "Write short lines." in listed[1]
     (clone / "llm-kb.toml").write_text(f'{config}learned = ["stile"]\n')
     code, text = run_steps(clone, tmp_path)[0]
     assert code == 1
