@@ -19,7 +19,7 @@ import llm
 from llm.cli import _get_conversation_tools, load_conversation, load_template
 
 from llm_kb.config.workspace import find_cwd, mentions_auto
-from llm_kb.errors import KbError
+from llm_kb.errors import KbError, join_names, quote
 from llm_kb.host.request import (
     MEMORY,
     OUR_TOOLS,
@@ -154,6 +154,8 @@ class Arguments:
                     f"{spec}: {name} takes nothing here; -T {name} offers it, and -t kb:TOPIC"
                     " offers learn for one topic"
                 )
+            if "(" in spec and name == "References":
+                _require_arguments(spec)
             if name not in OUR_TOOLS or (name in ours and spec not in kept):
                 kept.append(spec)
         kept += sorted(set(ours) - set(map(tool_name, kept)))
@@ -278,6 +280,33 @@ def tool_name(spec: str) -> str:
     """
     name = spec.partition("(")[0].strip()
     return "References" if name.startswith(_OF_REFERENCES) else name
+
+
+def _require_arguments(spec: str) -> None:
+    """Raise KbError for a `References(…)` of which the host cannot make the toolbox."""
+    from inspect import signature  # few requests have arguments
+
+    from llm.utils import instantiate_from_spec
+
+    from llm_kb.host.reference_tools import References
+
+    allowed = list(signature(References).parameters)
+    unknown: list[str] = []
+
+    def collect(*_values: object, **named: object) -> None:
+        unknown.extend(name for name in named if name not in allowed)
+
+    makers: dict[str, Any] = {"References": collect}
+    problem = ""
+    try:
+        instantiate_from_spec(makers, spec)
+    except ValueError as error:
+        problem = str(error)
+    if unknown:
+        problem = f"unknown argument {join_names([quote(name) for name in unknown])}"
+    if problem:
+        example = f'References({allowed[0]}="reviewer")'
+        raise KbError(f"{spec}: {problem}; allowed: {join_names(allowed)}, as in {example}")
 
 
 def _ours(tools: Iterable[str]) -> frozenset[str]:

@@ -683,3 +683,22 @@ def test_a_tool_that_takes_nothing_says_so(
         f"Error: {spec}: {name} takes nothing here; -T {name} offers it, and -t kb:TOPIC offers"
         " learn for one topic\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        ("foo=1", "unknown argument 'foo'"),
+        ('{"foo": 1, "ghost": "x", "bar": 2}', "unknown argument 'foo', 'bar'"),
+        ("foo", "Invalid keyword spec segment: 'foo'"),
+    ],
+)
+def test_wrong_arguments_of_the_toolbox_are_answered_with_the_right_ones(
+    run_llm: RunLlm, script: Script, arguments: str, problem: str
+) -> None:
+    result = run_llm(["-m", "scripted", "-T", f"References({arguments})", "hi"])
+    assert (result.exit_code, script.requests) == (1, [])
+    assert result.stderr == (
+        f"Error: References({arguments}): {problem}; allowed: ghost, model, as in"
+        ' References(ghost="reviewer")\n'
+    )
