@@ -295,6 +295,8 @@ def load_passages(reference: str) -> llm.Fragment:
         return llm.Fragment("", f"{SEARCH}{reference}")
     kb = _open(request)
     topics, question = _split_search(kb, reference)
+    if not topics and not kb.menu_ids:
+        raise ValueError(kb.explain_nothing())
     # A model without tools cannot load the rest of a passage.
     found = kb.find_passages(question, topics, whole=True)
     if not found.passages:

@@ -170,6 +170,29 @@ def test_a_fragment_that_cannot_be_one_says_why(
 
 
 @pytest.mark.parametrize(
+    ("config", "reason"),
+    [
+        (None, "there is no knowledge base here: neither this directory nor one above it has"),
+        ("", "no topics are configured; `llm kb add` makes one"),
+    ],
+)
+def test_a_fragment_without_topics_says_what_learn_says_then(
+    run_llm: RunLlm, script: Script, workspace: Path, config: str | None, reason: str
+) -> None:
+    if config is None:
+        (workspace / "llm-kb.toml").unlink()
+    else:
+        (workspace / "llm-kb.toml").write_text(config)
+
+    searched = run_llm(["-m", "scripted", "-f", "kb-search:tusks", "hi"])
+    learned = run_llm(["-m", "scripted", "-T", "learn", "hi"])
+
+    assert (searched.exit_code, script.requests) == (1, [])
+    assert f"kb-search:tusks: {reason}" in searched.stderr
+    assert learned.stderr.removeprefix("Error: ") in searched.stderr
+
+
+@pytest.mark.parametrize(
     ("arguments", "problem"),
     [
         ({}, "search_knowledge: question: missing"),
