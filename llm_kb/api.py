@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from llm_kb.config.load import load_config
 from llm_kb.config.workspace import find_cwd
-from llm_kb.errors import KbError
+from llm_kb.errors import MAX_PATH_SHOWN, KbError, quote
 from llm_kb.knowledge_base import open_topics
 from llm_kb.knowledge_base.tool_text import (
     DEFAULT_LIMIT,
@@ -71,8 +71,11 @@ class KnowledgeBase(open_topics.OpenTopics):
         turn. `only` keeps these topics and those of `knowledge`; `builtin` adds the shipped
         topic to the menu, which is useful with the tools it describes; `references` adds the
         fetched topics. Raises KbError: ConfigError for a broken file, UnknownTopicError
-        and NoMatchError for knowledge that does not exist.
+        and NoMatchError for knowledge that does not exist; also if `cwd` is not a directory.
         """
+        if cwd is not None and not os.path.isdir(cwd):  # noqa: PTH112 - it never raises
+            found = quote(os.fspath(cwd), MAX_PATH_SHOWN)
+            raise KbError(f"{found} is not a directory; name an existing one")
         directory = Path(cwd).absolute() if cwd is not None else find_cwd()
         user_dir = find_user_dir()
         load = partial(load_config, directory, user_dir=user_dir, environ=os.environ)

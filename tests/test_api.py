@@ -26,6 +26,17 @@ def kb(tmp_path: Path) -> KnowledgeBase:
     return KnowledgeBase.discover(tmp_path)
 
 
+@pytest.mark.parametrize("name", ["no/such/dir", "file.md", "a\0b"])
+def test_what_is_no_directory_has_no_knowledge_base(
+    kb: KnowledgeBase, tmp_path: Path, name: str
+) -> None:
+    """The project of the current directory is not opened instead."""
+    (tmp_path / "file.md").write_text("A\n")
+    for place in (name, Path(name)):
+        with pytest.raises(KbError, match="is not a directory; name an existing one"):
+            KnowledgeBase.discover(place)
+
+
 def call(kb: KnowledgeBase, **arguments: object) -> str:
     implementation = kb.learn_tool().implementation
     assert implementation is not None
