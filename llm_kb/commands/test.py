@@ -19,6 +19,7 @@ from llm_kb.upkeep.questions import (
     AMONG,
     FILE,
     ask,
+    find_all_places,
     read_questions,
     render_new,
     render_report,
@@ -68,12 +69,14 @@ def test(*, from_used: bool, json_: bool, kb_cfg: tuple[str, ...]) -> None:
         say(f"llm-kb: {count(new.count('[[question]]'), 'question')} added to {path}")
         return
     if not questions.questions:
+        problem = "has no questions" if exists(path) else "does not exist"
         raise KbError(
-            f"{str(path)!r} has no questions; `llm kb test --help` shows how to write one, and"
+            f"{str(path)!r} {problem}; `llm kb test --help` shows how to write one, and"
             " --from-used adds the searches that found nothing"
         )
+    places = find_all_places(kb, questions.questions, path)
     search = partial(kb.find_passages, topics=(), limit=AMONG, progress=draw_progress("Indexing"))
-    report = ask(kb, questions, search)
+    report = ask(questions, places, search)
     if json_:
         show_json(report)
     else:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
-from llm_kb.errors import ConfigError
+from llm_kb.errors import ConfigError, KbError
 from llm_kb.files.fields import BadValueError, Fields, describe, read_line
 from llm_kb.knowledge_base.open_topics import OpenTopics
 from llm_kb.rendering.parts import decode_exactly, find_line_numbers, find_spans
@@ -72,12 +72,37 @@ def _read_answers(value: object) -> tuple[str, ...]:
     return tuple(map(read_line, values))
 
 
-def ask(kb: OpenTopics, demanded: Questions, search: Callable[[str], Passages]) -> dict[str, Any]:
+Places: TypeAlias = "list[tuple[str, str, tuple[int, int]]]"
+
+
+def find_all_places(kb: OpenTopics, questions: Iterable[Question], path: Path) -> list[Places]:
+    """Return the places that the answers of each question name.
+
+    Raises ConfigError for the answers in the file at `path` that are not there.
+    """
+    found: list[Places] = []
+    problems: list[str] = []
+    for number, question in enumerate(questions, 1):
+        found.append([])
+        for answer in question.answers or ():
+            try:
+                found[-1] += find_places(kb, answer)
+            except KbError as error:
+                problems.append(f"question {number}: {error}")
+    if problems:
+        raise ConfigError(str(path), problems)
+    return found
+
+
+def ask(
+    demanded: Questions, places: Sequence[Places], search: Callable[[str], Passages]
+) -> dict[str, Any]:
     """Return the results of all questions, and whether they are what the file demands.
 
-    Raises KbError for an answer that is not there.
+    `places` are those that answer each question.
     """
-    results = [_ask(kb, question, search) for question in demanded.questions]
+    asked = zip(demanded.questions, places, strict=True)
+    results = [_ask(question, wanted, search) for question, wanted in asked]
     # Those of which somebody said what answers them.
     ranks = [each["rank"] for each in results if each["answer"] is not None]
     first, total = ranks.count(1), len(ranks)
@@ -92,12 +117,11 @@ def ask(kb: OpenTopics, demanded: Questions, search: Callable[[str], Passages]) 
     }
 
 
-def _ask(kb: OpenTopics, question: Question, search: Callable[[str], Passages]) -> dict[str, Any]:
+def _ask(question: Question, wanted: Places, search: Callable[[str], Passages]) -> dict[str, Any]:
     """Return the result of a question: the addresses found, and the rank of the one that answers.
 
     If nothing was to be found, and nothing was, the rank is 1.
     """
-    wanted = [place for answer in question.answers or () for place in find_places(kb, answer)]
     found = search(question.text)
     ranks = [
         rank

@@ -129,6 +129,39 @@ def test_a_wrong_file_is_one_message(
     assert "Traceback" not in result.stderr
 
 
+def test_all_wrong_answers_are_one_message_with_the_numbers_of_their_questions(
+    run_llm: RunLlm, tmp_path: Path
+) -> None:
+    wrong = '[[question]]\nask = "x"\nanswer = ["docs/review", "docs/nope", "other/review"]\n'
+    (tmp_path / "questions.toml").write_text(f"{QUESTIONS.format(100)}\n{wrong}")
+
+    several = run_llm(["kb", "test"])
+
+    path = tmp_path / "questions.toml"
+    assert (several.exit_code, several.stdout) == (1, "")
+    assert several.stderr == (
+        f"Error: {path}: 2 problems\n"
+        "  - question 5: no subject of topic 'docs' matches 'nope'\n"
+        "  - question 5: unknown topic 'other'; valid topics: docs\n"
+    )
+    path.write_text('[[question]]\nask = "x"\n' + wrong.replace(', "other/review"', ""))
+    assert run_llm(["kb", "test"]).stderr == (
+        f"Error: {path}: question 2: no subject of topic 'docs' matches 'nope'\n"
+    )
+
+
+def test_without_a_file_it_is_said_how_to_begin(run_llm: RunLlm, tmp_path: Path) -> None:
+    (tmp_path / "questions.toml").unlink()
+
+    result = run_llm(["kb", "test"])
+
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr == (
+        f"Error: '{tmp_path / 'questions.toml'}' does not exist; `llm kb test --help` shows how to"
+        " write one, and --from-used adds the searches that found nothing\n"
+    )
+
+
 def test_a_link_out_of_the_workspace_is_not_followed_to_the_secrets_of_another_user(
     run_llm: RunLlm, tmp_path: Path
 ) -> None:
