@@ -199,10 +199,13 @@ class NoPartError(NoMatchError):
 
     def __init__(self, topic: str, slug: str, anchor: str, near: Sequence[str]) -> None:
         super().__init__(topic, f"{slug}#{anchor}", [f"{slug}#{other}" for other in near])
-        message = f"subject {quote(slug)} of topic {topic!r} has no part {quote(f'#{anchor}')}"
+        self.outline = f"{slug}#"
+        """The pattern with which `learn` lists the parts."""
+        self.problem = f"subject {quote(slug)} of topic {topic!r} has no part {quote(f'#{anchor}')}"
+        """What is wrong, without what to do."""
         if self.near:
-            message += f"; did you mean: {join_names(self.near)}"
-        self.args = (f"{message}; {quote(f'{slug}#')} lists them",)
+            self.problem += f"; did you mean: {join_names(self.near)}"
+        self.args = (f"{self.problem}; {quote(self.outline)} lists them",)
 
 
 class UnreadableError(KbError):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 import click
 
 from llm_kb.api import KnowledgeBase
@@ -14,6 +16,7 @@ from llm_kb.commands._options import (
     knowledge_options,
 )
 from llm_kb.commands._output import show_content
+from llm_kb.errors import KbError, NoPartError
 from llm_kb.knowledge_base.topics import OpenTopic
 from llm_kb.subjects.patterns import split_knowledge
 from llm_kb.subjects.selection import Selection
@@ -73,5 +76,9 @@ def show(names: tuple[str, ...], kb_cfg: tuple[str, ...]) -> None:
 def _find(kb: KnowledgeBase, name: str) -> tuple[OpenTopic, Selection]:
     """Return the topic and the subjects of a name. Raises KbError."""
     topic, pattern = split_knowledge(name)
-    selection = kb.require(topic, pattern)
+    try:
+        selection = kb.require(topic, pattern)
+    except NoPartError as error:  # `show` prints the whole subject for the pattern that lists them
+        command = shlex.join(["llm", "kb", "learn", error.topic, error.outline])
+        raise KbError(f"{error.problem}; `{command}` lists them") from error
     return kb.find_topic(topic), selection

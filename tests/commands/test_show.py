@@ -66,3 +66,16 @@ def test_what_cannot_be_shown(run_llm: RunLlm, name: str, message: str) -> None:
     result = run_llm(["kb", "show", name])
     assert (result.exit_code, result.stdout) == (1, "")
     assert message in result.stderr
+
+
+def test_the_command_that_lists_the_parts_is_named_for_a_part_that_is_not_there(
+    run_llm: RunLlm,
+) -> None:
+    result = run_llm(["kb", "show", "a/parts#su"])
+    assert (result.exit_code, result.stderr) == (
+        1,
+        "Error: subject 'parts' of topic 'a' has no part '#su'; did you mean: parts#sub;"
+        " `llm kb learn a 'parts#'` lists them\n",
+    )
+    listed = run_llm(["kb", "learn", "a", "parts#"])
+    assert (listed.exit_code, "parts#sub" in listed.stdout) == (0, True)
