@@ -228,7 +228,7 @@ def test_refresh_goes_on_after_a_failure_and_says_so(
     other.directory.rename(tmp_path / "gone")
     result = run_llm(["kb", "references", "refresh"])
     assert (result.exit_code, result.stdout) == (1, "topic-frob: unchanged\n")
-    assert "topic-another: nothing could be fetched for 'Another'" in result.stderr
+    assert "Error: topic-another: nothing could be fetched for 'Another'" in result.stderr
 
 
 @pytest.mark.parametrize("chosen", [[], ["topic-another", "topic-broken", "topic-frob"]])
@@ -245,14 +245,14 @@ def test_refresh_goes_on_after_a_topic_that_cannot_be_read(
         1,
         "topic-another: unchanged\ntopic-frob: unchanged\n",
     )
-    assert result.stderr.startswith(f"topic-broken: {broken}: it has no front matter")
+    assert result.stderr.startswith(f"Error: topic-broken: {broken}: it has no front matter")
 
 
 def test_refresh_of_an_unknown_topic_is_an_error(run_llm: RunLlm, remote: Remote) -> None:
     create(run_llm, remote)
     result = run_llm(["kb", "references", "refresh", "topic-x"])
     assert (result.exit_code, result.stdout) == (1, "")
-    assert result.stderr == ("topic-x: unknown reference topic 'topic-x'; available: topic-frob\n")
+    assert result.stderr == "Error: unknown reference topic 'topic-x'; available: topic-frob\n"
 
 
 def test_a_refresh_that_grows_needs_a_word_or_an_option(run_llm: RunLlm, remote: Remote) -> None:
@@ -261,7 +261,7 @@ def test_a_refresh_that_grows_needs_a_word_or_an_option(run_llm: RunLlm, remote:
     refused = run_llm(["kb", "references", "refresh", "topic-frob"])
     assert refused.exit_code == 1
     assert refused.stderr == (
-        "topic-frob: it grew from 39 B to ~2.0 MB; to fetch it all the same: "
+        "Error: topic-frob: it grew from 39 B to ~2.0 MB; to fetch it all the same: "
         "llm kb references refresh topic-frob -y\n"
     )
     refreshed = run_llm(["kb", "references", "refresh", "topic-frob", "-y"])
