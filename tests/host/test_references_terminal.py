@@ -146,7 +146,7 @@ def test_a_refresh_that_is_denied_is_told_in_words_for_the_operator(
     shown, code = run(
         *("kb", "references", "refresh", "topic-frob"), question="Keep it? [y/N]: ", typed="n\r"
     )
-    said = "\ntopic-frob: you said no, so it stays as it was\n"
+    said = "\nError: topic-frob: you said no, so it stays as it was\n"
     assert (code, shown.endswith(said)) == (1, True), shown
 
 
