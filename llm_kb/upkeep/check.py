@@ -34,6 +34,8 @@ from llm_kb.rendering.plain_text import count, name_some, visible_line
 from llm_kb.rendering.presentation import MARKDOWN, present, read_as_markdown
 from llm_kb.rendering.summaries import read_front_matter
 from llm_kb.search.chunking.outline import find_outline
+from llm_kb.search.index.documents import describe_unread
+from llm_kb.subjects.names import is_unread_document
 from llm_kb.subjects.patterns import parse_pattern
 from llm_kb.subjects.selection import is_listed
 from llm_kb.subjects.topics import Layout, Subject, Topic
@@ -64,6 +66,7 @@ class Rule(Enum):
     DANGLING = _ERROR, "A model that follows it gets an error: correct it, or write the subject."
     EMPTY_TOPIC = _WARNING, "It is not in the menu: write a subject, or remove the topic."
     NESTED = _WARNING, "They are found twice: remove a topic, or add the directory to `ignore`."
+    UNREAD = _WARNING, "Models cannot read them: install the extra, or add them to `ignore`."
     NO_INTRODUCTION = _WARNING, "A model chooses topics by it: say in a sentence what it contains."
     SKILL = _NOTE, "Some clients leave it out: see https://agentskills.io/specification."
     OVERSIZE = _NOTE, "It cannot be read in parts: give it headings, split it, or ignore it."
@@ -161,6 +164,7 @@ class Inspection:
     def run(self) -> Iterator[Finding]:
         """Yield every finding, in no particular order."""
         yield from self._inspect_configuration()
+        yield from self._inspect_documents()
         for opened in self._kb.topics.values():
             yield from self._inspect_patterns(opened)
             yield from self._inspect_files(opened)
@@ -187,6 +191,17 @@ class Inspection:
             if name not in RULE_IDS:
                 what = f"kb.check.ignore: {name!r} is not a rule{suggest(name, RULE_IDS)}"
                 yield Finding(Rule.UNMATCHED, self._place("kb.check.ignore"), what)
+
+    def _inspect_documents(self) -> Iterator[Finding]:
+        """Yield one finding for all documents, if they cannot be read."""
+        unread = {
+            self._file(opened, subject.path)
+            for opened in self._own
+            for subject in opened.listing.listed
+            if is_unread_document(subject.path)
+        }
+        if unread:
+            yield Finding(Rule.UNREAD, min(unread), describe_unread(unread))
 
     def _inspect_patterns(self, opened: OpenTopic) -> Iterator[Finding]:
         topic = opened.topic
@@ -228,7 +243,8 @@ class Inspection:
         for name in ("title", "introduction", "description"):
             for found in _check_characters(file, getattr(topic, name) or ""):
                 yield Finding(found.rule, file, f"{found.what} in {topic_key(topic.id, name)}")
-        for left in find_unsearched(topic.root, listing.listed):
+        readable = (each for each in listing.listed if not is_unread_document(each.path))
+        for left in find_unsearched(topic.root, readable):
             what = f"no search reads it: it is {left.reason}"
             yield Finding(Rule.OVERSIZE, self._file(opened, left.path.rstrip("/")), what)
         for outer in self._own:
@@ -307,12 +323,12 @@ class Inspection:
 
 
 def _list_searched(opened: OpenTopic) -> list[Subject]:
-    """Return the subjects that a search reads, without those that are too large for it."""
+    """Return the subjects that a search reads, without large ones and unread documents."""
     shown = [s for s in opened.listing.subjects if is_shown(s, opened.topic.layout)]
     is_directory = isinstance(opened.catalog, DirectoryCatalog)
     left_out = find_unsearched(opened.topic.root, shown) if is_directory else ()
     large = {left.path for left in left_out}
-    return [subject for subject in shown if subject.path not in large]
+    return [s for s in shown if s.path not in large and not is_unread_document(s.path)]
 
 
 def holds(outer: OpenTopic, inner: OpenTopic) -> bool:

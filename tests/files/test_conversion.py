@@ -18,6 +18,7 @@ from llm_kb.files.conversion import ConversionError, Conversions
 from llm_kb.files.directory import DirectoryCatalog
 from llm_kb.subjects import names
 from llm_kb.subjects.topics import Topic
+from llm_kb.upkeep.check import Rule
 from tests.conftest import RunLlm
 from tests.files.office import make_docx, make_pdf, pack
 
@@ -182,8 +183,13 @@ def test_without_the_extra_one_line_names_it(
     ]:
         result = run_llm(arguments)
         assert (result.stdout + result.stderr).count(line) == times, arguments
+    monkeypatch.setattr("llm_kb.files.directory.can_convert", lambda: False)
+    checked = run_llm(["kb", "check"])
+    assert (checked.exit_code, checked.stdout) == (
+        0,
+        f"guides/rules.docx: warning: {line} [unread]\n  {Rule.UNREAD.advice}\n",
+    )
     catalog = DirectoryCatalog(Topic(id="guides", root=guides / "guides"))
     (walrus,) = catalog.list("walrus").subjects
-    monkeypatch.setattr("llm_kb.files.directory.can_convert", lambda: False)
     with pytest.raises(UnreadableError, match="to read it: llm install"):
         catalog.read(walrus)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
@@ -100,10 +100,8 @@ def bound_files(files: Sequence[File], most: int = MAX_BYTES) -> tuple[Sequence[
     `most` is the largest total size in bytes.
     """
     notes: list[str] = []
-    if unread := [file for file in files if is_unread_document(file.path)]:
-        kinds = ", ".join(sorted({find_extension(file.path).upper() for file in unread}))
-        what = "1 document" if len(unread) == 1 else f"{len(unread):,} documents"
-        notes.append(f"{what} ({kinds}); to read them: {INSTALL}")
+    if unread := [file.path for file in files if is_unread_document(file.path)]:
+        notes.append(describe_unread(unread))
         files = [file for file in files if not is_unread_document(file.path)]
     if len(files) <= MAX_FILES and sum(map(_indexed_size, files)) <= most:
         return files, notes
@@ -115,6 +113,13 @@ def bound_files(files: Sequence[File], most: int = MAX_BYTES) -> tuple[Sequence[
         f" others, or make topics of directories: {_name_directories(left_out)}"
     )
     return [file for file in files if file.path in kept], notes
+
+
+def describe_unread(paths: Collection[str]) -> str:
+    """Return the number and kinds of documents that need the extra, and what to install."""
+    kinds = ", ".join(sorted({find_extension(path).upper() for path in paths}))
+    what = "1 document" if len(paths) == 1 else f"{len(paths):,} documents"
+    return f"{what} ({kinds}); to read them: {INSTALL}"
 
 
 def _keep_most_useful(files: Sequence[File], most: int) -> set[str]:
