@@ -65,7 +65,7 @@ class Rule(Enum):
     INVISIBLE = _ERROR, "Models read what reviewers do not see: remove it, and ask who wrote it."
     DANGLING = _ERROR, "A model that follows it gets an error: correct it, or write the subject."
     EMPTY_TOPIC = _WARNING, "It is not in the menu: write a subject, or remove the topic."
-    NESTED = _WARNING, "They are found twice: remove a topic, or add the directory to `ignore`."
+    NESTED = _WARNING, "They are found twice: remove a topic, or add them to `ignore` of one."
     UNREAD = _WARNING, "Models cannot read them: install the extra, or add them to `ignore`."
     NO_INTRODUCTION = _WARNING, "A model chooses topics by it: say in a sentence what it contains."
     SKILL = _NOTE, "Some clients leave it out: see https://agentskills.io/specification."
@@ -247,13 +247,26 @@ class Inspection:
         for left in find_unsearched(topic.root, readable):
             what = f"no search reads it: it is {left.reason}"
             yield Finding(Rule.OVERSIZE, self._file(opened, left.path.rstrip("/")), what)
+        yield from self._inspect_nesting(file, opened)
+
+    def _inspect_nesting(self, file: str, opened: OpenTopic) -> Iterator[Finding]:
+        """Report the topic that has the most subjects of one inside it."""
+        most, outer_id = 0, ""
         for outer in self._own:
             is_later = self._own.index(outer) > self._own.index(opened)
-            is_twin = outer.topic.root == topic.root and is_later  # reported once
-            if outer is not opened and not is_twin and holds(outer, opened):
-                what = f"all subjects of topic {topic.id!r} are in {outer.topic.id!r} too"
-                yield Finding(Rule.NESTED, file, what)
-                break
+            is_twin = outer.topic.root == opened.topic.root and is_later  # reported once
+            if outer is not opened and not is_twin:
+                shared = count_shared(outer, opened)
+                most, outer_id = (shared, outer.topic.id) if shared > most else (most, outer_id)
+        if most:
+            whole = len(opened.listing.listed)
+            of = f"topic {opened.topic.id!r}"
+            what = (
+                f"{most:,} of the {count(whole, 'subject')} of {of} {'is' if most == 1 else 'are'}"
+            )
+            if most == whole:
+                what = f"all subjects of {of} are"
+            yield Finding(Rule.NESTED, file, f"{what} in {outer_id!r} too")
 
     def _inspect_subject(self, opened: OpenTopic, subject: Subject) -> Iterator[Finding]:
         file = self._file(opened, subject.path)
@@ -333,12 +346,17 @@ def _list_searched(opened: OpenTopic) -> list[Subject]:
 
 def holds(outer: OpenTopic, inner: OpenTopic) -> bool:
     """Tell whether one topic has all the listed subjects of another one inside it."""
+    return 0 < len(inner.listing.listed) == count_shared(outer, inner)
+
+
+def count_shared(outer: OpenTopic, inner: OpenTopic) -> int:
+    """Return how many listed subjects of a topic inside another one's directory are in both."""
     if not inner.topic.root.is_relative_to(outer.topic.root):
-        return False
+        return 0
     place = inner.topic.root.relative_to(outer.topic.root).as_posix()
     prefix = "" if place == "." else f"{place}/"
     paths = {f"{prefix}{subject.path}" for subject in inner.listing.listed}
-    return bool(paths) and paths <= {subject.path for subject in outer.listing.listed}
+    return len(paths.intersection(subject.path for subject in outer.listing.listed))
 
 
 def _disables_any(topic: Topic, pattern: str) -> bool:

@@ -189,6 +189,19 @@ def test_topics_inside_a_topic(run_llm: RunLlm, tmp_path: Path) -> None:
     ]
 
 
+def test_topics_that_overlap_in_part(run_llm: RunLlm, tmp_path: Path) -> None:
+    inner = '[kb.topic.b]\nsubjects = "kb/sub"\nintroduction = "x"\n'
+    write_files(tmp_path, {f"kb/sub/{name}.md": f"{name}\n" for name in "xyz"})
+    write_files(tmp_path, {**GOOD, "llm-kb.toml": f'{CONFIG}ignore = ["/sub/x.md"]\n{inner}'})
+    what = "2 of the 3 subjects of topic 'b' are in 'a' too"
+    assert check(run_llm, 0) == [("nested", "llm-kb.toml", None, what)]
+    twin = inner.replace("kb/sub", "kb") + 'ignore = ["one.md", "/sub/y.md", "/sub/z.md"]\n'
+    write_files(tmp_path, {"llm-kb.toml": f'{CONFIG}ignore = ["/sub/y.md"]\n{twin}'})
+    assert [what for _, _, _, what in check(run_llm, 0)] == [
+        "all subjects of topic 'b' are in 'a' too"
+    ]
+
+
 def test_a_broken_configuration(run_llm: RunLlm, tmp_path: Path) -> None:
     write_files(tmp_path, {"llm-kb.toml": "[kb]\nmenuu = 1\nauto = 3\n"})
     found = check(run_llm, 1)
