@@ -10,8 +10,6 @@ _VERSION = re.compile(
     r"v?\d{1,4}(?:\.\d{1,4})+(?:\.x)?|v\d{1,4}|v?\d{1,4}(?:\.\d{1,4})?\.x"
     r"|latest|stable|current|next|dev|devel|edge|main|master|nightly|unstable"
 )
-_LANGUAGE = re.compile(r"[a-z]{2}(?:[-_][A-Za-z]{2,4})?")
-_KINDS = {"version": _VERSION, "language": _LANGUAGE}
 _BEST = ("stable", "latest", "current", "en")
 # In pages of a repository other names of two letters are common: `examples/go/`, `examples/cs/`.
 LANGUAGES = frozenset(
@@ -20,6 +18,24 @@ LANGUAGES = frozenset(
     lt lv mn ms nb nl pl pt ro ru sk sl sq sr sv sw ta te th tr uk ur uz vi zh
     """.split()  # noqa: SIM905 - as strings, one a line, nobody would read them
 )
+_RARE = frozenset(
+    """
+    aa ab ae af ak am an as av ay ba bh bi bm bo br bs ce ch co cr cs cu cv cz dk dv dz ee eo ff fj
+    fo fy ga gb gd gn gr gu gv ha hk ho ht hz ia ie ig ii ik io is iu jv kg ki kj kk kl ks ku kv kw
+    ky la lb lg li ln lo lu mg mh mi mk ml mr mt my na nd ne ng nn no nr nv ny oc oj om or os pa pi
+    ps qu rm rn ru rw sa sc sd se sg si sm sn so ss st su tg ti tk tl tn to ts tt tw ty ua ug us ve
+    vn vo wa wo xh yi yo za zu
+    """.split()  # noqa: SIM905 - as above
+)
+"""Codes of the other languages, and of countries that are used for their language."""
+LANGUAGE = (
+    rf"(?:{'|'.join(sorted(LANGUAGES | _RARE))})"
+    "(?:[-_](?:[A-Za-z]{2}|(?i:hans|hant|latn|cyrl|arab)|419))?"
+)
+"""A language, perhaps with a region or a script, as a regular expression: not `uv-auth`."""
+# Beside `en`, any two letters are one: `em` is a joke that some projects translate into.
+_LANGUAGE = re.compile(rf"[a-z]{{2}}|{LANGUAGE}")
+_KINDS = {"version": _VERSION, "language": _LANGUAGE}
 _TRANSLATED = ("i18n/", "l10n/", "locale/", "locales/", "translations/")
 """Names of directories that hold only translations."""
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from llm_kb.git.run import GitError, read_git
 from llm_kb.search.roles import DOCS_DIRECTORY
-from llm_kb.subjects.editions import LANGUAGES, find_editions, find_translations
+from llm_kb.subjects.editions import LANGUAGE, LANGUAGES, find_editions, find_translations
 from llm_kb.subjects.ignore import IgnoreRules, is_always_ignored
 from llm_kb.subjects.names import DOCUMENTS, can_convert, find_extension, find_flaw, is_readable
 
@@ -108,7 +108,11 @@ def find_pages(root: Path) -> tuple[Mapping[str, int], Mapping[str, tuple[str, s
     written = count_below(path for path in files if find_extension(path) in _PROSE)
     paths = [path for path in files if _is_page(path, written)]
     dense = find_dense(files, paths)
-    editions = {place: (f"{kind}s", f"/{place}") for place, kind in find_editions(paths).items()}
+    editions = {
+        place: (f"{kind}s", f"/{place}")
+        for place, kind in find_editions(paths).items()
+        if kind != "language" or re.fullmatch(LANGUAGE, place.split("/")[-2])
+    }
     for place in find_translations(paths):
         editions[place] = "languages", f"/{place}"
     for place, pattern in _find_language_twins(files):
@@ -244,7 +248,7 @@ def _find_rule(path: str, dense: Collection[str], own: Collection[str]) -> tuple
 
 _TRANSLATED = re.compile(
     r"(?P<stem>(?P<place>(?:.*/)?)(?P<name>[^/]+?))(?P<dot>[._-])"
-    r"(?P<edition>(?P<language>[A-Za-z]{2})(?:[-_][A-Za-z]{2,4})?)(?P<end>\.\w+|/)"
+    rf"(?P<edition>(?i:{LANGUAGE}))(?P<end>\.\w+|/)"
 )
 
 
@@ -260,7 +264,7 @@ def _find_language_twins(files: Mapping[str, int]) -> Iterator[tuple[str, str]]:
         if {match["stem"] + match["end"], match["name"] + match["end"]} & known:
             twins[match["stem"], match["end"]].append(match)
     for found in twins.values():
-        common = [match for match in found if match["language"].lower() in LANGUAGES]
+        common = [match for match in found if match["edition"][:2].lower() in LANGUAGES]
         # `npm-it.md` beside `npm.md` may be another page.
         sure = [match for match in common if match["dot"] == "." or match["name"].isupper()]
         for match in found if len(common) > 1 else sure:

@@ -135,6 +135,9 @@ def test_what_it_took_and_left_out_is_printed(
                      {"docs": "content/en"}, id="a licence beside the pages"),
         pytest.param(["README.md", "README.de.md", "README-fr.md", "build/x.md", "vendor/y.md"],
                      {"overview": "."}, id="what is not taken"),
+        pytest.param(["README.md", *(f"crates/{name}/{file}" for name in ("uv-fs", "uv-x", "ui")
+                                     for file in ("README.md", "a.rs", "b.rs"))],
+                     {"overview": ".", "pages": "."}, id="packages with names of two letters"),
         pytest.param(["README.md", *(f"docs/readme/README_{name}.md" for name in ("DE", "PT_BR"))],
                      {"overview": "."}, id="a README in languages"),
         pytest.param(["examples/a/main.tf", "examples/a/x.tf", "examples/a/README.md"], {},
