@@ -16,6 +16,9 @@ from llm_kb.subjects.editions import LANGUAGE, LANGUAGES, find_editions, find_tr
 from llm_kb.subjects.ignore import IgnoreRules, is_always_ignored
 from llm_kb.subjects.names import DOCUMENTS, can_convert, find_extension, find_flaw, is_readable
 
+_OF_VERSION = r"[._-]v?(?:\d+(?:[._](?:\d+|x))+|(?<=v)\d+)"
+"""The end of a name that is of one version: `_1.x`, `-2.0.1`, `.v3`."""
+
 
 class Rule(NamedTuple):
     """A reason to leave pages out, by whole names of their directories or the start of their own.
@@ -59,7 +62,7 @@ RULES = (
         "changes",
         "change logs and release notes",
         "changelog changelogs .changeset .changes newsfragments release-notes relnotes",
-        sure="change.?logs?|release.?notes",
+        sure=rf"change.?logs?|release.?notes|(?:changes|history|news)(?={_OF_VERSION}$)",
         loud="changes|news|history",
         deep=True,
     ),
@@ -104,7 +107,8 @@ def find_pages(root: Path) -> tuple[Mapping[str, int], Mapping[str, tuple[str, s
     Each page has the name of the rule that leaves it out, and the pattern for that, or empty
     ones. Files are those that git knows or would add, or all without git; links are left out.
     """
-    files = {path: size for path in _list_files(root) if (size := _measure(root, path)) is not None}
+    listed = _list_files(root)
+    files = {path: size for path in listed if (size := _measure(root, path)) is not None}
     written = count_below(path for path in files if find_extension(path) in _PROSE)
     paths = [path for path in files if _is_page(path, written)]
     dense = find_dense(files, paths)
@@ -117,7 +121,9 @@ def find_pages(root: Path) -> tuple[Mapping[str, int], Mapping[str, tuple[str, s
         editions[place] = "languages", f"/{place}"
     for place, pattern in _find_language_twins(files):
         editions[place] = "languages", pattern
-    own = {_find_stem(path).lower() for path in files if "/" not in path}
+    own = {_find_stem(path).lower() for path in listed if "/" not in path}
+    stems = (_find_stem(path).lower() for path in paths)
+    own.update(stem[: of.start()] for stem in stems if (of := re.search(f"{_OF_VERSION}$", stem)))
     pages: dict[str, tuple[str, str]] = {}
     skills: dict[str, str] = {}
     for path in paths:
@@ -226,7 +232,8 @@ def _find_stem(path: str) -> str:
 def _find_rule(path: str, dense: Collection[str], own: Collection[str]) -> tuple[str, str] | None:
     """Return the name of the first rule that leaves a page out, and the pattern for that.
 
-    `own` are the names in the root, in lower case: `docs/history.md` may repeat `HISTORY.md`.
+    `own` are the names in the root, also of links, and those before a version, in lower case:
+    `docs/history.md` may repeat `HISTORY.md`, and `docs/changes.rst` is beside `changes_1.x.rst`.
     """
     parents, stem = path.split("/")[:-1], _find_stem(path)
     is_loud = stem.lower() in own or stem.partition(".")[0].isupper()

@@ -165,6 +165,28 @@ def test_change_logs_beside_code_are_one_pattern(tmp_path: Path) -> None:
     assert not any("p8" in line for line in topic.ignore)
 
 
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        (["changes.rst", "changes_0.x.rst", "changes_1.x.rst"], 3),
+        (["history.md", "history-2.0.md", "changelog_v2.md", "release-notes-1.0.md"], 4),
+        (["CHANGES-1.2.md", "News.v3.md"], 2),
+        (["changes.md", "history.md", "changes-of-state.md", "history-1.md"], 0),
+    ],
+)
+def test_change_logs_of_versions_are_left_out(
+    tmp_path: Path, names: list[str], expected: int
+) -> None:
+    make_files(tmp_path, "docs/a.md", *(f"docs/{name}" for name in names))
+    assert len(propose_topics(tmp_path)[1].get("changes", ())) == expected
+
+
+def test_a_change_log_behind_a_link_in_the_root_is_one(tmp_path: Path) -> None:
+    make_files(tmp_path, "docs/a.rst", "docs/changes.rst")
+    (tmp_path / "CHANGES.rst").symlink_to("docs/changes.rst")
+    assert propose_topics(tmp_path)[1] == {"changes": ["docs/changes.rst"]}
+
+
 def test_beside_many_kinds_of_files_the_kinds_of_pages_are_named(tmp_path: Path) -> None:
     make_files(tmp_path, *(f"docs/a.{kind}" for kind in ("md", "rst", "css", "js", "svg", "toml")))
     ((topic,), _) = propose_topics(tmp_path)
