@@ -94,7 +94,7 @@ def propose_topics(
     proposals = [_name_topic(place, paths) for place, paths in groups.items()]
     for rule in (rule for rule in rules if rule in left_out):
         own = {path: patterns.pop(path) for path in left_out.pop(rule)}
-        proposals.append(_name_rule(rule, own))
+        proposals.extend(_name_rule(rule, part) for part in _split_hidden(own))
     topics: dict[str, Proposal] = {}
     taken = {topic.id for topic in existing}
     for proposal in proposals:
@@ -158,6 +158,11 @@ def _find_tool_place(path: str) -> str:
     if name == SKILL_FILE and len(parents) > 1:
         top = parents.index("skills") if "skills" in parents[:-1] else len(parents) - 2
         return "/".join(parents[: top + 1])
+    return _find_hidden(path)
+
+
+def _find_hidden(path: str) -> str:
+    """Return the outermost hidden directory that a page is in; empty for none."""
     return next((p for p in list_parents(path) if p.rpartition("/")[2][0] == "."), "")
 
 
@@ -245,6 +250,18 @@ def _keep_beside_readme(paths: Sequence[str]) -> list[str]:
     inner = [f"!/{escape(path)}" for path in paths if "/" in path]
     kinds = _list_kinds([path for path in paths if "/" not in path])
     return ["*", *(["!*/"] if inner else []), *(f"!/{kind}" for kind in kinds), *inner]
+
+
+def _split_hidden(patterns: Mapping[str, str]) -> list[dict[str, str]]:
+    """Return pages with their patterns by hidden directory, or together if some are in none.
+
+    Only in a topic of its own are the pages of a hidden directory listed.
+    """
+    parts: defaultdict[str, dict[str, str]] = defaultdict(dict)
+    for path, pattern in patterns.items():
+        parts[_find_hidden(path)][path] = pattern
+    is_split = "" not in parts and len(parts) <= _MOST_TOPICS
+    return [*parts.values()] if is_split else [dict(patterns)]
 
 
 def _name_rule(rule: str, patterns: Mapping[str, str]) -> Proposal:

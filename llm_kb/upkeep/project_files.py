@@ -23,17 +23,17 @@ _OF_VERSION = r"[._-]v?(?:\d+(?:[._](?:\d+|x))+|(?<=v)\d+)"
 class Rule(NamedTuple):
     """A reason to leave pages out, by whole names of their directories or the start of their own.
 
-    A directory counts wherever it is if the rule is `deep`, else only outside documentation.
+    Directories count only outside documentation, except those that count `everywhere`.
     """
 
     name: str
     what: str
     directories: str = ""
+    everywhere: str = ""
     sure: str = "(?!)"
     """Expression for names that are never of a page."""
     loud: str = "(?!)"
     """Expression for names that may be of a page, unless in upper case or a name in the root."""
-    deep: bool = False
 
 
 RULES = (
@@ -41,7 +41,9 @@ RULES = (
         "generated",
         "generated and vendored files",
         "vendor vendored third_party third-party thirdparty external node_modules build dist"
-        " target out _build _site site-packages venv env deps bower_components pods",
+        " target out _build _site site-packages venv env deps bower_components pods"
+        " generated",
+        everywhere=".generated",
     ),
     Rule(
         "tests",
@@ -52,19 +54,17 @@ RULES = (
     Rule(
         "formalities",
         "licences, authors, codes of conduct, forms for issues",
-        "licenses licences issue_template pull_request_template discussion_template",
+        everywhere="licenses licences issue_template pull_request_template discussion_template",
         sure="code.?of.?conduct|(?:issue|pull_request|discussion)_template",
         loud="licen[cs]es?|copying|(?:third.?party.?)?notices?|authors|contributors|maintainers"
         "|owners|credits|thanks|sponsors|backers|funding",
-        deep=True,
     ),
     Rule(
         "changes",
         "change logs and release notes",
-        "changelog changelogs .changeset .changes newsfragments release-notes relnotes",
+        everywhere="changelog changelogs .changeset .changes newsfragments release-notes relnotes",
         sure=rf"change.?logs?|release.?notes|(?:changes|history|news)(?={_OF_VERSION}$)",
         loud="changes|news|history",
-        deep=True,
     ),
     Rule(
         "demos",
@@ -73,7 +73,7 @@ RULES = (
     ),
     Rule("templates", "templates of a site", "archetypes _layouts _includes"),
     Rule("languages", "other languages than the main one"),
-    Rule("versions", "other versions of the same pages", "versioned_docs", deep=True),
+    Rule("versions", "other versions of the same pages", everywhere="versioned_docs"),
     Rule("copies", "skills that another tool has too"),
 )
 """The rules by their names, in the order in which they are tried."""
@@ -243,11 +243,10 @@ def _find_rule(path: str, dense: Collection[str], own: Collection[str]) -> tuple
         names = f"{rule.sure}|{rule.loud}" if is_loud else rule.sure
         if match := re.fullmatch(rf"(?i)({names})([._-].*)?", stem):
             return rule.name, f"{escape(match[1])}{'[._-]' if match[2] else '.'}*"
-        directories = rule.directories.split()
-        for place, parent in zip(
-            places, parents[: None if rule.deep else documented], strict=False
-        ):
-            is_meant = parent.lower().replace(" ", "-") in directories
+        everywhere, outside = rule.everywhere.split(), rule.directories.split()
+        for number, (place, parent) in enumerate(zip(places, parents, strict=True)):
+            name = parent.lower().replace(" ", "-")
+            is_meant = name in everywhere or (number < documented and name in outside)
             if is_meant and not (rule.name == "demos" and place in dense):
                 return rule.name, f"{escape(parent)}/"
     return None

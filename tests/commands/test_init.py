@@ -187,6 +187,19 @@ def test_a_change_log_behind_a_link_in_the_root_is_one(tmp_path: Path) -> None:
     assert propose_topics(tmp_path)[1] == {"changes": ["docs/changes.rst"]}
 
 
+def test_generated_pages_are_left_out(tmp_path: Path, run_llm: RunLlm) -> None:
+    out = ["docs/a/.generated/b.md", "docs/c/.generated/d.md", "src/generated/e.md"]
+    make_files(tmp_path, "docs/a.md", "docs/generated/reference.md", *out)
+    proposals, left_out = propose_topics(tmp_path)
+    assert [topic.id for topic in proposals] == ["docs"]
+    assert left_out == {"generated": out}
+    (tmp_path / out[2]).unlink()
+    run_llm(["kb", "init", "--with", "generated"])
+    assert list_slugs(run_llm, "docs") == ["a", "generated/reference"]
+    assert list_slugs(run_llm, "generated") == ["b"]
+    assert list_slugs(run_llm, "generated-2") == ["d"]
+
+
 def test_beside_many_kinds_of_files_the_kinds_of_pages_are_named(tmp_path: Path) -> None:
     make_files(tmp_path, *(f"docs/a.{kind}" for kind in ("md", "rst", "css", "js", "svg", "toml")))
     ((topic,), _) = propose_topics(tmp_path)
