@@ -59,14 +59,24 @@ _OUTLINERS: dict[str, Callable[[str], Outline]] = {
 }
 
 
-@lru_cache(maxsize=4)  # since models read several parts of one text
+_MOST_KEPT = 1_000_000
+"""Longest text whose outline is kept, since models read several parts of one text."""
+
+
 def find_outline(path: str, text: str) -> Outline:
     """Return the sections of a text, by the extension of its path; none for an unknown one."""
+    return _find_kept(path, text) if len(text) <= _MOST_KEPT else _find(path, text)
+
+
+def _find(path: str, text: str) -> Outline:
     suffix = PurePosixPath(path).suffix.lower()
     if suffix in CODE_SUFFIXES:
         return outline_code(suffix, text)
     outliner = _OUTLINERS.get(suffix)
     return outliner(text) if outliner else Outline(text)
+
+
+_find_kept = lru_cache(maxsize=4)(_find)
 
 
 class Chunk(NamedTuple):
