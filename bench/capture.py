@@ -32,7 +32,7 @@ from llm_kb.capture.entries import dump_store, filter_by_file, parse_store
 from llm_kb.capture.notes import EMPTY_TREES, KNOWLEDGE_REF, read_note
 from llm_kb.capture.store import add_to_store, parse_note
 from llm_kb.commands.knowledge.group import list_
-from llm_kb.git.run import run_git
+from llm_kb.files.git import run_git
 
 ROUNDS = 40
 ENTRIES = 5000

@@ -22,8 +22,8 @@ from typing import NamedTuple
 
 from sdists import CACHE, fetch
 
-from llm_kb.api import KnowledgeBase
 from llm_kb.errors import KbError
+from llm_kb.knowledge_base.api import KnowledgeBase
 from llm_kb.knowledge_base.tool_text import SEARCH_KNOWLEDGE
 from llm_kb.search.question import parse_question
 

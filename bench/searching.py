@@ -26,7 +26,7 @@ from pathlib import Path
 from reading import write_workspace
 from sdists import CACHE
 
-from llm_kb.api import KnowledgeBase
+from llm_kb.knowledge_base.api import KnowledgeBase
 
 LLM = Path(sys.executable).parent / "llm"
 DJANGO = CACHE / "reading" / "django"

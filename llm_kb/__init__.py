@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from llm_kb.api import KnowledgeBase as KnowledgeBase
     from llm_kb.errors import KbError as KbError
+    from llm_kb.knowledge_base.api import KnowledgeBase as KnowledgeBase
 
 __version__ = "0.1.0"
 
@@ -21,7 +21,7 @@ def __dir__() -> list[str]:
 def __getattr__(name: str) -> object:
     """Import the public API on first use: every start of `llm` imports this package."""
     if name == "KnowledgeBase":
-        from llm_kb.api import KnowledgeBase
+        from llm_kb.knowledge_base.api import KnowledgeBase
 
         return KnowledgeBase
     if name == "KbError":

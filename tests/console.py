@@ -17,9 +17,9 @@ from pathlib import Path
 import click
 import llm
 
-from llm_kb.api import KnowledgeBase
 from llm_kb.host.capture_tools import make_emit_tool
 from llm_kb.host.reference_tools import References
+from llm_kb.knowledge_base.api import KnowledgeBase
 from llm_kb.plugin import register_commands
 from tests.isolation import isolated_environment, make_home
 from tests.openai_server import Calls, serve_openai

@@ -33,7 +33,7 @@ LLM_KB = "from llm_kb.plugin import main; main()"
 
 IMPORTED = (
     "llm.cli",
-    "llm_kb.api",
+    "llm_kb.knowledge_base.api",
     "llm_kb.commands.references.create",
     "llm_kb.commands.references.fetch",
     "llm_kb.host.capture_tools",

@@ -10,7 +10,7 @@ from pathlib import Path
 import llm
 import pytest
 
-from llm_kb.user_dir import find_embedder, find_user_dir
+from llm_kb.knowledge_base.user_dir import find_embedder, find_user_dir
 from tests.conftest import RunLlm
 
 COMMANDS = [

@@ -20,8 +20,8 @@ from typing import NamedTuple
 from known_items import QUESTIONS
 from sources import CACHE, Source, clone
 
-from llm_kb.api import KnowledgeBase
 from llm_kb.config.workspace import decode_bytes
+from llm_kb.knowledge_base.api import KnowledgeBase
 from llm_kb.upkeep.questions import find_places, read_questions
 
 PROJECTS = {

@@ -16,7 +16,7 @@ from collections import Counter
 from known_items import QUESTIONS, Query, build_trees
 from sources import CACHE, SPLITS
 
-from llm_kb.api import KnowledgeBase
+from llm_kb.knowledge_base.api import KnowledgeBase
 from llm_kb.knowledge_base.tool_text import SEARCH_KNOWLEDGE
 from llm_kb.rendering.passages import FOUND_NOTHING
 

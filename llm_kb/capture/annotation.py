@@ -31,7 +31,7 @@ from llm_kb.capture.rendering import Item, Section, code_span, shorten_commit
 from llm_kb.capture.store import Snapshot, change_store, has_place, save_store
 from llm_kb.errors import KbError
 from llm_kb.files.fields import Fields
-from llm_kb.git.run import read_objects, run_git
+from llm_kb.files.git import read_objects, run_git
 from llm_kb.rendering.plain_text import one_line, shorten
 
 SCHEMA = "chronicle/v3"

@@ -19,7 +19,7 @@ from llm_kb.capture.entries import Entry, KnowledgeStore, scope_matches
 from llm_kb.capture.notes import Repository
 from llm_kb.capture.store import UnknownCommitError, load_store, require_repository
 from llm_kb.errors import KbError
-from llm_kb.git.run import GitError, read_git, run_git
+from llm_kb.files.git import GitError, read_git, run_git
 
 
 def resolve_commits(directory: Path, revisions: Sequence[str]) -> tuple[str, ...]:

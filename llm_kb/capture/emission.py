@@ -20,10 +20,10 @@ from llm_kb.capture.entries import (
     plain_place,
 )
 from llm_kb.capture.rendering import render_short
-from llm_kb.characters import JOINERS
 from llm_kb.errors import KbError, find_similar, limit_problems
 from llm_kb.files.fields import describe
 from llm_kb.rendering.plain_text import one_line
+from llm_kb.subjects.characters import JOINERS
 
 MAX_FIELD_CHARS = 2000
 """The most characters of one field: an entry is a sentence or two."""

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from llm_kb.errors import KbError
-from llm_kb.git.run import GitError, read_objects, run_git
+from llm_kb.files.git import GitError, read_objects, run_git
 
 KNOWLEDGE_REF = "refs/notes/chronicle-knowledge"
 ANNOTATIONS_REF = "refs/notes/chronicle"

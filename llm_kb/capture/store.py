@@ -43,7 +43,7 @@ from llm_kb.capture.notes import (
     read_ref,
 )
 from llm_kb.errors import KbError
-from llm_kb.git.run import run_git
+from llm_kb.files.git import run_git
 
 PATIENCE = 20.0
 """Seconds of attempts while others change the store."""

@@ -35,7 +35,7 @@ from llm_kb.capture.store import (
     save_store,
 )
 from llm_kb.errors import KbError
-from llm_kb.git.run import NO_PROGRAMS, GitError, Settings, find_program, run_git
+from llm_kb.files.git import NO_PROGRAMS, GitError, Settings, find_program, run_git
 from llm_kb.rendering.plain_text import count, one_line
 
 SHARED_REFS = (KNOWLEDGE_REF, ANNOTATIONS_REF)

@@ -15,8 +15,8 @@ from llm_kb.config.load import find_source, load_config, read_layer, user_source
 from llm_kb.config.trust import render_withheld
 from llm_kb.config.workspace import find_cwd, find_workspace
 from llm_kb.errors import ConfigError, UnknownTopicError
+from llm_kb.knowledge_base.user_dir import find_user_dir
 from llm_kb.subjects.topics import BUILT_IN_TOPICS, REFERENCE_PREFIX, Config
-from llm_kb.user_dir import find_user_dir
 
 
 def require_cwd() -> Path:

@@ -42,7 +42,7 @@ def complete_quietly(find: Callable[[click.Context, str], list[CompletionItem]])
 
 def _open_topics(ctx: click.Context) -> Mapping[str, OpenTopic]:
     """Return the topics of menus by id."""
-    from llm_kb.api import KnowledgeBase  # noqa: PLC0415 - help does without
+    from llm_kb.knowledge_base.api import KnowledgeBase  # noqa: PLC0415 - help does without
 
     kb = KnowledgeBase.discover(fragments=ctx.params.get("kb_cfg") or ())
     return {id_: opened for id_, opened in kb.topics.items() if opened.topic.in_menu}

@@ -9,12 +9,12 @@ from shutil import get_terminal_size
 
 import click
 
-from llm_kb.api import KnowledgeBase
 from llm_kb.commands._options import kb_cfg_option
 from llm_kb.commands._output import say, show, show_json
 from llm_kb.config.workspace import find_cwd
 from llm_kb.errors import ConfigError
 from llm_kb.host.terminal import draw_progress, is_terminal, style
+from llm_kb.knowledge_base.api import KnowledgeBase
 from llm_kb.upkeep.check import (
     Inspection,
     has_errors,

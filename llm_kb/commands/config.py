@@ -16,8 +16,8 @@ from llm_kb.config.load import read_layers
 from llm_kb.config.trust import is_trusted, render_request, render_value, set_trust
 from llm_kb.config.workspace import find_cwd, find_workspace, user_config_path
 from llm_kb.errors import show_place
+from llm_kb.knowledge_base.user_dir import find_user_dir
 from llm_kb.subjects.topics import Layer, Origin, Setting
-from llm_kb.user_dir import find_user_dir
 
 
 @click.command()

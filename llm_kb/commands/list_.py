@@ -9,10 +9,10 @@ from shutil import get_terminal_size
 
 import click
 
-from llm_kb.api import KnowledgeBase
 from llm_kb.commands._options import complete_slug, complete_topic, knowledge_options
 from llm_kb.commands._output import say, show, show_json, show_json_lines
 from llm_kb.host.terminal import is_terminal, style
+from llm_kb.knowledge_base.api import KnowledgeBase
 from llm_kb.knowledge_base.subject_list import (
     ListedTopic,
     list_topic,

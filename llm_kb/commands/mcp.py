@@ -16,8 +16,8 @@ from llm_kb.errors import show_place
 from llm_kb.files.atomic import replace_file
 from llm_kb.host.capture_tools import find_root
 from llm_kb.host.terminal import is_terminal
+from llm_kb.knowledge_base.user_dir import find_user_dir
 from llm_kb.mcp.server import Server, run
-from llm_kb.user_dir import find_user_dir
 
 _CLIENTS = ("claude", "codex", "cursor", "gemini", "opencode", "qwen", "vscode")
 

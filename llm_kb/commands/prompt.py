@@ -7,12 +7,12 @@ from typing import Any
 
 import click
 
-from llm_kb.api import KnowledgeBase
 from llm_kb.commands._config import say_withheld
 from llm_kb.commands._options import knowledge_options
 from llm_kb.commands._output import say, show, show_content, show_json
 from llm_kb.errors import UnreadableError
 from llm_kb.host.terminal import style
+from llm_kb.knowledge_base.api import KnowledgeBase
 from llm_kb.knowledge_base.open_topics import OpenTopics
 from llm_kb.rendering.menu import Menu
 from llm_kb.rendering.plain_text import estimate_tokens

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import click
 
-from llm_kb.api import KnowledgeBase
 from llm_kb.commands._options import (
     complete_topic,
     filter_options,
@@ -24,11 +23,12 @@ from llm_kb.config.workspace import find_cwd
 from llm_kb.errors import join_names
 from llm_kb.files.atomic import WriteError, replace_file
 from llm_kb.host.terminal import draw_progress, style
+from llm_kb.knowledge_base.api import KnowledgeBase
 from llm_kb.knowledge_base.subject_list import name_file
 from llm_kb.knowledge_base.tool_text import DEFAULT_LIMIT
+from llm_kb.knowledge_base.user_dir import find_user_dir
 from llm_kb.rendering.passages import Passage, Passages, find_notes
 from llm_kb.rendering.plain_text import MAX_NAMED, visible_line, visible_text
-from llm_kb.user_dir import find_user_dir
 
 
 @click.command()

@@ -6,7 +6,6 @@ import shlex
 
 import click
 
-from llm_kb.api import KnowledgeBase
 from llm_kb.commands._config import say_withheld
 from llm_kb.commands._options import (
     complete_slug,
@@ -17,6 +16,7 @@ from llm_kb.commands._options import (
 )
 from llm_kb.commands._output import show_content
 from llm_kb.errors import KbError, NoPartError
+from llm_kb.knowledge_base.api import KnowledgeBase
 from llm_kb.knowledge_base.topics import OpenTopic
 from llm_kb.subjects.patterns import split_knowledge
 from llm_kb.subjects.selection import Selection

@@ -6,7 +6,6 @@ from functools import partial
 
 import click
 
-from llm_kb.api import KnowledgeBase
 from llm_kb.commands._options import kb_cfg_option
 from llm_kb.commands._output import say, show, show_json
 from llm_kb.config.workspace import decode_bytes, exists, read_bytes
@@ -14,6 +13,7 @@ from llm_kb.errors import KbError
 from llm_kb.files.atomic import replace_file
 from llm_kb.host.log import read_turns
 from llm_kb.host.terminal import draw_progress
+from llm_kb.knowledge_base.api import KnowledgeBase
 from llm_kb.rendering.plain_text import count
 from llm_kb.upkeep.questions import (
     AMONG,

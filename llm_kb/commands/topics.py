@@ -10,7 +10,6 @@ from pathlib import Path
 
 import click
 
-from llm_kb.api import KnowledgeBase
 from llm_kb.commands._config import current_config, edit_file, file_of_topic, nearest_file
 from llm_kb.commands._options import complete_slug, complete_topic
 from llm_kb.commands._output import confirm, say
@@ -20,6 +19,7 @@ from llm_kb.config.load import read_layer
 from llm_kb.config.workspace import find_cwd
 from llm_kb.errors import KbError, NoMatchError, show_place
 from llm_kb.files.directory import DirectoryCatalog
+from llm_kb.knowledge_base.api import KnowledgeBase
 from llm_kb.knowledge_base.subject_list import list_topic
 from llm_kb.rendering.plain_text import count
 from llm_kb.subjects.patterns import parse_pattern

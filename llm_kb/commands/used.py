@@ -7,11 +7,11 @@ from shutil import get_terminal_size
 
 import click
 
-from llm_kb.api import KnowledgeBase
 from llm_kb.commands._options import kb_cfg_option
 from llm_kb.commands._output import say, show, show_json
 from llm_kb.host.log import read_turns
 from llm_kb.host.terminal import style
+from llm_kb.knowledge_base.api import KnowledgeBase
 from llm_kb.upkeep.usage import Usage, render_usage
 
 _UNITS = {"h": "hours", "d": "days", "w": "weeks"}

@@ -9,9 +9,9 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from llm_kb.converters import MAX_BYTES, PROGRAM
 from llm_kb.errors import KbError
 from llm_kb.files.atomic import replace_file
+from llm_kb.files.converters import MAX_BYTES, PROGRAM
 
 VERSION = 1
 """Version of the converted text; texts of other versions are not used."""

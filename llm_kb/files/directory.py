@@ -8,10 +8,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
-from llm_kb.converters import MAX_BYTES
 from llm_kb.errors import UnreadableError
 from llm_kb.files.containment import Containment
 from llm_kb.files.conversion import ConversionError, Conversions
+from llm_kb.files.converters import MAX_BYTES
 from llm_kb.files.layouts import SKILL_FILE, FilesLayout, SkillsLayout
 from llm_kb.files.walk import FoundFiles, Places, Walk, describe, slugify_component
 from llm_kb.subjects.ignore import RULES_FILE, IgnoreRules

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 import click
 import llm
 
-from llm_kb.api import KnowledgeBase
 from llm_kb.config.load import list_exclusions
 from llm_kb.config.trust import find_untrusted_auto, render_skipped, render_withheld
 from llm_kb.config.workspace import find_cwd, find_workspace, owner_of
@@ -32,6 +31,7 @@ from llm_kb.host.request import (
     require_no_files,
 )
 from llm_kb.host.terminal import draw_progress, say
+from llm_kb.knowledge_base.api import KnowledgeBase
 from llm_kb.references.catalog import recent_references
 from llm_kb.rendering.passages import explain_nothing, render_passages
 from llm_kb.rendering.section import describe_large

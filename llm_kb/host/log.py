@@ -18,8 +18,8 @@ from typing import NamedTuple
 
 from llm_kb.errors import KbError
 from llm_kb.host.request import SEARCH, SECTION
+from llm_kb.knowledge_base.user_dir import find_user_dir
 from llm_kb.upkeep.usage import Call, Turn
-from llm_kb.user_dir import find_user_dir
 
 _MARK = f"{SECTION}{{"
 """The start of the source of a memory, which is JSON."""

@@ -14,11 +14,11 @@ import llm
 from llm_kb.host.reference_calls import ALL, CREATE, TOPIC_UPDATE, PlanWaitsError, create, read
 from llm_kb.host.terminal import confirm, is_terminal, say
 from llm_kb.knowledge_base.tool_text import ToolText, read_arguments
+from llm_kb.knowledge_base.user_dir import current_library
 from llm_kb.references.catalog import topic_entry
 from llm_kb.references.find_topics import find_topic
 from llm_kb.references.library import Library
 from llm_kb.rendering.plain_text import visible_line
-from llm_kb.user_dir import current_library
 
 if TYPE_CHECKING:
     from llm_kb.references.plan import Plan

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from llm_kb.api import KnowledgeBase
+    from llm_kb.knowledge_base.api import KnowledgeBase
 
 OUR_TOOLS = frozenset({"learn", "search_knowledge", "References", "emit_knowledge"})
 

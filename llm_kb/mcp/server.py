@@ -21,8 +21,8 @@ from queue import Queue
 from typing import Any, BinaryIO, TypeAlias
 
 from llm_kb import __version__
-from llm_kb.api import KnowledgeBase
 from llm_kb.errors import KbError
+from llm_kb.knowledge_base.api import KnowledgeBase
 from llm_kb.mcp import tools
 
 Message: TypeAlias = "dict[str, Any]"

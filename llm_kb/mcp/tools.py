@@ -12,23 +12,23 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from llm_kb.api import KnowledgeBase
 from llm_kb.capture.annotation import InvalidAnnotationError, annotate, parse_live_input
 from llm_kb.capture.emission import render_reply
 from llm_kb.capture.entries import dump_json
 from llm_kb.errors import KbError
 from llm_kb.host import reference_calls
 from llm_kb.host.capture_tools import EMIT, LIVE_INPUT, find_root, record, require_root
+from llm_kb.knowledge_base.api import KnowledgeBase
 from llm_kb.knowledge_base.tool_text import (
     LEARN,
     SEARCH_KNOWLEDGE,
     ToolText,
     read_arguments,
 )
+from llm_kb.knowledge_base.user_dir import find_library
 from llm_kb.references.library import Library
 from llm_kb.rendering.plain_text import estimate_tokens
 from llm_kb.rendering.section import render_instructions
-from llm_kb.user_dir import find_library
 
 if TYPE_CHECKING:
     from llm_kb.references.plan import Plan

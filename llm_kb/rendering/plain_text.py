@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
 
-from llm_kb.characters import BLANK_LETTERS, INVISIBLE
+from llm_kb.subjects.characters import BLANK_LETTERS, INVISIBLE
 from llm_kb.subjects.names import UNUSABLE
 
 # White space, characters without width and attributes are not part of a well-formed end tag,

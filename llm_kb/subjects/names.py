@@ -10,7 +10,7 @@ import re
 from functools import cache
 from importlib.util import find_spec
 
-from llm_kb import characters
+from llm_kb.subjects import characters
 
 UNUSABLE = re.compile(f"[{characters.UNUSABLE}]")
 

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import NamedTuple, TypeAlias
 from urllib.parse import unquote
 
-from llm_kb.characters import REORDERING, TAG_CHARACTERS
 from llm_kb.config.layers import topic_key
 from llm_kb.errors import (
     ConfigError,
@@ -35,6 +34,7 @@ from llm_kb.rendering.presentation import MARKDOWN, present, read_as_markdown
 from llm_kb.rendering.summaries import read_front_matter
 from llm_kb.search.chunking.outline import find_outline
 from llm_kb.search.index.documents import describe_unread
+from llm_kb.subjects.characters import REORDERING, TAG_CHARACTERS
 from llm_kb.subjects.names import is_unread_document
 from llm_kb.subjects.patterns import parse_pattern
 from llm_kb.subjects.selection import is_listed

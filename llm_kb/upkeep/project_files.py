@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from llm_kb.git.run import GitError, read_git
+from llm_kb.files.git import GitError, read_git
 from llm_kb.search.roles import DOCS_DIRECTORY
 from llm_kb.subjects.editions import LANGUAGE, LANGUAGES, find_editions, find_translations
 from llm_kb.subjects.ignore import IgnoreRules, is_always_ignored

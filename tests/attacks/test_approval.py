@@ -21,6 +21,7 @@ import pytest
 from llm_kb.errors import KbError
 from llm_kb.files.atomic import WriteError
 from llm_kb.host.reference_tools import make_references
+from llm_kb.knowledge_base.user_dir import current_library
 from llm_kb.references.errors import (
     ApprovalNeededError,
     DeniedError,
@@ -57,7 +58,6 @@ from llm_kb.references.sources.records import (
 from llm_kb.references.sources.rules import host_and_port
 from llm_kb.references.topic.topic_file import parse_request
 from llm_kb.subjects.topics import References
-from llm_kb.user_dir import current_library
 from tests.conftest import RunLlm
 from tests.references.remotes import Remote
 from tests.references.requests import PAGE, files_of, never, request, store_plan, yes

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from llm_kb.api import KnowledgeBase
 from llm_kb.config.load import load_config, read_layers
 from llm_kb.config.trust import find_untrusted_auto, set_trust
 from llm_kb.config.workspace import MAX_BYTES
 from llm_kb.errors import MAX_MESSAGE, MAX_PROBLEMS, ConfigError, KbError
+from llm_kb.knowledge_base.api import KnowledgeBase
 from tests.cost import at_most
 
 SECONDS = 2

@@ -19,7 +19,7 @@ import pytest
 
 from llm_kb.capture.notes import KNOWLEDGE_REF
 from llm_kb.capture.sync import fetch_notes
-from llm_kb.git.run import GitError, find_program, run_git
+from llm_kb.files.git import GitError, find_program, run_git
 from llm_kb.references.errors import FetchError, TooLargeError
 from llm_kb.references.fetch.topics import create_topic
 from llm_kb.references.library import Library
@@ -506,7 +506,7 @@ def test_a_server_that_lists_refs_for_ever_is_given_up(
                 lines = (packet(f"{'a' * 40} refs/heads/branch-{each}\n") for each in refs)
                 handler.wfile.write(b"".join(lines))
 
-    monkeypatch.setattr("llm_kb.git.run.SPARE_MEMORY", 200_000_000)
+    monkeypatch.setattr("llm_kb.files.git.SPARE_MEMORY", 200_000_000)
     policy = Policy(allow_hosts=("127.0.0.1",), timeout=60, max_bytes=1_000_000)
     with serve_site() as site:
         url = site.answer("/x/info/refs?service=git-upload-pack", list_refs).partition("/info")[0]

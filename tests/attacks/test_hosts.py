@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from llm_kb.converters.addresses import join_url
+from llm_kb.files.converters.addresses import join_url
 from llm_kb.references.errors import BlockedAddressError, FetchError, SourceError
 from llm_kb.references.sources.git import find_commit
 from llm_kb.references.sources.records import GitSource

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from llm_kb.converters.html import html_to_markdown, tree_to_markdown
-from llm_kb.converters.html_page import MAX_LINK, Element, PageTooComplexError, absolute_link
+from llm_kb.files.converters.html import html_to_markdown, tree_to_markdown
+from llm_kb.files.converters.html_page import MAX_LINK, Element, PageTooComplexError, absolute_link
 from llm_kb.references.errors import FetchError
 from llm_kb.references.sources.crawl import MAX_WILDCARDS, Robots, find_pages
 from llm_kb.references.sources.records import CrawlSource

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm_kb.api import KnowledgeBase
 from llm_kb.errors import KbError
 from llm_kb.files.documents import TopicDocuments
+from llm_kb.knowledge_base.api import KnowledgeBase
 from llm_kb.rendering.passages import render_passages
 from llm_kb.search.question import (
     MAX_CHARACTERS,

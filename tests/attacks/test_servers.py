@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from llm_kb.converters.html import html_to_markdown
-from llm_kb.converters.html_page import MAX_LINKS, PageTooComplexError, page_links, parse_html
+from llm_kb.files.converters.html import html_to_markdown
+from llm_kb.files.converters.html_page import MAX_LINKS, PageTooComplexError, page_links, parse_html
 from llm_kb.references.errors import FetchError, NothingFetchedError
 from llm_kb.references.fetch.topics import create_topic
 from llm_kb.references.library import Library

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from llm_kb.api import KnowledgeBase
 from llm_kb.capture.annotation import InvalidAnnotationError
+from llm_kb.knowledge_base.api import KnowledgeBase
 from llm_kb.mcp.tools import answer_call
 from tests.console import PROJECT
 from tests.git_templates import copy_empty_repository

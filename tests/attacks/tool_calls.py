@@ -15,10 +15,10 @@ import signal
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from llm_kb.api import KnowledgeBase
 from llm_kb.errors import KbError
 from llm_kb.host.capture_tools import make_emit_tool
 from llm_kb.host.reference_tools import make_references
+from llm_kb.knowledge_base.api import KnowledgeBase
 from llm_kb.mcp.tools import answer_call
 from tests.cost import measure_pace
 

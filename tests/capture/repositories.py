@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from llm_kb.git.run import run_git
+from llm_kb.files.git import run_git
 from tests.git_templates import copy_empty_repository, copy_made, copy_repository
 
 SHA1_EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"

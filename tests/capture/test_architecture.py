@@ -12,7 +12,7 @@ PURE = (
     "rendering",
 )
 
-OUTSIDE = ("click", "llm", "llm_kb.git", "sqlite3", "subprocess")
+OUTSIDE = ("click", "llm", "llm_kb.files.git", "sqlite3", "subprocess")
 
 
 def test_the_pure_modules_import_nothing_that_reaches_outside() -> None:

@@ -13,7 +13,7 @@ from llm_kb.capture.notes import ANNOTATIONS_REF
 from llm_kb.capture.store import DamagedStoreError, add_to_store, load_store, remove_from_store
 from llm_kb.capture.sync import pull, push
 from llm_kb.errors import KbError
-from llm_kb.git.run import GitError
+from llm_kb.files.git import GitError
 from tests.capture.repositories import KNOWLEDGE_REF, Repo, make_clones
 from tests.preloaded import Process
 

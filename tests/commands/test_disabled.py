@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from llm_kb.api import KnowledgeBase
 from llm_kb.errors import NoMatchError
+from llm_kb.knowledge_base.api import KnowledgeBase
 from tests.commands.workspaces import write_files
 from tests.conftest import RunLlm
 

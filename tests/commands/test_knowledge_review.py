@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from llm_kb.git.run import run_git
+from llm_kb.files.git import run_git
 from tests.capture.repositories import Repo, make_repo
 from tests.conftest import RunLlm
 

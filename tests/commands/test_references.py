@@ -12,8 +12,8 @@ from pathlib import Path
 import click
 import pytest
 
+from llm_kb.knowledge_base.user_dir import current_library
 from llm_kb.references.sources.rules import page_name
-from llm_kb.user_dir import current_library
 from tests.conftest import RunLlm
 from tests.console import iter_commands
 from tests.preloaded import Process

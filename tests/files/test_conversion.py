@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from llm_kb.converters import documents as convert
-from llm_kb.converters.documents import BadDocumentError
 from llm_kb.errors import UnreadableError
 from llm_kb.files import conversion
 from llm_kb.files.conversion import ConversionError, Conversions
+from llm_kb.files.converters import documents as convert
+from llm_kb.files.converters.documents import BadDocumentError
 from llm_kb.files.directory import DirectoryCatalog
 from llm_kb.subjects import names
 from llm_kb.subjects.topics import Topic

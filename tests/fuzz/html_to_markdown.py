@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from llm_kb.converters.html import html_to_markdown
-from llm_kb.converters.html_page import (
+from llm_kb.files.converters.html import html_to_markdown
+from llm_kb.files.converters.html_page import (
     MAX_DEPTH,
     PageTooComplexError,
     page_links,

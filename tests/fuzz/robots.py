@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from llm_kb.converters.addresses import join_url
+from llm_kb.files.converters.addresses import join_url
 from llm_kb.references.sources.crawl import Robots
 from llm_kb.references.sources.rules import host_and_port, show_host
 

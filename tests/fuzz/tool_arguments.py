@@ -8,11 +8,11 @@ from contextlib import suppress
 from functools import cache
 from typing import Any
 
-from llm_kb.api import KnowledgeBase
 from llm_kb.capture.emission import EMIT_SCHEMA, parse_emission
 from llm_kb.errors import KbError
 from llm_kb.files.directory import DirectoryCatalog
 from llm_kb.host.reference_calls import ALL
+from llm_kb.knowledge_base.api import KnowledgeBase
 from llm_kb.knowledge_base.tool_text import ToolText, read_arguments
 from llm_kb.subjects.topics import Config, Topic
 from tests.console import SAMPLE

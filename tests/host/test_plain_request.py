@@ -33,7 +33,7 @@ HEAVY = {
     "pathspec",
     "sqlite3",
     "yaml",
-    "llm_kb.api",
+    "llm_kb.knowledge_base.api",
     "llm_kb.files.directory",
     "llm_kb.config.resolve",
     "llm_kb.references",

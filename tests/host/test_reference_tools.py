@@ -17,9 +17,9 @@ from llm.plugins import pm
 
 from llm_kb.host.reference_calls import ALL, PlanWaitsError
 from llm_kb.host.reference_tools import approve_plan, make_references
+from llm_kb.knowledge_base.user_dir import current_library
 from llm_kb.references.errors import TopicExistsError
 from llm_kb.references.plan import PendingPlans, Plan
-from llm_kb.user_dir import current_library
 from tests.conftest import RunLlm
 from tests.references.remotes import Remote
 from tests.references.sites import Site, serve_site

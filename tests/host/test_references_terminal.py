@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
+from llm_kb.knowledge_base.user_dir import current_library
 from llm_kb.references.topic.topic_file import TopicFile, render_topic_file
-from llm_kb.user_dir import current_library
 from scripts.demo import read_answers
 from tests.conftest import RunLlm
 from tests.references.remotes import Remote

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from llm_kb.api import KnowledgeBase
 from llm_kb.errors import KbError
+from llm_kb.knowledge_base.api import KnowledgeBase
 from llm_kb.rendering.menu import SEARCH_LINE
 from tests.conftest import RunLlm
 from tests.scripted import Script

@@ -9,10 +9,10 @@ from typing import Any, get_type_hints
 import llm
 import pytest
 
-from llm_kb.api import KnowledgeBase
 from llm_kb.host.capture_tools import EMIT, make_emit_tool
 from llm_kb.host.reference_calls import ALL
 from llm_kb.host.reference_tools import References
+from llm_kb.knowledge_base.api import KnowledgeBase
 from llm_kb.knowledge_base.tool_text import LEARN
 from llm_kb.mcp.tools import ANNOTATE, SEARCH
 

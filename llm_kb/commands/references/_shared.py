@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 import click
 from click.shell_completion import CompletionItem
 
-from llm_kb import user_dir
 from llm_kb.commands._config import current_config
 from llm_kb.commands._output import say
 from llm_kb.errors import KbError
 from llm_kb.host.terminal import confirm, is_terminal
+from llm_kb.knowledge_base import user_dir
 from llm_kb.references.library import Library, open_library
 from llm_kb.rendering.plain_text import one_line, visible_line
 

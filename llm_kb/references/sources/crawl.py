@@ -11,7 +11,7 @@ from urllib.parse import unquote, urlsplit
 
 from protego import Protego
 
-from llm_kb.converters.addresses import join_url
+from llm_kb.files.converters.addresses import join_url
 from llm_kb.references.errors import (
     FetchError,
     LedAwayError,

@@ -18,8 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from llm_kb.files.walk import iter_files
-from llm_kb.git.run import (
+from llm_kb.files.git import (
     MAX_OUTPUT,
     OUTPUT_TOO_LARGE,
     GitError,
@@ -27,6 +26,7 @@ from llm_kb.git.run import (
     git_environment,
     run_git,
 )
+from llm_kb.files.walk import iter_files
 from llm_kb.references.errors import FetchError, TooLargeError
 from llm_kb.references.sources.records import GitSource, covers
 from llm_kb.references.sources.rules import (

@@ -19,7 +19,7 @@ from urllib.parse import SplitResult, unquote, urlsplit
 
 import idna
 
-from llm_kb.converters.addresses import ascii_url
+from llm_kb.files.converters.addresses import ascii_url
 from llm_kb.references.errors import BlockedAddressError, FetchError, SourceError
 from llm_kb.subjects.names import UNUSABLE, is_portable
 

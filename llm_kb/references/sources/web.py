@@ -25,14 +25,14 @@ from urllib.parse import quote, urlsplit, urlunsplit
 
 import webencodings
 
-from llm_kb.converters.addresses import join_url
-from llm_kb.converters.html import tree_to_markdown
-from llm_kb.converters.html_page import (
+from llm_kb.files.conversion import ConversionError, Conversions
+from llm_kb.files.converters.addresses import join_url
+from llm_kb.files.converters.html import tree_to_markdown
+from llm_kb.files.converters.html_page import (
     page_links,
     parse_html,
     refresh_target,
 )
-from llm_kb.files.conversion import ConversionError, Conversions
 from llm_kb.references.errors import (
     FetchError,
     LedAwayError,

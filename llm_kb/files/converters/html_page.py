@@ -15,7 +15,7 @@ from html import unescape
 from itertools import islice
 from urllib.parse import urlsplit
 
-from llm_kb.converters.addresses import join_url
+from llm_kb.files.converters.addresses import join_url
 
 MAX_DEPTH = 120
 """Deepest nesting parsed; deeper elements become text of their parent."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from llm_kb.git.run import GitError, git_environment, run_git
+from llm_kb.files.git import GitError, git_environment, run_git
 from tests.capture.repositories import Repo, make_repo
 
 

@@ -1,6 +1,6 @@
 """A program that reads a document on standard input and writes it as Markdown.
 
-    python -m llm_kb.converters.documents pdf < guide.pdf
+    python -m llm_kb.files.converters.documents pdf < guide.pdf
 
 Documents come from strangers, and their libraries are not made for hostile ones. So each is
 converted in a separate process with limits on memory and time, started by `files`.
@@ -17,9 +17,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from llm_kb.converters import MAX_BYTES
-from llm_kb.converters.html import html_to_markdown
 from llm_kb.errors import KbError
+from llm_kb.files.converters import MAX_BYTES
+from llm_kb.files.converters.html import html_to_markdown
 
 if TYPE_CHECKING:
     from pypdf import PdfReader

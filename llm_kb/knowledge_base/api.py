@@ -24,10 +24,10 @@ from llm_kb.knowledge_base.tool_text import (
     read_filters,
 )
 from llm_kb.knowledge_base.topics import SHIPPED, open_catalogs
+from llm_kb.knowledge_base.user_dir import find_embedder, find_user_dir
 from llm_kb.rendering.passages import QUOTED, render_passages
 from llm_kb.subjects.patterns import split_knowledge
 from llm_kb.subjects.topics import Config
-from llm_kb.user_dir import find_embedder, find_user_dir
 
 if TYPE_CHECKING:
     import llm

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from llm_kb.converters.html_page import (
+from llm_kb.files.converters.html_page import (
     BLOCKS,
     HEADINGS,
     TEXT,

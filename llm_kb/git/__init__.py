@@ -1,1 +1,0 @@
-"""Runs git: `run` starts it, `read` reads its output while it runs."""
