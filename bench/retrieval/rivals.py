@@ -50,8 +50,7 @@ class Chunk(NamedTuple):
 
 def read_chunks(index: Index) -> list[Chunk]:
     """Return all chunks of an index."""
-    connection: Any = index._connection  # noqa: SLF001 - all of it, which no search reads
-    rows = connection.execute(
+    rows = index.connection.execute(
         "SELECT chunks.id, topics.name, path, first_line, last_line, title, text FROM chunks"
         " JOIN documents ON documents.id = document JOIN topics ON topics.id = topic"
         " ORDER BY chunks.id"

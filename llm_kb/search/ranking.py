@@ -2,10 +2,11 @@
 
 BM25 counts the words of a chunk, wherever they are and whatever is around the chunk. To the
 logarithm of its score are added, each from 0 to 1: whether the chunk opens a section (less for a
-pasted question), whether the question names that section, how much of the question the chunk has
-word for word (twice as much for a message that it has as a whole; a name is mentioned elsewhere
-too), and how much it and its neighbours have together; and, since an answer is more likely
-on a page about the matter, half the logarithm of what the best chunks of its page score together.
+pasted question), but not a page, whose introduction has its words and seldom the answer; whether
+the question names that section; how much of the question the chunk has word for word (twice, but
+for a name, which is mentioned elsewhere too); how much it and its neighbours have together; and,
+since an answer is more likely on a page about the matter, half the logarithm of what the best
+chunks of its page score together.
 Meaning counts for the part of the question that no word answers, as far as the model agrees with
 the words.
 """
@@ -139,9 +140,9 @@ def rank(hits: Sequence[Hit], question: Question, rarities: Rarities) -> list[Hi
         weight = (
             math.log(max(hit.bm25 / best, LEAST if hit.cosine else 1e-9))
             + math.log(max(of_pages[page] / best_page, LEAST)) / 2
-            + asked * (bool(hit.heading) + hit.prior)
+            + asked * (bool(hit.heading and hit.first_line > 1) + hit.prior)
             + _is_named(hit, names)
-            + word_for_word[number] * (1.0 if question.name else 1.0 + word_for_word[number])
+            + word_for_word[number] * (1.0 if question.name else 2.0)
             + rarities.share(stem for each in around for stem in held[each])
             + agreement * unanswered * (max(0.0, hit.cosine or 0.0) / nearest) ** DENSE_POWER
         )

@@ -52,7 +52,8 @@ def order(
     [
         (make("a", "x", "How to parse the arguments"), make("b", "y", "How to parse arguments")),
         (make("parse.md", "x"), make("b", "y")),
-        (make("a", "x", "About"), make("b", "y")),
+        (make("a", "x", "About", line=9), make("b", "y", line=9)),
+        (make("a", "x", "About", line=9), make("b", "y", "About")),
         (make("a", "to parse the: x"), make("b", "the parse")),
         (make("a", "toParse(the)"), make("b", "the parse")),
         (make("a", "good", score=30.0), make("b", "fair arguments to parse")),
@@ -62,8 +63,8 @@ def order(
         (make("a", "x"), make("b", "x2", prior=-0.5)),
     ],
     ids=[
-        *("named", "path", "opens", "run", "run as one word", "a much better score stands"),
-        *("nearer", "no words", "clearer", "role"),
+        *("named", "path", "opens", "a section, not the page", "run", "run as one word"),
+        *("a much better score stands", "nearer", "no words", "clearer", "role"),
     ],
 )
 def test_the_better_comes_first(better: Hit, worse: Hit) -> None:

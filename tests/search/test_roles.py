@@ -131,7 +131,7 @@ def test_release_notes_do_not_outrank_the_page_that_explains(tmp_path: Path) -> 
     (tmp_path / "repo/plugins.md").write_text(page)
     place = tmp_path / "repo"
     assert search([place], "write a plugin class").hits[0].path == "changelog.md"
-    assert search([place], "how do I write a plugin class").hits[0].path == "plugins.md"
+    assert search([place], "how do I write a class for a plugin").hits[0].path == "plugins.md"
 
 
 def test_a_scope_keeps_roles_and_paths(repository: Path) -> None:
