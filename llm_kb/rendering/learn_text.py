@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 from posixpath import commonpath, dirname
 
 from llm_kb.errors import NoMatchError
-from llm_kb.rendering.menu import LONGEST_DESCRIPTION, MenuSubject
-from llm_kb.rendering.plain_text import count, one_line, shorten
+from llm_kb.rendering.menu import MenuSubject, render_subject
+from llm_kb.rendering.plain_text import count, one_line
 from llm_kb.rendering.presentation import Presented, truncate, wrap_subject
 from llm_kb.subjects.topics import Topic
 
@@ -50,7 +50,7 @@ def render_listing(
     if len(available) > MOST_LISTED:
         listed = _render_narrowed([subject.name for subject in available])
     else:
-        listed = _bullets(map(_render_entry, available))
+        listed = _bullets(map(render_subject, available))
     if available:
         parts += [f"## Available subjects:\n\n{listed}", _HOW_TO_LOAD]
     elif not learned:
@@ -58,12 +58,6 @@ def render_listing(
     if learned:
         parts.append(_render_already(learned))
     return "\n\n".join(parts)
-
-
-def _render_entry(subject: MenuSubject) -> str:
-    size = f" {subject.size}" if subject.size else ""
-    about = shorten(one_line(subject.summary), LONGEST_DESCRIPTION)
-    return f"{subject.name}{size}{f' — {about}' if about else ''}"
 
 
 def render_files(names: Sequence[str]) -> str:

@@ -5,18 +5,11 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate
+from functools import partial
 from typing import NamedTuple
 
-from llm_kb.rendering.plain_text import (
-    CHARACTERS,
-    count,
-    defuse,
-    estimate_tokens,
-    join_fitting,
-    one_line,
-    shorten,
-)
+from llm_kb.rendering import plain_text
+from llm_kb.rendering.plain_text import count, defuse, one_line, shorten
 from llm_kb.subjects.topics import REFERENCE_PREFIX, Topic
 
 LONGEST_DESCRIPTION = 1_024
@@ -55,14 +48,11 @@ class MenuSubject(NamedTuple):
 
 
 class MenuTopic(NamedTuple):
-    """A topic in the menu, with the subjects listed below it.
-
-    `counted` is the number of those that did not fit.
-    """
+    """A topic in the menu, with the subjects listed below it, or only their number."""
 
     topic: Topic
     subjects: Sequence[MenuSubject] = ()
-    counted: str = ""
+    counted: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +67,7 @@ class Menu:
     @property
     def tokens(self) -> int:
         """The estimated tokens of the menu, headings and notes included."""
-        return estimate_tokens(render_menu(self)) if self.lines else 0
+        return plain_text.estimate_tokens(render_menu(self)) if self.lines else 0
 
 
 def render_menu(menu: Menu, *, search: bool = False, search_tool: str = "search_knowledge") -> str:
@@ -100,26 +90,34 @@ def fit_menu(
 ) -> Menu:
     """Return the menu, cut to a budget of tokens if necessary.
 
-    In steps: summaries are shortened evenly; if that is not enough, topics lose theirs, the
-    largest first, and then have their subjects counted, references first; introductions are
-    left out; topics are reduced to their ids. `describe` adds the
-    summaries to the subjects of a topic; it is called only for those that are listed.
+    In steps: summaries are shortened evenly or left out; topics have their subjects counted,
+    references and the largest first; introductions are left out; only ids are listed. `describe`
+    adds the summaries to the subjects of a topic; it is called only for those that are listed.
     """
     frame = Menu(has_hidden=has_hidden)
-    room = CHARACTERS * budget - len(render_menu(frame))
+    room = plain_text.CHARACTERS * budget - len(render_menu(frame))
     listed = _count_largest(topics, room)
     shown = [_make_plain(describe(each)) if each.subjects else each for each in listed]
-    is_cut = any(each.counted for each in shown) or sum(map(_measure, shown)) > room
-    if not (topics and is_cut):
-        return replace(frame, lines="".join(map(_render_topic, shown)))
+    lines = _render(shown)
+    if listed == list(topics) and len(lines) <= room:
+        return replace(frame, lines=lines)
     room -= _LONGEST_NOTE
-    shown, summaries = _cut_summaries(_count_largest(shown, room), room)
-    counted = sum(bool(each.counted) for each in shown)
-    counting = f"the subjects of {count(counted, 'topic')} are counted, not listed"
-    shown, introductions = _cut_introductions(shown, room)
-    lines, ids = _cut_topics(shown, room)
-    cuts = (summaries, counting if counted else "", introductions, ids)
-    return replace(frame, lines=lines, cuts=tuple(filter(None, cuts)))
+    shown, cuts = _count_largest(shown, room), []
+    limit = _find_limit(shown, room)
+    if _render(shown, limit) != _render(shown):
+        how = f"shortened to at most {limit} characters" if limit else "left out"
+        cuts.append(f"summaries are {how}")
+    if counted := sum(bool(each.counted) for each in shown):
+        cuts.append(f"the subjects of {count(counted, 'topic')} are counted, not listed")
+    if _measure(shown, limit) > room and any(each.topic.introduction for each in shown):
+        shown = [t._replace(topic=replace(t.topic, introduction=None)) for t in shown]
+        cuts.append("introductions are left out")
+    lines = _render(shown, limit)
+    if len(lines) > room and len(shown) > 1:
+        names = plain_text.join_fitting([each.topic.id for each in shown], room - len("- \n"))
+        lines = f"- {names}\n"
+        cuts.append("only the ids of topics are listed")
+    return replace(frame, lines=lines, cuts=tuple(cuts))
 
 
 def list_topics(topics: Sequence[Topic], budget: int) -> str:
@@ -127,9 +125,9 @@ def list_topics(topics: Sequence[Topic], budget: int) -> str:
     names = [
         f"{topic.id} ({one_line(topic.title)})" if topic.title else topic.id for topic in topics
     ]
-    room = CHARACTERS * budget
+    room = plain_text.CHARACTERS * budget
     fits = len(", ".join(names)) <= room
-    return join_fitting(names if fits else [topic.id for topic in topics], room)
+    return plain_text.join_fitting(names if fits else [topic.id for topic in topics], room)
 
 
 def _make_plain(topic: MenuTopic) -> MenuTopic:
@@ -138,7 +136,7 @@ def _make_plain(topic: MenuTopic) -> MenuTopic:
         subjects=[
             MenuSubject(
                 defuse(name if name.isprintable() else one_line(name)),
-                shorten(defuse(one_line(summary)), LONGEST_DESCRIPTION),
+                defuse(one_line(summary)),
                 size,
             )
             for name, summary, size in topic.subjects
@@ -146,39 +144,27 @@ def _make_plain(topic: MenuTopic) -> MenuTopic:
     )
 
 
-def _render_topic(topic: MenuTopic) -> str:
-    """Return the lines of one topic, each with its line feed."""
-    id_, title, introduction = topic.topic.id, topic.topic.title, topic.topic.introduction
-    line = f"- {id_}"
-    if title:
-        line += f" (**{one_line(title)}**)"
-    if introduction:
-        line += f": {one_line(introduction)}"
-    lines = [defuse(line), *map(_render_subject, topic.subjects)]
-    if topic.counted:
-        lines.append(f'  - {topic.counted}, call learn("{id_}")')
+def _render(topics: Sequence[MenuTopic], limit: int = LONGEST_DESCRIPTION) -> str:
+    """Return the lines of topics, with at most `limit` characters of each summary."""
+    lines: list[str] = []
+    for topic, subjects, counted in topics:
+        title = f" (**{one_line(topic.title)}**)" if topic.title else ""
+        introduction = f": {one_line(topic.introduction)}" if topic.introduction else ""
+        lines.append(defuse(f"- {topic.id}{title}{introduction}"))
+        lines += [f"  - {render_subject(each, limit)}" for each in subjects]
+        if counted:
+            lines.append(f'  - {count(counted, "subject")}, call learn("{topic.id}")')
     return "".join(f"{line}\n" for line in lines)
 
 
-def _render_subject(subject: MenuSubject) -> str:
-    size = f" {subject.size}" if subject.size else ""
-    return f"  - {subject.name}{size}{f' — {subject.summary}' if subject.summary else ''}"
+def render_subject(subject: MenuSubject, limit: int = LONGEST_DESCRIPTION) -> str:
+    """Return a subject in a list, with at most `limit` characters of its summary."""
+    name = f"{subject.name} {subject.size}" if subject.size else subject.name
+    return f"{name} — {shorten(subject.summary, limit)}" if subject.summary and limit else name
 
 
-def _measure(topic: MenuTopic) -> int:
-    """Return the number of characters of a topic's lines."""
-    return len(_render_topic(topic))
-
-
-def _shorten_summaries(topic: MenuTopic, limit: int) -> MenuTopic:
-    """Return a topic with summaries of at most `limit` characters; without any at 0."""
-    return topic._replace(
-        subjects=[s._replace(summary=_cut(s.summary, limit)) for s in topic.subjects]
-    )
-
-
-def _cut(text: str, limit: int) -> str:
-    return shorten(text, limit) if limit else ""
+def _measure(topics: Sequence[MenuTopic], limit: int) -> int:
+    return len(_render(topics, limit))
 
 
 def _count_largest(topics: Sequence[MenuTopic], room: int) -> list[MenuTopic]:
@@ -187,81 +173,24 @@ def _count_largest(topics: Sequence[MenuTopic], room: int) -> list[MenuTopic]:
     References come first, then the largest.
     """
     shown = list(topics)
-    sizes = [_measure(_shorten_summaries(topic, 0)) for topic in topics]
+    sizes = [_measure([topic], 0) for topic in topics]
     places = [place for place, topic in enumerate(topics) if topic.subjects]
-    places.sort(key=lambda place: (_is_reference(topics[place]), sizes[place]))
+    places.sort(
+        key=lambda place: (topics[place].topic.id.startswith(REFERENCE_PREFIX), sizes[place])
+    )
     used = sum(sizes)
     while used > room and places:
         place = places.pop()
-        topic = shown[place]
-        counted = topic._replace(subjects=(), counted=count(len(topic.subjects), "subject"))
-        if _measure(counted) < sizes[place]:
+        counted = MenuTopic(topics[place].topic, counted=len(topics[place].subjects))
+        size = _measure([counted], 0)
+        if size < sizes[place]:
             shown[place] = counted
-            used -= sizes[place] - _measure(counted)
+            used -= sizes[place] - size
     return shown
 
 
-def _is_reference(topic: MenuTopic) -> bool:
-    return topic.topic.id.startswith(REFERENCE_PREFIX)
-
-
-def _cut_summaries(topics: Sequence[MenuTopic], room: int) -> tuple[list[MenuTopic], str]:
-    """Return the topics with summaries that fit, and a note on the cuts.
-
-    The largest topics lose theirs until the others can have at least `SHORTEST` characters.
-    """
-    bare = [_shorten_summaries(topic, 0) for topic in topics]
-    free = room - sum(map(_measure, bare))
-    extra = [_measure(topic) - _measure(short) for topic, short in zip(topics, bare, strict=True)]
-    kept = sorted((place for place, size in enumerate(extra) if size), key=extra.__getitem__)
-    number, limit, longest = len(kept), 0, 0
-    while kept and not limit:
-        lengths = [len(s.summary) for place in kept for s in topics[place].subjects if s.summary]
-        limit = _find_limit(lengths, free - len(" — ") * len(lengths))
-        longest = max(lengths)
-        if not limit:
-            kept.pop()
-    shown = [
-        _shorten_summaries(topic, limit) if place in kept else bare[place]
-        for place, topic in enumerate(topics)
-    ]
-    if len(kept) < number:
-        whose = f"the summaries of {count(number - len(kept), 'topic')}" if kept else "summaries"
-        return shown, f"{whose} are left out"
-    is_cut = limit < longest
-    return shown, f"summaries are shortened to at most {limit} characters" if is_cut else ""
-
-
-def _find_limit(lengths: Sequence[int], room: int) -> int:
-    """Return the most characters of each text with which all fit; 0 if that is too few."""
-    if sum(lengths) <= room:
-        return max(lengths)
-    limits = range(SHORTEST, max(lengths))
-    fitting = bisect_right(
-        limits, room, key=lambda limit: sum(min(length, limit) for length in lengths)
-    )
+def _find_limit(topics: Sequence[MenuTopic], room: int) -> int:
+    """Return the most characters of each summary with which all fit; 0 if that is too few."""
+    limits = range(SHORTEST, LONGEST_DESCRIPTION + 1)
+    fitting = bisect_right(limits, room, key=partial(_measure, topics))
     return limits[fitting - 1] if fitting else 0
-
-
-def _cut_introductions(topics: Sequence[MenuTopic], room: int) -> tuple[list[MenuTopic], str]:
-    """Return the topics, without introductions if those do not fit, and a note on that."""
-    if sum(map(_measure, topics)) <= room or not any(t.topic.introduction for t in topics):
-        return list(topics), ""
-    shown = [t._replace(topic=replace(t.topic, introduction=None)) for t in topics]
-    return shown, "introductions are left out"
-
-
-def _cut_topics(topics: Sequence[MenuTopic], room: int) -> tuple[str, str]:
-    """Return the lines of the first topics that fit, the ids of the others, and a note on them."""
-    lines = list(map(_render_topic, topics))
-    ids = [topic.topic.id for topic in topics]
-    ends = list(accumulate(map(len, lines)))
-    kept, used = len(lines), ends[-1]
-    while kept > 1 and used > room:
-        kept -= 1
-        used = ends[kept - 1] + len("- \n") + len(", ".join(ids[kept:]))
-    if kept == len(lines):
-        return "".join(lines), ""
-    note = f"only the ids of {count(len(lines) - kept, 'topic')} are listed"
-    others = join_fitting(ids[kept:], room - ends[kept - 1] - len("- \n"))
-    return f"{''.join(lines[:kept])}- {others}\n", note
