@@ -199,6 +199,7 @@ class NoPartError(NoMatchError):
 
     def __init__(self, topic: str, slug: str, anchor: str, near: Sequence[str]) -> None:
         super().__init__(topic, f"{slug}#{anchor}", [f"{slug}#{other}" for other in near])
+        self.anchor = anchor
         self.outline = f"{slug}#"
         """The pattern with which `learn` lists the parts."""
         self.problem = f"subject {quote(slug)} of topic {topic!r} has no part {quote(f'#{anchor}')}"

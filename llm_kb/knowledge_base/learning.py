@@ -20,11 +20,11 @@ from llm_kb.rendering.learn_text import (
     render_listing,
     render_missing,
 )
-from llm_kb.rendering.menu import Menu, MenuSubject, MenuTopic, fit_menu
-from llm_kb.rendering.parts import LONGEST_OUTLINE, OPENING, WHOLE, AnchorError, present_asked
+from llm_kb.rendering.menu import LONGEST_DESCRIPTION, Menu, MenuSubject, MenuTopic, fit_menu
+from llm_kb.rendering.parts import LONGEST_OUTLINE, OPENING, WHOLE, present_asked
 from llm_kb.rendering.plain_text import estimate_tokens, one_line
 from llm_kb.rendering.presentation import Presented, present_unreadable, read_as_markdown
-from llm_kb.rendering.summaries import describe, summarize
+from llm_kb.rendering.summaries import LONGEST_SUMMARY, summarize
 from llm_kb.subjects.names import is_readable
 from llm_kb.subjects.patterns import parse_pattern
 from llm_kb.subjects.selection import NEAR_PATTERNS, Selection, find_near, is_listed, select
@@ -45,32 +45,26 @@ def load(opened: OpenTopic, patterns: Sequence[str], config: Config, *, wrap: bo
 
     `wrap` puts even a single one between tags. Raises NoMatchError if nothing is found.
     """
-    patterns = complete(opened, patterns)
-    selection = select(opened.catalog, patterns)
+    selection = select(opened.catalog, complete(opened, patterns))
     topic, named = opened.topic.id, selection.missing[:NEAR_PATTERNS]
     missing = [NoMatchError(topic, each, find_near(each, opened.catalog)) for each in named]
     missing += [NoMatchError(topic, each) for each in selection.missing[NEAR_PATTERNS:]]
     preloaded, files = opened.preloaded, list_files(opened)
     answer = Answer(wrap=wrap or not selection.is_single, max_chars=config.max_result_chars)
     already: list[str] = []
-    unknown: list[tuple[Subject, AnchorError]] = []
+    unknown: list[tuple[Subject, NoPartError]] = []
     for subject in selection.subjects:
         if subject.identity in preloaded:
             already += selection.names_of(subject)
             continue
         limit = answer.read_limit
         has_room = limit is None or limit >= OUTLINE_BYTES
-        pieces, errors = read_asked(
-            opened,
-            subject,
-            selection.asked_of(subject),
-            limit=limit,
-            outline_over=config.outline_over if has_room else 0,
-        )
+        over = config.outline_over if has_room else 0
+        pieces, errors = read_asked(opened, subject, selection, limit=limit, outline_over=over)
         for piece in pieces:
             answer.add(append_files(piece, subject, files))
         unknown += [(subject, error) for error in errors]
-    missing += find_missing_parts(opened, selection, unknown)
+    missing += keep_missing(selection, unknown)
     if answer.is_empty and not already:
         raise join_errors(missing)
     return answer.render(already=already, missing=missing)
@@ -106,50 +100,38 @@ def join_errors(errors: Sequence[NoMatchError]) -> NoMatchError:
 def read_asked(
     opened: OpenTopic,
     subject: Subject,
-    asked: Sequence[str | None],
+    selection: Selection,
     *,
     limit: int | None = None,
     outline_over: int = 0,
-) -> tuple[list[Presented], list[AnchorError]]:
-    """Read a subject and return the requested pieces, and the unknown anchors.
+) -> tuple[list[Presented], list[NoPartError]]:
+    """Read a subject and return the requested pieces, and an error for each unknown anchor.
 
     `limit` is the number of bytes of a whole subject that can be shown; None for all.
     """
+    asked = selection.asked_of(subject)
+    is_whole = WHOLE in asked or (asked == (None,) and not outline_over)
     try:
-        content = _read_content(opened, subject, asked, limit, outline_over)
+        content = _read(opened, subject, limit if is_whole else MOST_READ)
     except UnreadableError as error:
         return [present_unreadable(subject, error)], []
     topic = opened.topic.id
     return present_asked(subject, content, asked, topic=topic, outline_over=outline_over)
 
 
-def _read_content(
-    opened: OpenTopic,
-    subject: Subject,
-    asked: Sequence[str | None],
-    limit: int | None,
-    outline_over: int,
-) -> Content:
-    """Read as much of a subject as the request needs."""
-    read = opened.catalog.read
-    if subject.extension == "ipynb":  # no part of a notebook can be read by itself
-        return read_as_markdown(subject, read(subject, MOST_READ))
-    is_whole = WHOLE in asked or (tuple(asked) == (None,) and not outline_over)
-    return read(subject, limit if is_whole else MOST_READ)
+def _read(opened: OpenTopic, subject: Subject, limit: int | None) -> Content:
+    """Read the start of a subject, or all of a notebook, of which no part can be read by itself."""
+    limit = MOST_READ if subject.extension == "ipynb" else limit
+    return read_as_markdown(subject, opened.catalog.read(subject, limit))
 
 
-def find_missing_parts(
-    opened: OpenTopic, selection: Selection, unknown: Sequence[tuple[Subject, AnchorError]]
+def keep_missing(
+    selection: Selection, unknown: Sequence[tuple[Subject, NoPartError]]
 ) -> list[NoPartError]:
-    """Return an error for each anchor that no subject of its slug has."""
+    """Return the errors for anchors that no subject of their slug has."""
     slugs = Counter(subject.slug for subject in selection.subjects)
+    errors = {(subject.slug, error.anchor): error for subject, error in unknown}
     lacking = Counter((subject.slug, error.anchor) for subject, error in unknown)
-    errors = {
-        (subject.slug, error.anchor): NoPartError(
-            opened.topic.id, subject.name, error.anchor, error.near
-        )
-        for subject, error in unknown
-    }
     return [error for key, error in errors.items() if lacking[key] == slugs[key[0]]]
 
 
@@ -211,21 +193,29 @@ def list_subjects(opened: OpenTopic, config: Config, patterns: Sequence[str] = (
     left = [subject for subject in listed if subject.identity not in preloaded]
     entries = [MenuSubject(subject.name) for subject in left]
     if len(left) <= MOST_LISTED:
-        entries = describe_each(opened, left, config)
+        is_skills = opened.topic.layout is Layout.SKILLS
+        entries = describe_each(opened, left, config, summaries=is_skills)
     return render_listing(opened.topic, entries, opened.preloaded_names)
 
 
 def describe_each(
-    opened: OpenTopic, subjects: Sequence[Subject], config: Config
+    opened: OpenTopic, subjects: Sequence[Subject], config: Config, *, summaries: bool
 ) -> list[MenuSubject]:
-    """Return subjects for a listing: large ones with their tokens, skills with descriptions."""
+    """Return subjects for a list: large ones with their tokens, and all with `summaries` if so.
+
+    A skill has its whole description, by which models choose it.
+    """
     is_skills = opened.topic.layout is Layout.SKILLS
+    longest = LONGEST_DESCRIPTION if is_skills else LONGEST_SUMMARY
     entries = []
     for subject in subjects:
         size = find_size(opened, subject) or 0
         is_large = 0 < config.outline_over < size
         note = f"(~{estimate_tokens(size):,} tokens)" if is_large else ""
-        summary = describe_skill(opened, subject) if is_skills else ""
+        summary = ""
+        if summaries:
+            start = _read_start(opened, subject)
+            summary = summarize(start, subject.extension, subject.slug, longest)
         entries.append(MenuSubject(subject.name, summary, note))
     return entries
 
@@ -233,33 +223,16 @@ def describe_each(
 def find_size(opened: OpenTopic, subject: Subject) -> int | None:
     """Return the bytes of a subject as a model reads it; None if it is gone or unreadable."""
     try:
-        if subject.extension == "ipynb":  # without its pictures
-            return read_as_markdown(subject, opened.catalog.read(subject, MOST_READ)).size
-        if isinstance(opened.catalog, DirectoryCatalog):
+        if isinstance(opened.catalog, DirectoryCatalog) and subject.extension != "ipynb":
             return os.stat(f"{opened.topic.root}/{subject.path}").st_size  # noqa: PTH116 - a `Path` for each is slow
-        return opened.catalog.read(subject, 0).size
+        return _read(opened, subject, 0).size
     except (OSError, UnreadableError):
         return None
 
 
-def summarize_each(opened: OpenTopic, subjects: Sequence[Subject]) -> list[str]:
-    """Return the summaries of subjects, in their order."""
-    return [
-        summarize(_read_start(opened, subject), subject.extension, subject.slug)
-        for subject in subjects
-    ]
-
-
-def describe_skill(opened: OpenTopic, subject: Subject) -> str:
-    """Return the whole description of a skill, by which models choose it."""
-    return describe(_read_start(opened, subject), subject.extension, subject.slug)
-
-
 def _read_start(opened: OpenTopic, subject: Subject) -> bytes:
-    """Return the start of a subject, or all of a notebook; empty if it cannot be read."""
-    limit = MOST_READ if subject.extension == "ipynb" else SUMMARY_BYTES
     try:
-        return read_as_markdown(subject, opened.catalog.read(subject, limit)).data
+        return _read(opened, subject, SUMMARY_BYTES).data
     except UnreadableError:
         return b""  # the menu still names it; loading it gives the reason
 
@@ -268,13 +241,9 @@ def make_menu(left: Sequence[OpenTopic], config: Config) -> Menu:
     """Return the menu of the topics with anything left to learn, within its budget."""
     opened = {each.topic.id: each for each in left}
 
-    def describe_listed(entry: MenuTopic) -> MenuTopic:
+    def describe(entry: MenuTopic) -> MenuTopic:
         topic = opened[entry.topic.id]
-        subjects = describe_each(topic, topic.left, config)
-        if topic.topic.layout is not Layout.SKILLS:
-            summaries = summarize_each(topic, topic.left)
-            subjects = [s._replace(summary=t) for s, t in zip(subjects, summaries, strict=True)]
-        return entry._replace(subjects=subjects)
+        return entry._replace(subjects=describe_each(topic, topic.left, config, summaries=True))
 
     lists = config.menu == "subjects"
     topics = [
@@ -282,4 +251,4 @@ def make_menu(left: Sequence[OpenTopic], config: Config) -> Menu:
         for each in left
     ]
     has_hidden = any(len(each.listing.listed) < len(each.listing.subjects) for each in left)
-    return fit_menu(topics, config.menu_budget, describe_listed, has_hidden=has_hidden)
+    return fit_menu(topics, config.menu_budget, describe, has_hidden=has_hidden)

@@ -7,17 +7,7 @@ from dataclasses import replace
 from functools import cached_property
 
 from llm_kb.errors import NoMatchError, NoPartError, UnknownTopicError
-from llm_kb.files.documents import find_size
-from llm_kb.knowledge_base.learning import (
-    MOST_READ,
-    ask_to_list,
-    find_missing_parts,
-    list_subjects,
-    load,
-    load_groups,
-    make_menu,
-    read_asked,
-)
+from llm_kb.knowledge_base import learning
 from llm_kb.knowledge_base.tool_text import LEARN
 from llm_kb.knowledge_base.topics import (
     SHIPPED,
@@ -29,17 +19,11 @@ from llm_kb.knowledge_base.topics import (
 from llm_kb.references.catalog import ReferenceCatalog
 from llm_kb.references.find_topics import ObsoleteTopicError
 from llm_kb.rendering.menu import Menu, list_topics
-from llm_kb.rendering.parts import AnchorError, take_pieces
+from llm_kb.rendering.parts import take_pieces
 from llm_kb.rendering.presentation import Presented
 from llm_kb.rendering.section import Preloaded, render_section
-from llm_kb.subjects.selection import (
-    Selection,
-    find_near,
-    keep_tagged,
-    require_few,
-    select,
-)
-from llm_kb.subjects.topics import REFERENCE_PREFIX, Catalog, Config, Subject, Topic
+from llm_kb.subjects.selection import Selection, find_near, keep_tagged, require_few, select
+from llm_kb.subjects.topics import Catalog, Config, Subject, Topic
 
 SEARCHED_FROM_SUBJECTS = 60
 SEARCHED_FROM_BYTES = 80_000
@@ -98,12 +82,8 @@ class OpenTopics:
 
         Outside a workspace, all reference topics count as requested.
         """
-        is_reference = id_.startswith(REFERENCE_PREFIX) and all(
-            topic.id != id_ for topic in self.config.topics
-        )
-        if not is_reference or id_ in self._named:
-            return True
-        if any(topic.id == id_ and topic.learned for topic in self.config.adjustments):
+        topic, catalog = self._catalogs[id_]
+        if not isinstance(catalog, ReferenceCatalog) or id_ in self._named or topic.learned:
             return True
         menu = self.config.references.menu
         if isinstance(menu, bool):
@@ -159,20 +139,14 @@ class OpenTopics:
         return any(opened.has_left() for opened in self.active)
 
     def offers_search(self) -> bool:
-        """Tell whether `search_knowledge` is offered, as configured or if there is much to learn.
-
-        Asks for the sizes of only as many subjects as necessary.
-        """
+        """Tell whether `search_knowledge` is offered, as configured or for much to learn."""
         if isinstance(self.config.search, bool):
             return self.config.search and self.has_left()
-        subjects = size = 0
-        for opened in self.active:
-            for subject in opened.left if opened.topic.in_menu else ():
-                subjects += 1
-                size += find_size(opened.topic.root / subject.path)
-                if subjects > SEARCHED_FROM_SUBJECTS or size > SEARCHED_FROM_BYTES:
-                    return True
-        return False
+        offered = [opened for opened in self.active if opened.topic.in_menu]
+        left = [(opened, subject) for opened in offered for subject in opened.left]
+        if len(left) > SEARCHED_FROM_SUBJECTS:
+            return True
+        return sum(learning.find_size(*each) or 0 for each in left) > SEARCHED_FROM_BYTES
 
     def choose_topics(self, names: Sequence[str] = (), tags: Sequence[str] = ()) -> list[OpenTopic]:
         """Return the topics that are searched: the named ones, or all in the menu.
@@ -230,7 +204,7 @@ class OpenTopics:
 
     def menu(self) -> Menu:
         """Return the menu within its budget, and a note on the cuts."""
-        return make_menu([each for each in self.active if each.has_left()], self.config)
+        return learning.make_menu([each for each in self.active if each.has_left()], self.config)
 
     @cached_property
     def preloaded(self) -> Preloaded:
@@ -255,12 +229,13 @@ class OpenTopics:
         named = self._find_id(topic)
         if len(groups) > 1 or (named and named not in groups):
             # Under headings, so that text of another topic is not taken for this one's.
-            return load_groups([(self.topics[id_], each) for id_, each in groups.items()], config)
+            several = [(self.topics[id_], each) for id_, each in groups.items()]
+            return learning.load_groups(several, config)
         ((id_, patterns),) = groups.items()
         opened = self.topics[id_]
-        if ask_to_list(opened, patterns):
-            return list_subjects(opened, config, patterns)
-        return load(opened, patterns, config)
+        if learning.ask_to_list(opened, patterns):
+            return learning.list_subjects(opened, config, patterns)
+        return learning.load(opened, patterns, config)
 
     def _knows(self, name: str) -> bool:
         wanted = name.strip().casefold()
@@ -305,8 +280,7 @@ class OpenTopics:
         """
         pieces: list[Presented] = []
         for subject in selection.subjects:
-            asked = selection.asked_of(subject)
-            pieces += read_asked(opened, subject, asked, limit=MOST_READ)[0]
+            pieces += learning.read_asked(opened, subject, selection, limit=learning.MOST_READ)[0]
         return tuple(pieces)
 
     def require(self, topic: str, pattern: str) -> Selection:
@@ -326,13 +300,13 @@ class OpenTopics:
 
     def find_missing_parts(self, topic: str, selection: Selection) -> list[NoPartError]:
         """Return an error for each missing part of a selection."""
-        unknown: list[tuple[Subject, AnchorError]] = []
+        opened = self.topics[topic]
+        unknown: list[tuple[Subject, NoPartError]] = []
         for subject in selection.subjects:
             if subject.identity in selection.anchors:
-                asked = selection.asked_of(subject)
-                errors = read_asked(self.topics[topic], subject, asked)[1]
+                errors = learning.read_asked(opened, subject, selection)[1]
                 unknown += [(subject, error) for error in errors]
-        return find_missing_parts(self.topics[topic], selection, unknown)
+        return learning.keep_missing(selection, unknown)
 
     def read_raw(self, opened: OpenTopic, selection: Selection) -> Iterator[bytes]:
         """Yield the bytes of subjects and of their parts, as they are on disk."""

@@ -8,10 +8,10 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Iterable, Sequence
+from itertools import accumulate
 
-from llm_kb.errors import find_similar
+from llm_kb.errors import NoPartError, find_similar
 from llm_kb.rendering.plain_text import count, defuse, estimate_tokens
 from llm_kb.rendering.presentation import Presented, present, truncate
 from llm_kb.search.chunking.outline import find_outline
@@ -33,34 +33,41 @@ LONGEST_OUTLINE = 6_000
 LONGEST_ANCHOR = 200
 """Maximum number of characters of a requested anchor that are read."""
 
-NEAR_PARTS = 5
+MOST_NEAR = 5
 
 _LINES = re.compile(r"L(\d{1,9})(?:-L?(\d{1,9}))?", re.IGNORECASE)
 _SEPARATORS = re.compile(r"[\W_]+")
 
 
-class AnchorError(ValueError):
-    """An anchor that names no part; `near` are similar valid anchors."""
+def find_spans(
+    outline: Outline, anchors: Iterable[str]
+) -> tuple[list[Section], dict[str, Sequence[str]]]:
+    """Return the spans of anchors in a text, and the unknown anchors with similar ones.
 
-    def __init__(self, anchor: str, near: Sequence[str]) -> None:
-        self.anchor = anchor
-        self.near = tuple(near)
-        super().__init__(anchor)
-
-
-def find_spans(outline: Outline, anchors: Iterable[str]) -> list[Section | AnchorError]:
-    """Return the span of each anchor in a text, or the reason it has none.
-
+    An anchor may have other separators, or be its part's own name if that is unique.
     Overlapping spans become one, so no text is returned twice.
     """
-    index = _Index(outline)
-    found: list[Section | AnchorError] = []
+    spans: list[Section] = []
+    unknown: dict[str, Sequence[str]] = {}
+    exact = {part.anchor.casefold(): part for part in outline.sections}
+    by_name: defaultdict[str, list[Section]] = defaultdict(list)
+    for part in outline.sections:
+        by_name[_loosen(part.anchor.rpartition("/")[2])].append(part)
     for anchor in dict.fromkeys(anchors):
-        try:
-            _add_span(outline.text, found, index.find_span(anchor[:LONGEST_ANCHOR]))
-        except AnchorError as error:
-            found.append(error)
-    return found
+        asked = anchor[:LONGEST_ANCHOR]
+        named = by_name.get(_loosen(asked.rpartition("/")[2]), [])
+        alike = [part for part in named if _loosen(part.anchor) == _loosen(asked)] or named
+        span = exact.get(asked.casefold()) or _find_lines(outline.text, asked)
+        if span or len(alike) == 1:
+            _add_span(outline.text, spans, span or alike[0])
+        elif _LINES.fullmatch(asked):
+            unknown[anchor] = [name_lines(1, count_lines(outline.text))]
+        else:
+            similar = find_similar(
+                asked, (each.anchor for each in outline.sections), most=MOST_NEAR
+            )
+            unknown[anchor] = [part.anchor for part in named[:MOST_NEAR]] or similar
+    return spans, unknown
 
 
 def find_holding(parts: Sequence[Section], start: int, end: int) -> Section | None:
@@ -92,72 +99,32 @@ def count_lines(text: str) -> int:
     return text.count("\n") + (not text.endswith("\n"))
 
 
-class _Index:
-    """The parts of a text, looked up by anchors as people write them."""
-
-    def __init__(self, outline: Outline) -> None:
-        self._text = outline.text
-        self._parts = outline.sections
-        self._exact = {part.anchor.casefold(): part for part in self._parts}
-
-    @cached_property
-    def _by_name(self) -> Mapping[str, Sequence[Section]]:
-        found: defaultdict[str, list[Section]] = defaultdict(list)
-        for part in self._parts:
-            found[_loosen(part.anchor.rpartition("/")[2])].append(part)
-        return found
-
-    def find_span(self, anchor: str) -> Section:
-        """Return a part or lines. Raises AnchorError."""
-        part = self._exact.get(anchor.casefold())
-        lines = None if part else _LINES.fullmatch(anchor)
-        if lines:
-            return _find_lines(self._text, anchor, int(lines[1]), int(lines[2] or lines[1]))
-        return part or self._find_loosely(anchor)
-
-    def _find_loosely(self, anchor: str) -> Section:
-        """Find a part by an anchor with other separators, or by its own name if that is unique."""
-        named = self._by_name.get(_loosen(anchor.rpartition("/")[2]), ())
-        found = [part for part in named if _loosen(part.anchor) == _loosen(anchor)] or named
-        if len(found) == 1:
-            return found[0]
-        similar = find_similar(anchor, (part.anchor for part in self._parts), most=NEAR_PARTS)
-        raise AnchorError(anchor, [part.anchor for part in named[:NEAR_PARTS]] or similar)
-
-
 def _loosen(anchor: str) -> str:
     """Return an anchor without case, and with one kind of separator."""
     return _SEPARATORS.sub("-", anchor.casefold()).strip("-")
 
 
-def _find_lines(text: str, anchor: str, first: int, last: int) -> Section:
-    """Return the span of lines, as far as the text has them."""
-    lines = count_lines(text)
-    last = min(last, lines)
+def _find_lines(text: str, anchor: str) -> Section | None:
+    """Return the span of `L10-L20`, as far as the text has these lines."""
+    if not (found := _LINES.fullmatch(anchor)):
+        return None
+    first, last = int(found[1]), min(int(found[2] or found[1]), count_lines(text))
     if not 1 <= first <= last:
-        raise AnchorError(anchor, [name_lines(1, lines)] if lines else [])
+        return None
     start = find_line(text, 0, first - 1)
     return Section(start, find_line(text, start, last - first + 1), 0, "", name_lines(first, last))
 
 
-def _add_span(text: str, found: list[Section | AnchorError], new: Section) -> None:
+def _add_span(text: str, spans: list[Section], new: Section) -> None:
     """Add a span to others, joined with those it overlaps, in the place of the first."""
-    place = len(found)
-    for index in range(len(found) - 1, -1, -1):
-        old = found[index]
-        if isinstance(old, Section) and old.start < new.end and new.start < old.end:
-            new = _join(text, old, new)
-            del found[index]
-            place = index
-    found.insert(place, new)
-
-
-def _join(text: str, one: Section, other: Section) -> Section:
-    for span, inner in ((one, other), (other, one)):
-        if span.start <= inner.start and inner.end <= span.end:
-            return span
-    start, end = min(one.start, other.start), max(one.end, other.end)
-    return Section(start, end, 0, "", name_lines(*find_line_numbers(text, start, end)))
+    joined = [each for each in spans if each.start < new.end and new.start < each.end]
+    place = spans.index(joined[0]) if joined else len(spans)
+    joined.append(new)
+    start, end = min(each.start for each in joined), max(each.end for each in joined)
+    lines = Section(start, end, 0, "", name_lines(*find_line_numbers(text, start, end)))
+    whole = next((each for each in joined if each[:2] == (start, end)), lines)
+    spans[:] = [each for each in spans if each not in joined]
+    spans.insert(place, whole)
 
 
 # Rendering
@@ -170,49 +137,44 @@ def present_asked(
     *,
     topic: str,
     outline_over: int = 0,
-) -> tuple[list[Presented], list[AnchorError]]:
-    """Return the requested pieces of a subject, each once, and the unknown anchors.
+) -> tuple[list[Presented], list[NoPartError]]:
+    """Return the requested pieces of a subject, each once, and an error for each unknown anchor.
 
     `asked` has anchors, and None for the subject itself. A text over `outline_over`
     characters (0: never) is given as its beginning and outline: the subject, or a part that
     has parts of its own. Parts come after the subject.
     """
+    whole = present(subject, content)
     if is_binary(content.data) or not content.data:
-        return [present(subject, content)], []
+        return [whole], []
     text = decode_exactly(content.data)
     if WHOLE in asked:
-        return [present(subject, content)._replace(lines=(1, count_lines(text)))], []
-    is_large = 0 < outline_over < len(text)
-    if None in asked and not is_large:
-        return [present(subject, content)], []
+        return [whole._replace(lines=(1, count_lines(text)))], []
+    most = outline_over or len(text)
+    if None in asked and len(text) <= most:
+        return [whole], []
     outline = find_outline(subject.path, text)
     parts = outline.sections
+    spans, unknown = find_spans(outline, [anchor for anchor in asked if anchor])
     pieces = []
     if OUTLINE in asked or None in asked:
-        opening = truncate(present(subject, content), OPENING)
-        whole = Section(0, len(text), 0, "", WHOLE)
-        below = render_outline(subject.name, topic, text, whole, parts)
-        pieces.append(opening._replace(below=below, is_opening=True))
-    spans = find_spans(outline, [anchor for anchor in asked if anchor])
-    lines = count_lines(text)
+        below = render_outline(
+            subject.name, topic, text, Section(0, len(text), 0, "", WHOLE), parts
+        )
+        pieces.append(_open(whole, below))
     for span in spans:
-        if isinstance(span, Section):
-            piece = _present_span(subject, content, text, span, lines)
-            is_large = 0 < outline_over < span.end - span.start
-            inner = _find_inner(parts, span) if is_large else ()
-            if inner:
-                below = render_outline(subject.name, topic, text, span, inner)
-                piece = truncate(piece, OPENING)
-                piece = piece._replace(below=below, is_opening=True)
-            pieces.append(piece)
-    return pieces, [span for span in spans if isinstance(span, AnchorError)]
+        piece = _present_span(subject, content, text, span)
+        # Lines have no depth, and no parts.
+        inner = [part for part in parts if span.start < part.start and part.end <= span.end]
+        if inner and span.depth and span.end - span.start > most:
+            piece = _open(piece, render_outline(subject.name, topic, text, span, inner))
+        pieces.append(piece)
+    return pieces, [NoPartError(topic, subject.name, each, near) for each, near in unknown.items()]
 
 
-def _find_inner(parts: Sequence[Section], span: Section) -> list[Section]:
-    """Return the parts below a part; none below lines, which have no depth."""
-    if not span.depth:
-        return []
-    return [part for part in parts if span.start < part.start and part.end <= span.end]
+def _open(piece: Presented, outline: str) -> Presented:
+    """Return the beginning of a piece with its outline."""
+    return truncate(piece, OPENING)._replace(below=outline, is_opening=True)
 
 
 def take_pieces(subject: Subject, data: bytes, asked: Sequence[str | None]) -> list[bytes]:
@@ -220,8 +182,8 @@ def take_pieces(subject: Subject, data: bytes, asked: Sequence[str | None]) -> l
     if not {None, WHOLE, OUTLINE}.isdisjoint(asked):
         return [data]
     text = decode_exactly(data)
-    spans = find_spans(find_outline(subject.path, text), filter(None, asked))
-    return [encode_exactly(text[s.start : s.end]) for s in spans if isinstance(s, Section)]
+    spans, _ = find_spans(find_outline(subject.path, text), filter(None, asked))
+    return [encode_exactly(text[span.start : span.end]) for span in spans]
 
 
 def decode_exactly(data: bytes) -> str:
@@ -234,15 +196,13 @@ def encode_exactly(text: str) -> bytes:
     return text.encode("utf-8", "surrogateescape")
 
 
-def _present_span(
-    subject: Subject, content: Content, text: str, span: Section, lines: int
-) -> Presented:
+def _present_span(subject: Subject, content: Content, text: str, span: Section) -> Presented:
     data = encode_exactly(text[span.start : span.end])
     first, last = find_line_numbers(text, span.start, span.end)
     piece = present(
         subject._replace(name=f"{subject.name}#{span.anchor}"),
         Content(data=data, size=len(data), origin=content.origin),
-        note=f"lines {first:,}-{last:,} of {lines:,}",
+        note=f"lines {first:,}-{last:,} of {count_lines(text):,}",
     )
     return piece._replace(lines=(first, last))
 
@@ -274,13 +234,9 @@ def _render_parts(parts: Sequence[Section]) -> list[str]:
         lines = _render_depths(parts, depth)
         if sum(map(len, lines)) + len(lines) <= LONGEST_OUTLINE:
             return lines
-    kept, room = [], LONGEST_OUTLINE
-    for line in lines:
-        room -= len(line) + 1
-        if room < 0:
-            break
-        kept.append(line)
-    return [*kept, f"- and {len(lines) - len(kept):,} more at this level"]
+    ends = accumulate(len(line) + 1 for line in lines)
+    kept = sum(end <= LONGEST_OUTLINE for end in ends)
+    return [*lines[:kept], f"- and {len(lines) - kept:,} more at this level"]
 
 
 def _render_depths(parts: Sequence[Section], deepest: int) -> list[str]:

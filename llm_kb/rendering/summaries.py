@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice, takewhile
+from contextlib import suppress
+from itertools import takewhile
 
 from llm_kb.files.toml import TomlError, decode_toml
 from llm_kb.rendering.plain_text import one_line, shorten
@@ -53,7 +55,9 @@ _RST_MARKUP = re.compile(r"\.\.(?:[ \t]|$)|:[^:]+:(?:[ \t]|$)|__[ \t]|\s")
 _RST_ROLE = re.compile(r":[\w.+-]+:`[!~]?([^`]*)`")
 
 
-def summarize(data: bytes, extension: str = "", slug: str = "") -> str:
+def summarize(
+    data: bytes, extension: str = "", slug: str = "", limit: int = LONGEST_SUMMARY
+) -> str:
     """Return the summary: from the front matter, else the first heading, else the first line.
 
     `data` is the start of a file and may end anywhere. A title or heading that only
@@ -61,24 +65,17 @@ def summarize(data: bytes, extension: str = "", slug: str = "") -> str:
     not prose, by its extension, only the first line counts; reStructuredText is prose.
     Empty for a binary file or one without an informative line.
     """
-    return shorten(describe(data, extension, slug), LONGEST_SUMMARY)
-
-
-def describe(data: bytes, extension: str = "", slug: str = "") -> str:
-    """Return the summary of a file, as `summarize` does, without a limit on its length."""
     if b"\0" in data or extension in _DATA:
         return ""
     text = data.decode("utf-8-sig", "replace")
-    name = _loosen(slug.rpartition("/")[2])
-    if extension in _RST:
-        return _choose(_prose_lines(text, extension), name)
-    if extension not in PASS_THROUGH:
-        return _first_code_line(text)
-    found, rest = read_front_matter(text)
-    summaries = [one_line(found[key]) for key in KEYS if key in found]
-    title = [one_line(found["title"])] if "title" in found else []
-    said = next(filter(None, summaries), "")
-    return said or _choose([*title, *_prose_lines(rest, "md")], name)
+    if extension not in PASS_THROUGH | _RST:
+        return shorten(_first_code_line(text), limit)
+    found, rest = ({}, text) if extension in _RST else read_front_matter(text)
+    summary = next(filter(None, (one_line(found.get(key, "")) for key in KEYS)), "")
+    if not summary:
+        titles = [one_line(found.get("title", "")), *_prose_lines(rest, extension)]
+        summary = _choose(titles, _loosen(slug.rpartition("/")[2]))
+    return shorten(summary, limit)
 
 
 def _choose(lines: Iterable[str], name: str) -> str:
@@ -101,28 +98,21 @@ def _prose_lines(text: str, extension: str) -> Iterator[str]:
     text = text if is_rst else _COMMENT.sub("", text)
     if text.lstrip().startswith(("{", "[{")):
         return
-    plain = _plain_rst if is_rst else _plain_markdown
     sections = find_outline("a.rst" if is_rst else "a.md", text).sections
-    titles = dict.fromkeys(plain(_OVERLINE.sub("", section.title)) for section in sections)
+    titles = dict.fromkeys(_plain(_OVERLINE.sub("", section.title)) for section in sections)
     yield from list(filter(_has_words, titles))[:1]
     for is_code, line in mark_fenced(text.splitlines()):
         is_other = _RST_MARKUP.match(line) if is_rst else is_code or _MDX_IMPORT.match(line)
-        if _has_words(line) and not is_other and not _SAYS_NOTHING.match(line):
-            words = plain(_HEADING_MARK.sub("", line))
+        if not (is_other or _SAYS_NOTHING.match(line)):
+            words = _plain(_HEADING_MARK.sub("", line))
             if _has_words(words) and words not in titles:
                 yield words
 
 
-def _plain_markdown(line: str) -> str:
-    """Return a line without HTML tags, images and the targets of links."""
-    line = line[: 8 * LONGEST_SUMMARY]
-    if "[" in line:
-        line = _LINK.sub(r"\1", _BADGE.sub("", line))
-    return one_line(_HTML_TAG.sub("", line) if "<" in line else line)
-
-
-def _plain_rst(line: str) -> str:
-    return one_line(_RST_ROLE.sub(r"\1", line[: 4 * LONGEST_SUMMARY]))
+def _plain(line: str) -> str:
+    """Return a line without HTML tags, images, roles and the targets of links."""
+    line = _RST_ROLE.sub(r"\1", line[: 8 * LONGEST_SUMMARY])
+    return one_line(_HTML_TAG.sub("", _LINK.sub(r"\1", _BADGE.sub("", line))))
 
 
 def _first_code_line(text: str) -> str:
@@ -143,14 +133,15 @@ def _has_words(line: str) -> bool:
 # Front matter: YAML between `---`, TOML between `+++`
 
 _KEY = re.compile(r"""(["']?)([\w-]+)\1[ \t]*:(?:[ \t]+(.*))?$""")
-_NOT_TEXT = re.compile(r"[\[{*&!%@`]|[-?](?:\s|$)")
-"""Beginnings of values that are not text; parsing these would take quadratic time."""
+_NOT_TEXT = re.compile(r"[\[{*&!%@`]|[-?](?:\s|$)|(?:~|null)$", re.IGNORECASE)
+"""Values that are not text, or begin as such."""
 
 MOST_LINES = 500
 """Maximum number of lines of YAML that are read."""
 
+_BLOCK = re.compile(r"[|>][-+0-9]*(?:[ \t]+#.*)?$")
+_QUOTED = re.compile(r"'((?:[^']|'')*)'")
 _YAML_COMMENT = re.compile(r"(?:^|[ \t])#.*")
-_NULLS = frozenset({"~", "null", "Null", "NULL"})
 
 
 def read_front_matter(text: str) -> tuple[Mapping[str, str], str]:
@@ -181,43 +172,29 @@ def _read_toml(lines: Sequence[str]) -> dict[str, str]:
 
 
 def _read_yaml(lines: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield the top-level keys whose values are texts.
+    """Yield the top-level keys whose values are texts, each on one line.
 
-    Key by key, since one that is malformed must not cost the others: descriptions with
+    Not with a parser, since one malformed key must not cost the others: descriptions with
     an unquoted colon are common, and the text may be cut anywhere.
     """
     for index, line in enumerate(lines):
-        key = _KEY.match(line)
-        if key:
-            following = takewhile(
-                lambda line: not line.strip() or line[0] in " \t", lines[index + 1 :]
-            )
-            text = _read_value("\n".join(((key[3] or "").strip(), *following)))
-            if text:
+        if key := _KEY.match(line):
+            below = takewhile(lambda line: not line.strip() or line[0] in " \t", lines[index + 1 :])
+            if text := _read_value([(key[3] or "").strip(), *map(str.strip, below)]):
                 yield key[2], text
 
 
-def _read_value(value: str) -> str:
-    """Return the text of a value, with its indented lines; empty for anything else."""
-    if _NOT_TEXT.match(value.lstrip()):
+def _read_value(lines: Sequence[str]) -> str:
+    """Return the text of a value, of which the first line may be empty; empty if it is not text."""
+    if _BLOCK.match(lines[0]):
+        return " ".join(filter(None, lines[1:]))
+    text = " ".join(filter(None, lines))
+    if _NOT_TEXT.match(text):
         return ""
-    # Imported only for front matter, since every command imports this module.
-    import yaml  # type: ignore[import-untyped]  # noqa: PLC0415 - it comes without stubs
-
-    # libyaml is ten times as fast, and comes with nearly every PyYAML.
-    loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
-    try:
-        # The events, not the objects: no alias is followed, no tag makes anything.
-        *_, text, end = islice(yaml.parse(f"key: {value}", loader), 6)
-    except (yaml.YAMLError, UnicodeError):
-        return _plain_words(value)
-    if not isinstance(text, yaml.ScalarEvent) or not isinstance(end, yaml.MappingEndEvent):
-        return ""
-    is_null = not text.style and text.value in _NULLS
-    return "" if is_null else str(text.value).strip()
-
-
-def _plain_words(value: str) -> str:
-    """Return the readable part of a value that is not valid YAML."""
-    words = " ".join(_YAML_COMMENT.sub("", line).strip() for line in value.split("\n")).strip()
-    return words.lstrip("|>\"'")
+    if text.startswith('"'):
+        with suppress(ValueError):  # the escapes are those of JSON, but for a few
+            return str(json.JSONDecoder(strict=False).raw_decode(text)[0]).strip()
+    if quoted := _QUOTED.match(text):
+        return quoted[1].replace("''", "'").strip()
+    plain = (_YAML_COMMENT.sub("", line).strip() for line in lines)
+    return " ".join(filter(None, plain)).strip("\"'")

@@ -15,7 +15,6 @@ from llm_kb.rendering.passages import Passages
 from llm_kb.rendering.plain_text import count, visible_line
 from llm_kb.rendering.presentation import read_as_markdown
 from llm_kb.search.chunking.outline import find_outline
-from llm_kb.search.chunking.sections import Section
 from llm_kb.subjects.patterns import split_knowledge
 
 FILE = "questions.toml"
@@ -156,10 +155,9 @@ def find_places(kb: OpenTopics, answer: str) -> Iterator[tuple[str, str, tuple[i
             continue
         content = read_as_markdown(subject, opened.catalog.read(subject))
         text = decode_exactly(content.data)
-        for span in find_spans(find_outline(subject.path, text), anchors):
-            if isinstance(span, Section):
-                lines = find_line_numbers(text, span.start, span.end)
-                yield opened.topic.id, subject.path, lines
+        for span in find_spans(find_outline(subject.path, text), anchors)[0]:
+            lines = find_line_numbers(text, span.start, span.end)
+            yield opened.topic.id, subject.path, lines
 
 
 def render_report(report: Mapping[str, Any]) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from llm_kb.rendering.summaries import describe, read_front_matter, summarize
+from llm_kb.rendering.summaries import read_front_matter, summarize
 
 
 def fuzz(data: bytes) -> None:
@@ -13,6 +13,4 @@ def fuzz(data: bytes) -> None:
         assert all(isinstance(value, str) for value in found.values())
         assert len(rest) <= len(text)
         for extension in ("md", "rst", "py"):
-            encoded = text.encode()
-            assert "\n" not in summarize(encoded, extension)
-            describe(encoded, extension)
+            assert "\n" not in summarize(text.encode(), extension)

@@ -11,7 +11,7 @@ import pytest
 
 from llm_kb.errors import KbError, NoMatchError, UnknownTopicError
 from llm_kb.files.directory import DirectoryCatalog
-from llm_kb.knowledge_base import open_topics
+from llm_kb.knowledge_base import learning
 from llm_kb.knowledge_base.open_topics import OpenTopics
 from llm_kb.subjects.topics import Catalog, Config, Layout, Topic
 from tests.memory import MemoryCatalog, make_catalogs, make_topic
@@ -135,7 +135,7 @@ def test_a_preloaded_subject_is_whole_up_to_a_bound(monkeypatch: pytest.MonkeyPa
     open_kb = partial(make_kb, (topic, catalog), config=Config(max_result_chars=100))
     assert "line\n" * 1000 in (open_kb().section() or "")
 
-    monkeypatch.setattr(open_topics, "MOST_READ", 100)
+    monkeypatch.setattr(learning, "MOST_READ", 100)
     section = open_kb().section() or ""
     assert "4,900 of 5,000 bytes are not shown" in section
     assert len(section) < 500
