@@ -80,12 +80,12 @@ def measure(site: Path, start: str) -> None:
         )
         asked = len(served.statuses)
         words, code = compare(library, site)
-        refreshed = refresh_topic(library, "topic-site", approve)
-        assert not refreshed.changed, refreshed
+        refreshed = refresh_topic(library, "topic-site", lambda _: True)
+        assert not refreshed["changed"], refreshed
     server.shutdown()
     on_disk = sum(1 for _ in site.rglob("*.html"))
-    print(f"| {site.name} | {on_disk} | {created.file_count} | {asked} | {words:.1%} | {code} |")
-    for note in (*notes, *created.warnings):
+    print(f"| {site.name} | {on_disk} | {created['file_count']} | {asked} | {words:.1%} | {code} |")
+    for note in (*notes, *created.get("warnings", [])):
         print(f"    {note}", file=sys.stderr)
 
 

@@ -180,12 +180,11 @@ def create(
     """Answer a call of `reference_topic_create`. Raises KbError."""
     # Imported here: a search does not need the modules that fetch.
     from llm_kb.references.fetch.sources import silent  # noqa: PLC0415
-    from llm_kb.references.fetch.topics import create_topic, created_answer  # noqa: PLC0415
+    from llm_kb.references.fetch.topics import create_topic  # noqa: PLC0415
 
     protocols = library.settings.allow_protocols
     request = parse_request(arguments, created_by=created_by, protocols=protocols)
-    created = create_topic(library, request, approve, progress or silent, by_model=True)
-    return created_answer(created)
+    return create_topic(library, request, approve, progress or silent, by_model=True)
 
 
 def read(library: Library, tool: ToolText, given: Mapping[str, Any]) -> Any:

@@ -69,7 +69,12 @@ class TooLargeError(FetchError):
 
 
 class TopicTooLargeError(TooLargeError):
-    """A topic whose sources together exceed `max_bytes` while they are fetched."""
+    """A topic whose sources together exceed a limit while they are fetched."""
+
+    def __init__(self, url: str, limit: str, most: str) -> None:
+        super().__init__(
+            url, f"with it the topic is over {limit} ({most}); narrow it by paths, or fetch less"
+        )
 
 
 class LedAwayError(FetchError):

@@ -30,12 +30,12 @@ from llm_kb.references.errors import (
     TopicFileError,
     UnknownPlanError,
 )
+from llm_kb.references.fetch.sources import preview_source
 from llm_kb.references.fetch.topics import (
     approved_hosts,
     carry_out,
     create_topic,
     refresh_topic,
-    unmeasured_plan,
 )
 from llm_kb.references.library import Library
 from llm_kb.references.plan import (
@@ -535,7 +535,7 @@ def test_the_hosts_of_a_copied_topic_are_not_approved(
         assert approved_hosts(other) == frozenset()
         reasons = []
 
-        def deny(_: Plan, reason: str) -> bool:
+        def deny(reason: str) -> bool:
             reasons.append(reason)
             return False
 
@@ -544,7 +544,7 @@ def test_the_hosts_of_a_copied_topic_are_not_approved(
         assert elsewhere.requests == []
         site.answer("/robots.txt", Answer(status=404))
         site.put("/a", "<p>changed")
-        with pytest.raises(DeniedError):
+        with pytest.raises(KbError, match="you said no"):
             refresh_topic(other, "topic-frob", deny)
         assert reasons == [f"no approval of its hosts is recorded here: {shown}"]
 
@@ -566,7 +566,8 @@ def test_a_record_of_files_approves_no_host(library: Library, remote: Remote) ->
 
 
 def test_a_plan_waits_on_when_what_its_hosts_hold_is_denied(careful: Library, site: Site) -> None:
-    plan = unmeasured_plan(request(WebSource(url=site.put("/a", PAGE))), careful)
+    page = WebSource(url=site.put("/a", PAGE))
+    plan = Plan(request=request(page), sources=(preview_source(page, None),))
     PendingPlans(careful).add(plan)
     with pytest.raises(DeniedError):
         carry_out(careful, plan.id, lambda _: False)
@@ -587,7 +588,7 @@ def test_both_questions_can_be_answered_later(careful: Library, site: Site) -> N
         with pytest.raises(ApprovalNeededError) as needed:
             create_topic(careful, asked, pending.keep, by_model=True)
         pending.approve(needed.value.plan_id)
-    assert create_topic(careful, asked, never, by_model=True).file_count == 1
+    assert create_topic(careful, asked, never, by_model=True)["file_count"] == 1
     assert kept(pending) == []
 
 
@@ -647,7 +648,7 @@ def test_without_room_to_move_its_files_a_plan_waits_and_leaves_nothing(
         with pytest.raises(WriteError, match="No space left"):
             carry_out(library, plan.id, never)
     assert kept(pending) == [plan.id]
-    assert carry_out(library, plan.id, never).file_count == 1
+    assert carry_out(library, plan.id, never)["file_count"] == 1
 
 
 @pytest.mark.parametrize("name", ["topic.md", ".provenance.json"])

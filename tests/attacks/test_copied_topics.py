@@ -117,7 +117,7 @@ def test_what_is_new_of_a_copied_topic_is_asked_about_once(
     shutil.copytree(library.root / NAME, other.root / NAME)
     reasons: list[str] = []
 
-    def approve(_: object, reason: str) -> bool:
+    def approve(reason: str) -> bool:
         reasons.append(reason)
         return True
 

@@ -57,7 +57,7 @@ def churn(action: str, root: Path, source: Path, times: int | None) -> None:
                 library.delete(TOPIC)
             create_topic(library, request(source), lambda plan: True)
         else:
-            refresh_topic(library, TOPIC, lambda plan, reason: True)
+            refresh_topic(library, TOPIC, lambda reason: True)
         print("done", flush=True)  # noqa: T201 - as above
 
 

@@ -36,6 +36,12 @@ def never(*_: object) -> bool:
     raise AssertionError("nobody should be asked")
 
 
+def refreshed_to(**counts: object) -> dict[str, object]:
+    """Return what a refresh of the topic answers, with the given counts."""
+    nothing = {"added": 0, "modified": 0, "removed": 0, "own": [], "warnings": []}
+    return {"topic_id": "topic-frob", "changed": True, **nothing, **counts}
+
+
 def files_of(library: Library, topic_id: str = "topic-frob") -> dict[str, str]:
     """Return the fetched files that a topic has on disk."""
     root = library.store.directory(topic_id)

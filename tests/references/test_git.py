@@ -50,7 +50,7 @@ def test_hooks_of_a_repository_and_of_templates_do_not_run(
     subprocess.run(["git", "config", "--global", "init.templateDir", template], check=True)
     subprocess.run(["git", "config", "--global", "core.hooksPath", tmp_path / "global"], check=True)
     fetch(library, remote)
-    refresh_topic(library, "topic-frob", lambda plan, reason: True)
+    refresh_topic(library, "topic-frob", lambda reason: True)
     assert not trap.exists()
     # The trap works: a clone as people make it springs it.
     subprocess.run(

@@ -20,7 +20,7 @@ from llm_kb.references.errors import (
     UnknownPlanError,
     UnknownReferenceError,
 )
-from llm_kb.references.fetch.topics import Created, carry_out, create_topic
+from llm_kb.references.fetch.topics import carry_out, create_topic
 from llm_kb.references.library import Library
 from llm_kb.references.plan import PendingPlans, Plan, describe_plan, summarize_plan
 from llm_kb.references.sources.records import CrawlSource, GitSource, WebSource
@@ -35,7 +35,7 @@ def test_a_repository_is_fetched_whole_and_its_commit_recorded(
 ) -> None:
     created = create_topic(library, request(GitSource(url=remote.url, ref="main")), yes)
 
-    assert created == Created(topic_id="topic-frob", file_count=3, chunk_count=3)
+    assert created == {"topic_id": "topic-frob", "file_count": 3, "chunk_count": 3}
     assert files_of(library) == {
         "README.md": "# Frob\n\nFrobnicates widgets.\n",
         "docs/guide.md": "# Guide\n\n## Lifecycle hooks\n\nCall `on_mount` first.\n",
@@ -127,7 +127,7 @@ def test_a_crawl_stays_on_the_host_below_the_page_and_keeps_to_robots(
     site.put("/docs/c.html", "<p>too deep</p>")
     site.put("/docs/secret.html", "<p>secret</p>")
     created = create_topic(library, request(CrawlSource(url=start, depth=2)), yes)
-    assert created.file_count == 3
+    assert created["file_count"] == 3
     folder = f"127-0-0-1-{site.url.rpartition(':')[2]}"
     assert list(files_of(library)) == [f"{folder}/docs/{x}.md" for x in ("a", "b", "index")]
     asked = {line.split()[1] for line in site.requests}
@@ -174,8 +174,8 @@ def test_a_crawl_stops_at_max_pages_and_says_so(library: Library, site: Site) ->
 def test_one_failing_source_is_a_warning(library: Library, remote: Remote, site: Site) -> None:
     missing = WebSource(url=f"{site.url}/missing")
     created = create_topic(library, request(GitSource(url=remote.url), missing), yes)
-    assert created.file_count == 3
-    assert created.warnings == (f"cannot fetch {site.url}/missing: the server answered 404",)
+    assert created["file_count"] == 3
+    assert created["warnings"] == [f"cannot fetch {site.url}/missing: the server answered 404"]
 
 
 def test_all_sources_failing_is_an_error_and_nobody_is_asked(library: Library, site: Site) -> None:
@@ -274,6 +274,7 @@ def test_a_topic_once_made_leaves_no_plan_that_could_bring_it_back(
 def test_a_denied_request_leaves_its_plan(library: Library, remote: Remote) -> None:
     wanted = request(GitSource(url=remote.url))
     plan = store_plan(library, wanted)
+    remote.write({"README.md": "# Changed\n"})
     with pytest.raises(DeniedError):
         create_topic(library, wanted, lambda plan: False)
     assert list(PendingPlans(library).read_all()[0]) == [plan]
@@ -286,7 +287,7 @@ def test_a_model_that_repeats_its_call_fetches_nothing_again(library: Library, s
     with pytest.raises(ApprovalNeededError, match=plan.id):
         create_topic(library, wanted, PendingPlans(library).keep, by_model=True)
     PendingPlans(library).approve(plan.id)
-    assert create_topic(library, wanted, never, by_model=True).file_count == 1
+    assert create_topic(library, wanted, never, by_model=True)["file_count"] == 1
     assert site.requests == []
 
 
@@ -320,7 +321,7 @@ def test_a_plan_whose_execution_failed_still_waits(library: Library, remote: Rem
         carry_out(library, plan.id, never)
     library.store.directory("topic-frob").rmdir()
     assert list(PendingPlans(library).read_all()[0]) == [plan]
-    assert carry_out(library, plan.id, never).file_count == 3
+    assert carry_out(library, plan.id, never)["file_count"] == 3
 
 
 def test_a_plan_changed_on_disk_is_refused(library: Library, remote: Remote) -> None:
@@ -336,7 +337,7 @@ def test_an_approval_is_used_once(library: Library, remote: Remote) -> None:
     plan = store_plan(library, wanted)
     PendingPlans(library).approve(plan.id)
     remote.write({"more.md": "more"})  # which was not approved
-    assert create_topic(library, wanted, never).file_count == 3
+    assert create_topic(library, wanted, never)["file_count"] == 3
     library.delete("topic-frob")
     with pytest.raises(AssertionError, match="nobody should be asked"):
         create_topic(library, wanted, never)

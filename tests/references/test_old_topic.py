@@ -27,24 +27,24 @@ CRAWL = CrawlSource(url="https://e.org/page")
 @pytest.mark.parametrize(
     ("recorded", "now", "places"),
     [
-        pytest.param((V1, PAGE), (V1, PAGE), (0, 1), id="same"),
-        pytest.param((V1, PAGE), (PAGE, V1), (1, 0), id="another order"),
-        pytest.param((V1, V2), (V2, V1), (1, 0), id="revisions of one repository"),
-        pytest.param((V1, V2), (V2,), (1,), id="one taken out"),
-        pytest.param((PAGE,), (V1, PAGE), (None, 0), id="one put in"),
-        pytest.param((V1,), (replace(V1, ref="v3"),), (0,), id="another revision"),
-        pytest.param((V2,), (replace(V2, paths=()),), (0,), id="other paths"),
-        pytest.param((V1, V2), (replace(V2, paths=()), V1), (1, 0), id="the rest, once"),
-        pytest.param((V1, V1), (V1, V1), (0, 1), id="twice the same"),
-        pytest.param((PAGE,), (replace(PAGE, url="https://e.org/b"),), (None,), id="address"),
-        pytest.param((PAGE,), (CRAWL,), (None,), id="type"),
-        pytest.param((PAGE,), (), (), id="none left"),
+        pytest.param((V1, PAGE), (V1, PAGE), {0: 0, 1: 1}, id="same"),
+        pytest.param((V1, PAGE), (PAGE, V1), {0: 1, 1: 0}, id="another order"),
+        pytest.param((V1, V2), (V2, V1), {0: 1, 1: 0}, id="revisions of one repository"),
+        pytest.param((V1, V2), (V2,), {0: 1}, id="one taken out"),
+        pytest.param((PAGE,), (V1, PAGE), {1: 0}, id="one put in"),
+        pytest.param((V1,), (replace(V1, ref="v3"),), {0: 0}, id="another revision"),
+        pytest.param((V2,), (replace(V2, paths=()),), {0: 0}, id="other paths"),
+        pytest.param((V1, V2), (replace(V2, paths=()), V1), {0: 1, 1: 0}, id="the rest, once"),
+        pytest.param((V1, V1), (V1, V1), {0: 0, 1: 1}, id="twice the same"),
+        pytest.param((PAGE,), (replace(PAGE, url="https://e.org/b"),), {}, id="address"),
+        pytest.param((PAGE,), (CRAWL,), {}, id="type"),
+        pytest.param((PAGE,), (), {}, id="none left"),
     ],
 )
 def test_a_source_is_known_by_what_it_asks_for_or_its_address(
-    recorded: tuple[Source, ...], now: tuple[Source, ...], places: tuple[int | None, ...]
+    recorded: tuple[Source, ...], now: tuple[Source, ...], places: dict[int, int]
 ) -> None:
-    assert match_sources(Provenance(sources=recorded), now) == places
+    assert match_sources(recorded, now) == places
 
 
 GIT_FILE = FileRecord(source=0, url=V1.url, commit="a" * 40)
@@ -58,13 +58,18 @@ def test_files_are_renumbered_and_those_of_no_source_left_out() -> None:
     )
     now = (LocalSource(url="/new"), replace(PAGE, role=Role.DOCS))
     assert OldTopic.match(Path("/x"), recorded, now) == OldTopic(
-        directory=Path("/x"), files={"b": PAGE_FILE}, asked=(None, PAGE), record=recorded
+        directory=Path("/x"),
+        files={"b": PAGE_FILE},
+        asked={1: PAGE},
+        record=recorded,
+        approved=frozenset(),
     )
     assert OldTopic.match(Path("/x"), recorded, (PAGE,)) == OldTopic(
         directory=Path("/x"),
         files={"b": replace(PAGE_FILE, source=0)},
-        asked=(PAGE,),
+        asked={0: PAGE},
         record=recorded,
+        approved=frozenset(),
     )
 
 

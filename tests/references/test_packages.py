@@ -83,7 +83,7 @@ def test_the_documents_of_the_installed_version_are_fetched_and_followed(
     )
     assert list(files_of(library)) == ["README.md", "docs/guide.md"]
     assert "warnings" not in ask(library, "hooks")
-    assert refresh_topic(library, "topic-frob", never).changed is False
+    assert refresh_topic(library, "topic-frob", never)["changed"] is False
 
     install(workspace, "2.0", released.url)
     assert ask(library, "hooks")["warnings"] == [
@@ -93,7 +93,7 @@ def test_the_documents_of_the_installed_version_are_fetched_and_followed(
     topic = library.read("topic-frob")
     entry = topic_entry(topic, library.clock(), library.find_outdated(topic))
     assert (entry["status"], entry["is_stale"]) == ("stale", True)
-    assert refresh_topic(library, "topic-frob", never).modified == 1
+    assert refresh_topic(library, "topic-frob", never)["modified"] == 1
     assert files_of(library)["docs/guide.md"] == "# Guide to version 2\n"
     (source,) = library.read("topic-frob").sources
     assert isinstance(source, GitSource)
@@ -113,7 +113,7 @@ def test_two_packages_have_a_folder_each(
     library = replace(library, workspace=workspace)
     create_topic(library, request(FROB, PackageSource(ecosystem="npm", name="other")), yes)
     assert {path.split("/")[0] for path in files_of(library)} == {"frob", "other"}
-    assert refresh_topic(library, "topic-frob", never).changed is False
+    assert refresh_topic(library, "topic-frob", never)["changed"] is False
 
 
 def test_a_refresh_looks_for_a_new_version_where_the_topic_was_fetched_from(
@@ -127,7 +127,7 @@ def test_a_refresh_looks_for_a_new_version_where_the_topic_was_fetched_from(
     evil.git("tag", "v2.0")
     install(workspace, "2.0", evil.url)
     evil.directory.rename(tmp_path / "gone")  # asking it fails
-    assert refresh_topic(library, "topic-frob", never).modified == 1
+    assert refresh_topic(library, "topic-frob", never)["modified"] == 1
     assert files_of(library)["docs/guide.md"] == "# Guide to version 2\n"
 
 
@@ -360,7 +360,7 @@ def test_repositories_that_other_registries_name_are_fetched_and_followed(
         if version == "1.0":
             create_topic(library, request(of.source), yes)
         else:
-            assert refresh_topic(library, "topic-frob", never).modified == 1
+            assert refresh_topic(library, "topic-frob", never)["modified"] == 1
         (kept,) = library.read("topic-frob").sources
         assert kept.package == str(replace(of.source, version=version))
         assert ("version 2" in files_of(library)["docs/guide.md"]) == (version == "2.0")

@@ -71,10 +71,10 @@ def test_pages_of_a_topic_lead_to_one_another_and_a_refresh_knows_them(
         page: f"# X\n\n[a]({folder}/d/a.md)\n",
     }
     assert library.verify("topic-frob") == Differences()
-    assert refresh_topic(library, "topic-frob", never).changed is False
+    assert refresh_topic(library, "topic-frob", never)["changed"] is False
 
     site.put("/d/b", "<h1>B</h1>")
     refreshed = refresh_topic(library, "topic-frob", never)
-    assert (refreshed.added, refreshed.modified, refreshed.removed) == (1, 1, 0)
+    assert (refreshed["added"], refreshed["modified"], refreshed["removed"]) == (1, 1, 0)
     assert "[b](b.md)" in files_of(library)[f"{folder}/d/index.md"]
     assert library.verify("topic-frob") == Differences()

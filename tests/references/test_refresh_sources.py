@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
-from llm_kb.references.errors import DeniedError, NothingFetchedError, TopicFileError
-from llm_kb.references.fetch.topics import Refreshed, create_topic, refresh_topic
+from llm_kb.errors import KbError
+from llm_kb.references.errors import NothingFetchedError, TopicFileError
+from llm_kb.references.fetch.topics import create_topic, refresh_topic
 from llm_kb.references.library import Library
 from llm_kb.references.plan import Plan
 from llm_kb.references.sources.records import CrawlSource, GitSource, WebSource
@@ -25,7 +26,7 @@ from llm_kb.references.topic.topic_directory import (
 )
 from tests.references.conftest import Clock
 from tests.references.remotes import Remote
-from tests.references.requests import PAGE, files_of, never, request, yes
+from tests.references.requests import PAGE, files_of, never, refreshed_to, request, yes
 from tests.references.sites import Answer, Site, serve_site
 
 OTHER = PAGE.replace("Hooks", "Other")
@@ -43,7 +44,8 @@ def edit(library: Library, old: str, new: str) -> None:
 def refresh(library: Library) -> tuple[bool, int, int, int, tuple[str, ...]]:
     """Refresh the topic; return what the command prints of it."""
     found = refresh_topic(library, "topic-frob", never)
-    return found.changed, found.added, found.modified, found.removed, found.warnings
+    counts = (found["added"], found["modified"], found["removed"])
+    return found["changed"], *counts, tuple(found["warnings"])
 
 
 class Operator:
@@ -54,8 +56,12 @@ class Operator:
         self.plans: list[Plan] = []
         self.reasons: list[str] = []
 
-    def __call__(self, plan: Plan, reason: str = "") -> bool:
+    def __call__(self, plan: Plan) -> bool:
         self.plans.append(plan)
+        return self.approves
+
+    def confirm(self, reason: str) -> bool:
+        """Answer a refresh."""
         self.reasons.append(reason)
         return self.approves
 
@@ -205,11 +211,11 @@ def test_an_address_that_now_leads_to_another_host_fails_until_it_is_named(
     assert list(files_of(library)) == [page_name(url)]
     edit(library, url, elsewhere)
     operator = Operator(False)
-    with pytest.raises(DeniedError):
-        refresh_topic(trusting, "topic-frob", operator)
+    with pytest.raises(KbError, match="you said no"):
+        refresh_topic(trusting, "topic-frob", operator.confirm)
     assert list(files_of(library)) == [page_name(url)]
     operator = Operator()
-    assert refresh_topic(trusting, "topic-frob", operator).added == 1
+    assert refresh_topic(trusting, "topic-frob", operator.confirm)["added"] == 1
     assert list(files_of(library)) == [page_name(elsewhere)]
     assert operator.reasons == [f"it now leads to {host}"]
 
@@ -538,9 +544,7 @@ def test_a_file_that_became_something_else_is_fetched_again(
     path = library.store.directory("topic-frob") / "README.md"
     path.unlink()
     os.mkfifo(path)
-    assert refresh_topic(library, "topic-frob", never) == Refreshed(
-        topic_id="topic-frob", changed=True, modified=1, file_count=3
-    )
+    assert refresh_topic(library, "topic-frob", never) == refreshed_to(modified=1, file_count=3)
     assert files_of(library) == before
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from llm_kb.references.topic.staging import OldTopic, Staged
-from llm_kb.references.topic.topic_directory import FileRecord, Provenance, hash_content
+from llm_kb.references.topic.topic_directory import FileRecord, hash_content
 
 RECORD = FileRecord(source=0, url="https://e.org/x")
 
@@ -20,7 +20,7 @@ def staged(tmp_path: Path) -> Staged:
         directory.mkdir()
     (old / "a.md").write_bytes(b"old")
     record = FileRecord(source=0, url="https://e.org/x", hash=hash_content(b"old"), size=3)
-    topic = OldTopic(directory=old, files={"a.md": record}, asked=(None,), record=Provenance())
+    topic = OldTopic(directory=old, files={"a.md": record}, approved=frozenset())
     return Staged(directory=new, now="now", old=topic, most_bytes=1000, most_files=10)
 
 
@@ -38,7 +38,6 @@ def test_a_source_that_fails_has_its_old_files_and_no_new_ones(staged: Staged) -
     staged.write("deep/other.md", b"other", FileRecord(source=1, url="https://e.org/y"))
     staged.fail_source(0)
     assert names(staged) == {"a.md": "old", "deep/other.md": "other"}
-    assert not (staged.directory / "deep" / "er").exists()
     assert (sorted(staged.files), staged.failed) == (["a.md", "deep/other.md"], {0})
     assert staged.files["a.md"].hash == hash_content(b"old")
 
@@ -64,7 +63,7 @@ def test_an_old_file_that_was_edited_is_kept_only_where_nothing_newer_can_be_had
     (staged.old.directory / "a.md").write_text("edited")
     record = staged.old.files["a.md"]
     assert not staged.keep("a.md", record)
-    staged.keep_as_it_is("a.md", record)
+    staged.keep("a.md", record, edited=True)
     assert names(staged) == {"a.md": "edited"}
 
 

@@ -85,7 +85,7 @@ def test_a_process_killed_at_any_moment_leaves_the_old_topic_or_the_new(
     assert turns == KILLS // 2
     if not library.store.exists(TOPIC):
         create_topic(library, request(source), lambda plan: True)
-    refresh_topic(library, TOPIC, lambda plan, reason: True)
+    refresh_topic(library, TOPIC, lambda reason: True)
     check_whole(library)
 
 
@@ -416,7 +416,7 @@ def test_a_topic_that_is_a_link_is_replaced_and_what_it_led_to_stays(tmp_path: P
     place.rename(elsewhere)
     place.symlink_to(elsewhere)
     write_version(tmp_path / "src", "second")
-    refresh_topic(library, TOPIC, lambda plan, reason: True)
+    refresh_topic(library, TOPIC, lambda reason: True)
     assert (place.is_symlink(), (elsewhere / "topic.md").is_file()) == (False, True)
     check_whole(library)
 

@@ -17,7 +17,7 @@ from llm_kb.commands.references._shared import (
     yes_option,
 )
 from llm_kb.host.terminal import read_input
-from llm_kb.references.fetch.topics import Created, create_topic, created_answer
+from llm_kb.references.fetch.topics import create_topic
 from llm_kb.references.sources.records import MAX_CRAWL_DEPTH, MAX_CRAWL_PAGES, PACKAGE_PAGES
 from llm_kb.references.topic.topic_file import MAX_AGE_DAYS, parse_request
 from llm_kb.rendering.plain_text import count
@@ -164,12 +164,12 @@ def _name_source(options: dict[str, Any]) -> str:
     return str(names[0])
 
 
-def tell_created(created: Created, *, json_: bool) -> None:
+def tell_created(created: dict[str, Any], *, json_: bool) -> None:
     """Print the result of creating a topic."""
-    for warning in created.warnings:
+    for warning in created.get("warnings", ()):
         say(f"warning: {warning}")
     if json_:
-        show_json(created_answer(created))
+        show_json(created)
     else:
-        files, chunks = count(created.file_count, "file"), count(created.chunk_count, "chunk")
-        click.echo(f"{created.topic_id}: {files}, {chunks}")
+        files, chunks = count(created["file_count"], "file"), count(created["chunk_count"], "chunk")
+        click.echo(f"{created['topic_id']}: {files}, {chunks}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import asdict
 from typing import Any
 
 import click
@@ -25,7 +24,7 @@ from llm_kb.references.errors import UnknownPlanError, UnknownReferenceError
 from llm_kb.references.fetch.topics import carry_out, refresh_topic
 from llm_kb.references.find_topics import find_id
 from llm_kb.references.library import Library
-from llm_kb.references.plan import PendingPlans, Plan, pending_entry, render_plan
+from llm_kb.references.plan import PendingPlans, pending_entry, render_plan
 from llm_kb.references.topic.topic_file import Status, TopicFile, is_stale
 from llm_kb.rendering.plain_text import visible_line
 
@@ -137,19 +136,17 @@ def _render_counts(answer: dict[str, Any]) -> str:
 
 
 def _refresh(library: Library, topic_id: str, *, yes: bool) -> dict[str, Any]:
-    def ask(_plan: Plan, reason: str) -> bool:
+    def ask(reason: str) -> bool:
         if yes:
             return True
         if not is_terminal(sys.stdin):
             raise KbError(
                 f"{reason}; to fetch it all the same: llm kb references refresh {topic_id} -y"
             )
-        if not confirm(visible_line(f"{topic_id}: {reason}. Keep it?")):
-            raise KbError("you said no, so it stays as it was")
-        return True
+        return confirm(visible_line(f"{topic_id}: {reason}. Keep it?"))
 
     with show_progress() as progress:
         refreshed = refresh_topic(library, topic_id, ask, progress)
-    for warning in refreshed.warnings:
+    for warning in refreshed["warnings"]:
         say(f"Warning: {warning}")
-    return asdict(refreshed)
+    return refreshed

@@ -161,6 +161,7 @@ class PackageSource(_Source):
     name: str
     version: str | None = None
     role: Role | None = None
+    is_tree: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if not _PACKAGE.fullmatch(self.name):

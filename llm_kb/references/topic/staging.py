@@ -6,9 +6,7 @@ import os
 import posixpath
 import re
 import shutil
-import stat
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
@@ -25,7 +23,6 @@ from llm_kb.references.topic.topic_directory import (
     FileRecord,
     Provenance,
     hash_content,
-    total_size,
 )
 from llm_kb.rendering.plain_text import format_size
 from llm_kb.search.chunking.markdown import mark_fenced
@@ -83,43 +80,46 @@ class PageLinks:
 class OldTopic:
     """The directory and the record of a topic, numbered as its `topic.md` lists the sources now.
 
-    `asked` has, for each of them, the source as it was when it was fetched; None for one
-    that is new. `record` is as it was written, with the files of sources that are gone. A topic
-    that is made now `is_new`, and has no files.
+    `asked` has, for the number of each source that was fetched, the source as it was then. `record`
+    is as it was written, with the files of sources that are gone. A topic that is made now has
+    nothing of all this.
     """
 
-    directory: Path
-    files: Mapping[str, FileRecord]
-    asked: tuple[Source | None, ...]
-    record: Provenance
-    approved: frozenset[str] = frozenset()
-    """The hosts that a person has approved for the topic."""
-    is_new: bool = False
+    # Not a directory, so that no file is found there by mistake.
+    directory: Path = Path(os.devnull)
+    files: Mapping[str, FileRecord] = field(default_factory=dict)
+    asked: Mapping[int, Source] = field(default_factory=dict)
+    record: Provenance = field(default_factory=Provenance)
+    approved: frozenset[str] | None = None
+    """The hosts that a person has approved for the topic; None for any, as it is made now."""
 
     @classmethod
-    def none(cls, sources: Sequence[Source]) -> OldTopic:
-        """Return the state before a topic of these sources is made."""
-        asked = (None,) * len(sources)
-        # `os.devnull` is not a directory, so that no file is found there by mistake.
-        return cls(
-            directory=Path(os.devnull), files={}, asked=asked, record=Provenance(), is_new=True
-        )
-
-    @classmethod
-    def match(cls, directory: Path, recorded: Provenance, sources: Sequence[Source]) -> OldTopic:
+    def match(
+        cls,
+        directory: Path,
+        recorded: Provenance,
+        sources: Sequence[Source],
+        approved: frozenset[str] = frozenset(),
+    ) -> OldTopic:
         """Find the files of each source so far, without those of sources that are gone."""
-        places = match_sources(recorded, sources)
-        numbers = {old: new for new, old in enumerate(places) if old is not None}
+        places = match_sources(recorded.sources, sources)
+        numbers = {old: new for new, old in places.items()}
         return cls(
             directory=directory,
             files={
-                path: _renumber(record, numbers[record.source])
+                path: replace(record, source=numbers[record.source])
                 for path, record in recorded.files.items()
                 if record.source in numbers
             },
-            asked=tuple(None if old is None else recorded.sources[old] for old in places),
+            asked={new: recorded.sources[old] for new, old in places.items()},
             record=recorded,
+            approved=approved,
         )
+
+    @property
+    def is_new(self) -> bool:
+        """Whether the topic is made now."""
+        return self.approved is None
 
     def find_own_files(self) -> list[str]:
         """Return the paths of the files that were put into the topic by hand, sorted.
@@ -127,8 +127,6 @@ class OldTopic:
         Raises TopicFileError for a directory that cannot be read: files may be in it.
         """
         found: list[str] = []
-        if self.is_new:
-            return found
         for path, entry in iter_files(self.directory):
             if isinstance(entry, OSError):
                 raise TopicFileError(
@@ -143,11 +141,6 @@ class OldTopic:
         """Return the files that one source gave."""
         return {path: record for path, record in self.files.items() if record.source == index}
 
-    def find_page(self, index: int, url: str) -> tuple[str, FileRecord] | None:
-        """Return path and record of a page."""
-        records = self.of_source(index).items()
-        return next(((path, record) for path, record in records if record.url == url), None)
-
     def has(self, records: Mapping[str, FileRecord]) -> bool:
         """Tell whether the files on disk are as recorded."""
         try:
@@ -159,21 +152,20 @@ class OldTopic:
             return False
 
 
-def match_sources(recorded: Provenance, sources: Sequence[Source]) -> tuple[int | None, ...]:
-    """Return the number of each source in a record; None for a source that is not in it.
+def match_sources(recorded: Sequence[Source], sources: Sequence[Source]) -> dict[int, int]:
+    """Return the number that each source has in a record, without those that are not in it.
 
     A source is matched by its request, else by its address alone.
     """
-    free = dict(enumerate(recorded.sources))
+    free = dict(enumerate(recorded))
     found: dict[int, int] = {}
     for is_same in (asks_the_same, _has_same_place):
         for new, source in enumerate(sources):
             candidates = [old for old, other in free.items() if is_same(source, other)]
             if new not in found and candidates:
-                # Its own number before any other.
-                found[new] = new if new in candidates else candidates[0]
-                del free[found[new]]
-    return tuple(found.get(new) for new in range(len(sources)))
+                found[new] = candidates[0]
+                del free[candidates[0]]
+    return found
 
 
 def asks_the_same(one: Source, other: Source | None) -> bool:
@@ -191,16 +183,14 @@ def _has_same_place(one: Source, other: Source) -> bool:
     return (one.type, one.url) == (other.type, other.url)
 
 
-def _renumber(record: FileRecord, number: int) -> FileRecord:
-    return record if record.source == number else replace(record, source=number)
-
-
 @dataclass(slots=True, kw_only=True)
 class Staged:
     """A topic in a staging directory, with the files put there so far.
 
-    `failed` are the numbers of the sources that gave nothing new, `own` the kept files that
-    were never fetched. Methods that write raise WriteError, as on a full disk.
+    `failed` are the numbers of the sources that gave nothing new, `kept` the fetched files that are
+    as they were in the old topic, and `own` those that were never fetched. Methods that write raise
+    WriteError, as on a full disk, and TopicTooLargeError for more than `most_files`, or more than
+    `most_bytes` together.
     """
 
     directory: Path
@@ -213,96 +203,66 @@ class Staged:
     files: dict[str, FileRecord] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
     failed: set[int] = field(default_factory=set)
+    kept: set[str] = field(default_factory=set)
 
     def write(self, path: str, data: bytes, record: FileRecord) -> None:
-        """Write one file and record it; if its name is taken, leave it out with a warning.
+        """Write one file and record it; if its name is taken, leave it out with a warning."""
+        new = replace(record, hash=hash_content(data), size=len(data), fetched_at=self.now)
+        self._put(path, data, new)
 
-        Raises TopicTooLargeError if there would be more than `most_files`, or if all written files
-        together exceed `most_bytes`.
+    def keep(self, path: str, record: FileRecord, *, edited: bool = False) -> bool:
+        """Keep the old topic's file if it is as recorded there, or also if it was `edited`.
+
+        It keeps its modification time, so that it is not indexed again.
         """
-        target = self.directory / path
+        origin = self.old.directory / path
+        try:
+            data, status = read_regular(origin), origin.stat()
+        except OSError:
+            return False
+        if not edited and hash_content(data) != record.hash:
+            return False
+        if not self._put(path, data, record):
+            return False
+        self.kept.add(path)
+        os.utime(self.directory / path, ns=(status.st_atime_ns, status.st_mtime_ns))
+        return True
+
+    def _put(self, path: str, data: bytes, record: FileRecord) -> bool:
+        """Put a file here and record it, unless its name is taken; tell whether it was done."""
         self.written_bytes += len(data)
         if self.written_bytes > self.most_bytes:
-            raise self._too_large(record, "max_bytes", format_size(self.most_bytes))
+            raise TopicTooLargeError(record.url, "max_bytes", format_size(self.most_bytes))
         if len(self.files) >= self.most_files:
-            raise self._too_large(record, "max_files", f"{self.most_files:,}")
-        try:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            with target.open("xb") as file:
-                file.write(data)
-        except (FileExistsError, NotADirectoryError):
-            self._warn_taken(path, record)
-            return
-        except OSError as error:
-            raise WriteError(target, error.strerror or str(error)) from error
-        self.files[path] = replace(
-            record, hash=hash_content(data), size=len(data), fetched_at=self.now
-        )
-
-    def check_size(self) -> None:
-        """Raise TopicTooLargeError if new and kept files together exceed `most_bytes`."""
-        largest = max(self.files.values(), key=lambda record: record.size, default=None)
-        if largest and total_size(self.files.values()) > self.most_bytes:
-            raise self._too_large(largest, "max_bytes", format_size(self.most_bytes))
-
-    def _too_large(self, record: FileRecord, limit: str, most: str) -> TopicTooLargeError:
-        reason = f"with it the topic is over {limit} ({most}); narrow it by paths, or fetch less"
-        return TopicTooLargeError(record.url, reason)
-
-    def read(self, path: str) -> bytes:
-        """Return the content of a staged file."""
-        return read_regular(self.directory / path)
-
-    def rewrite(self, path: str, data: bytes) -> None:
-        """Replace a staged file; if it is a link to the old topic's, that one is not changed."""
+            raise TopicTooLargeError(record.url, "max_files", f"{self.most_files:,}")
         target = self.directory / path
         with writing(target):
-            target.unlink()
-            target.write_bytes(data)
-        self.files[path] = replace(self.files[path], hash=hash_content(data), size=len(data))
+            try:
+                target.parent.mkdir(parents=True, exist_ok=True)
+                with target.open("xb") as file:
+                    file.write(data)
+            except (FileExistsError, NotADirectoryError):
+                # Names that differ in case alone, on a disk that cannot tell them apart.
+                self.warnings.append(f"{record.url}: {path!r} left out, its name is already taken")
+                return False
+        self.files[path] = record
+        return True
 
-    def reuse(self, path: str) -> None:
-        """Use the old topic's file if it is the same, since that is indexed already."""
-        record, before = self.files[path], self.old.files.get(path)
-        if before and before.hash == record.hash and self.old.has({path: before}):
-            (self.directory / path).unlink()
-            self.keep(path, record)
+    def rewrite(self, path: str, data: bytes) -> None:
+        """Replace the content of a staged file."""
+        with writing(self.directory / path):
+            (self.directory / path).write_bytes(data)
+        self.kept.discard(path)
+        self.files[path] = replace(self.files[path], hash=hash_content(data), size=len(data))
 
     def fail_source(self, index: int) -> None:
         """Replace the files of a source fetched so far by those of the old topic."""
         self.failed.add(index)
         for path in [path for path, record in self.files.items() if record.source == index]:
-            self._remove(path)
+            self.written_bytes -= self.files.pop(path).size
+            (self.directory / path).unlink()
         for path, record in self.old.of_source(index).items():
-            self.keep_as_it_is(path, record)
-
-    def keep_as_it_is(self, path: str, record: FileRecord) -> None:
-        """Keep the old topic's file, edited or not, since it cannot be fetched now."""
-        if not self.keep(path, record, verify=False) and (self.directory / path).exists():
-            self._warn_taken(path, record)
-
-    def keep(self, path: str, record: FileRecord, *, verify: bool = True) -> bool:
-        """Keep the old topic's file if it is still as recorded there.
-
-        A hard link keeps its modification time, so that it is not indexed again.
-        """
-        origin, target = self.old.directory / path, self.directory / path
-        try:
-            if not stat.S_ISREG(origin.lstat().st_mode) or target.exists():
-                return False
-            if verify and hash_content(read_regular(origin)) != record.hash:
-                return False
-        except OSError:
-            return False
-        try:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            _link(origin, target)
-        except (FileExistsError, NotADirectoryError, FileNotFoundError):
-            return False
-        except OSError as error:
-            raise WriteError(target, error.strerror or str(error)) from error
-        self.files[path] = record
-        return True
+            self.keep(path, record, edited=True)
 
     def keep_own_files(self) -> None:
         """Keep the files of the old topic that were added by hand, since they are its owner's.
@@ -321,31 +281,9 @@ class Staged:
             target = self.directory / name
             try:
                 target.parent.mkdir(parents=True, exist_ok=True)
-                _link(self.old.directory / path, target)
+                shutil.copy2(self.old.directory / path, target, follow_symlinks=False)
             except OSError as error:
-                reason = f"{error.strerror}; {path!r} was added by hand and would be lost"
+                reason = f"{error.strerror or error}; {path!r} was added by hand and would be lost"
                 raise WriteError(target, reason) from error
             kept.append(name)
         self.own = tuple(kept)
-
-    def _remove(self, path: str) -> None:
-        """Remove a staged file, and the directories that were made only for it."""
-        del self.files[path]
-        target = self.directory / path
-        target.unlink()
-        for parent in target.relative_to(self.directory).parents[:-1]:
-            with suppress(OSError):  # there is more in it
-                (self.directory / parent).rmdir()
-
-    def _warn_taken(self, path: str, record: FileRecord) -> None:
-        # Names that differ in case alone, on a disk that cannot tell them apart.
-        self.warnings.append(f"{record.url}: {path!r} left out, its name is already taken")
-
-
-def _link(origin: Path, target: Path) -> None:
-    try:
-        os.link(origin, target, follow_symlinks=False)
-    except (FileExistsError, NotADirectoryError, FileNotFoundError):
-        raise
-    except OSError:  # a file system without links
-        shutil.copy2(origin, target, follow_symlinks=False)
