@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import stat
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -43,9 +42,17 @@ def replace_file(path: Path, data: bytes, *, new_mode: int = 0o644) -> None:
     directories are made. Raises WriteError.
     """
     target = Path(os.path.realpath(path))
+    written = target.with_name(f".{target.name}.{os.urandom(6).hex()}~")
     _make_directory(target.parent)
-    with writing(path), _sibling(target, data, new_mode) as written:
-        written.replace(target)
+    with writing(path):
+        _write_new(written, data, new_mode)
+        try:
+            with suppress(FileNotFoundError):
+                _copy_attributes(target, written)
+            written.replace(target)
+        except BaseException:
+            written.unlink(missing_ok=True)
+            raise
 
 
 def create_below(root: Path, path: str, data: bytes) -> None:
@@ -55,9 +62,9 @@ def create_below(root: Path, path: str, data: bytes) -> None:
     it, so that a link swapped in meanwhile changes nothing. `root` must have its links resolved;
     missing directories are made. Raises FileExistsError, OutsideError or WriteError.
     """
-    _make_directory(root)
     *parents, name = path.split("/")
     containment = Containment(root)
+    _make_directory(root)
     with writing(root):
         directory, _ = containment.open_directory("")
     try:
@@ -70,7 +77,7 @@ def create_below(root: Path, path: str, data: bytes) -> None:
             os.close(directory)
             directory = below
         with writing(root / path):
-            _write_new(name, data, directory)
+            _write_new(name, data, 0o666, directory)
     finally:
         os.close(directory)
 
@@ -86,41 +93,32 @@ def writing(path: Path) -> Iterator[None]:
         raise WriteError(path, error.strerror or str(error)) from error
 
 
-def _write_new(name: str, data: bytes, directory: int) -> None:
-    """Write a new file in an open directory; remove it if writing fails."""
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL  # the last follows no link
-    descriptor = os.open(name, flags, 0o666, dir_fd=directory)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-    except OSError:
-        os.unlink(name, dir_fd=directory)
-        raise
-
-
-@contextmanager
-def _sibling(target: Path, data: bytes, new_mode: int) -> Iterator[Path]:
-    """Write a temporary file next to the target; remove it after the block if it is still there."""
-    descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix="~")
-    written = Path(name)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        _copy_attributes(target, written, new_mode)
-        yield written
-    finally:
-        written.unlink(missing_ok=True)
-
-
 def _make_directory(directory: Path) -> None:
     try:
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise WriteError(directory, error.strerror or str(error)) from error
+
+
+def _write_new(path: str | Path, data: bytes, mode: int, directory: int | None = None) -> None:
+    """Write a new file, whose path may be relative to an open directory; remove it on failure."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL  # the last follows no link
+    descriptor = os.open(path, flags, mode, dir_fd=directory)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+    except BaseException:
+        os.unlink(path, dir_fd=directory)
+        raise
+
+
+def _copy_attributes(old: Path, new: Path) -> None:
+    status = old.stat()
+    new.chmod(stat.S_IMODE(status.st_mode))
+    with suppress(OSError):  # only root may give a file away; others own it already
+        os.chown(new, status.st_uid, status.st_gid)
 
 
 @contextmanager
@@ -152,20 +150,3 @@ def locked(path: Path, *, seconds: float = LOCK_SECONDS) -> Iterator[None]:
             with suppress(OSError):
                 path.unlink(missing_ok=True)
             lock.release()
-
-
-def _copy_attributes(old: Path, new: Path, new_mode: int) -> None:
-    try:
-        status = old.stat()
-    except FileNotFoundError:
-        new.chmod(new_mode & ~_umask())
-        return
-    new.chmod(stat.S_IMODE(status.st_mode))
-    with suppress(OSError):  # only root may give a file away; others own it already
-        os.chown(new, status.st_uid, status.st_gid)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

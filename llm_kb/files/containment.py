@@ -16,7 +16,6 @@ import stat
 from collections.abc import Iterable
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
 
 from llm_kb.errors import UnresolvableError
 
@@ -71,17 +70,9 @@ def read_open(descriptor: int, size: int, most: int | None = None) -> bytes:
 _read_descriptor = os.readlink
 
 
-class Stamp(NamedTuple):
-    """The times and the inode of a directory, which change when files come and go."""
-
-    mtime_ns: int
-    ctime_ns: int
-    inode: int
-
-    @classmethod
-    def of(cls, status: os.stat_result) -> Stamp:
-        """Return the stamp in a status."""
-        return cls(status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
+def stamp(status: os.stat_result) -> list[int]:
+    """Return the times and the inode of a directory, which change when files come and go."""
+    return [status.st_mtime_ns, status.st_ctime_ns, status.st_ino]
 
 
 class OutsideError(OSError):
@@ -89,18 +80,6 @@ class OutsideError(OSError):
 
     def __init__(self, path: str) -> None:
         super().__init__(errno.EPERM, "it leads outside the topic", path)
-
-
-class Entries(NamedTuple):
-    """The entries of a directory by kind; `real` is its path with links resolved."""
-
-    real: str
-    stamp: Stamp
-    """What it was before its entries were read."""
-    files: list[str]
-    directories: list[str]
-    links: list[str]
-    others: list[str]
 
 
 class Containment:
@@ -115,7 +94,7 @@ class Containment:
 
     def holds(self, real: str) -> bool:
         """Tell whether a path without links is inside the topic or another allowed directory."""
-        return real.startswith(self._allowed) or _as_prefix(real).startswith(self._allowed)
+        return _as_prefix(real).startswith(self._allowed)
 
     def relative(self, real: str) -> str | None:
         """Return a path without links relative to the topic; None if it is outside."""
@@ -136,14 +115,17 @@ class Containment:
         except OSError:
             return False
 
-    def list_directory(self, path: str) -> Entries:
-        """List a directory below the topic, `path` being relative, `""` the root.
+    def list_directory(self, path: str) -> tuple[str, list[int], dict[str, int]]:
+        """Return the real path of a directory, its stamp, and the types of its entries by name.
 
-        Raises OSError; OutsideError if it lies outside.
+        `path` is relative, empty for the root. Types are those of `stat`, 0 for what is neither a
+        file, a directory nor a link. Raises OSError; OutsideError if it lies outside.
         """
         descriptor, real = self.open_directory(path)
         try:
-            return _list(descriptor, real, Stamp.of(os.fstat(descriptor)))
+            before = stamp(os.fstat(descriptor))
+            with os.scandir(descriptor) as scan:
+                return real, before, {entry.name: _find_type(entry) for entry in scan}
         finally:
             os.close(descriptor)
 
@@ -152,15 +134,13 @@ class Containment:
         full = self.prefix + path
         fd = os.open(full, OPEN | os.O_DIRECTORY)
         try:
-            return fd, self._require_inside(real_path(fd, full))
+            real = real_path(fd, full)
+            if not self.holds(real):
+                raise OutsideError(real)
         except OSError:
             os.close(fd)
             raise
-
-    def _require_inside(self, real: str) -> str:
-        if not self.holds(real):
-            raise OutsideError(real)
-        return real
+        return fd, real
 
     def read_file(self, path: str, limit: int | None = None) -> tuple[bytes, int, str]:
         """Return a file's first `limit` bytes, its size, and its path with links resolved.
@@ -185,20 +165,12 @@ class Containment:
             os.close(fd)
 
 
-def _list(directory: int, real: str, stamp: Stamp) -> Entries:
-    """Return the entries of a directory; `real` is its path without links."""
-    entries = Entries(real, stamp, [], [], [], [])
-    with os.scandir(directory) as scan:
-        for entry in scan:
-            if entry.is_file(follow_symlinks=False):
-                entries.files.append(entry.name)
-            elif entry.is_dir(follow_symlinks=False):
-                entries.directories.append(entry.name)
-            elif entry.is_symlink():
-                entries.links.append(entry.name)
-            else:
-                entries.others.append(entry.name)
-    return entries
+def _find_type(entry: os.DirEntry[str]) -> int:
+    if entry.is_file(follow_symlinks=False):
+        return stat.S_IFREG
+    if entry.is_dir(follow_symlinks=False):
+        return stat.S_IFDIR
+    return stat.S_IFLNK if entry.is_symlink() else 0
 
 
 def real_path(fd: int, path: str) -> str:

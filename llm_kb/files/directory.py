@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
 
 from llm_kb.errors import UnreadableError
 from llm_kb.files.containment import Containment
 from llm_kb.files.conversion import ConversionError, Conversions
 from llm_kb.files.converters import MAX_BYTES
-from llm_kb.files.layouts import SKILL_FILE, FilesLayout, SkillsLayout
-from llm_kb.files.walk import FoundFiles, Places, Walk, describe, slugify_component
+from llm_kb.files.layouts import SKILL_FILE, find_skill
+from llm_kb.files.walk import FoundFiles, Stamps, Walk, Way, describe
 from llm_kb.subjects.ignore import RULES_FILE, IgnoreRules
 from llm_kb.subjects.names import DOCUMENTS, INSTALL, can_convert, find_extension
-from llm_kb.subjects.selection import Disabled, compose, pick, strip_dots, strip_extension
+from llm_kb.subjects.selection import Disabled, compose, pick, strip_extension
 from llm_kb.subjects.topics import (
     Content,
     Layout,
@@ -38,34 +37,6 @@ _MAX_RULES_BYTES = 1 << 16
 """Bytes of a `.kbignore` that are read."""
 
 
-class _Way(NamedTuple):
-    """The way to the files that a reference can name, through the directories above them."""
-
-    path: str
-    """The reference without dots."""
-    components: Sequence[str]
-    stem: str
-    """The beginning of the last component, up to its first dot."""
-
-    @classmethod
-    def to(cls, reference: str) -> _Way | None:
-        """Return the way to a reference; None if it cannot name a file."""
-        components = strip_dots(compose(reference)).split("/")
-        if "\0" in reference or not all(components):
-            return None
-        return cls("/".join(components), components, components[-1].partition(".")[0])
-
-    def enters(self, slug: str) -> bool:
-        """Tell whether the directory with a slug is on the way."""
-        return f"{self.path}/".startswith(f"{slug}/")
-
-    def keeps(self, name: str) -> bool:
-        """Tell whether a file or directory of this name is on the way, or may share its slug."""
-        if self.stem in name or name == SKILL_FILE or not name.isascii():
-            return True
-        return slugify_component(name) in self.components
-
-
 class DirectoryCatalog:
     """The subjects of a topic that is a directory of files. Implements `Catalog`.
 
@@ -74,70 +45,73 @@ class DirectoryCatalog:
 
     def __init__(self, topic: Topic, conversions: Conversions | None = None) -> None:
         self._topic = topic
-        self._conversions = conversions
-        is_skills = topic.layout is Layout.SKILLS
-        self._layout = SkillsLayout(topic.root) if is_skills else FilesLayout()
+        self._conversions = conversions or Conversions(None)
+        self._is_skills = topic.layout is Layout.SKILLS
 
     def list(self, reference: str | None = None) -> Listing:
         """Return every subject, or those that a reference names.
 
         For a reference only the directories on its way are read.
         """
-        way = None if reference is None else _Way.to(reference)
-        if reference is not None and way is None:
+        if reference is None:
+            return self._list(self._open_walk())
+        way = Way(reference)
+        if not way.is_possible:
             return Listing(subjects=())
-        return self._list(self._open_walk(), way, reference)
+        listing = self._list(self._open_walk(), way)
+        return replace(listing, subjects=pick(compose(reference), listing.subjects))
 
-    def list_watched(self) -> tuple[Listing, Places]:
-        """Return every subject, and the places by which a change of them is seen."""
+    def list_watched(self) -> tuple[Listing, Stamps | None]:
+        """Return every subject, and the stamps by which a change of them is seen, if any."""
         walk = self._open_walk()
-        return self._list(walk), walk.places
+        return self._list(walk), walk.find_stamps()
 
-    def hold(self, note: str) -> bool:
-        """Tell whether the places of a note are as they were."""
-        return Places(self._containment.prefix).hold(note)
-
-    def _list(self, walk: Walk, way: _Way | None = None, reference: str | None = None) -> Listing:
+    def _list(self, walk: Walk, way: Way | None = None) -> Listing:
         subjects: list[Subject] = []
         for found in walk.find_files(way):
-            owner = self._layout.find_owner(found.place)
-            for name in found.names:
-                subject = self._make_subject(found, name, owner)
-                if not subject.slug:
-                    walk.skip(subject.path, NO_SKILL)
-                elif not self._is_disabled(subject, found.targets.get(name), owner):
+            place, skill = found.place, None
+            if self._is_skills:
+                skill = find_skill(self._topic.root, place.path, place.slug)
+                if skill is None:
+                    for name in found.targets:
+                        walk.skip(place.path + name, NO_SKILL)
+                    continue
+            for name, target in found.targets.items():
+                subject = self._make_subject(found, name)
+                if not self._is_disabled(subject, target, skill):
                     subjects.append(subject)
-        named = _name_subjects(subjects)
-        kept = named if reference is None else pick(compose(reference), named)
         skipped = sorted(walk.skipped, key=lambda each: (each.path, each.reason))
-        return Listing(subjects=kept, skipped=skipped)
+        return Listing(subjects=_name_subjects(subjects), skipped=skipped)
+
+    def _make_subject(self, found: FoundFiles, name: str) -> Subject:
+        place = found.place
+        is_main = self._is_skills and name == SKILL_FILE
+        slug = Slug(place.slug[:-1] if is_main and place.slug else place.slug + slugify(name))
+        is_hidden = place.is_hidden or name[0] == "." or (self._is_skills and not is_main)
+        visibility = Visibility.HIDDEN if is_hidden else Visibility.LISTED
+        real = None if found.real is None else found.real + name
+        return Subject(slug, slug, place.path + name, visibility, real)
 
     def read(self, subject: Subject, limit: int | None = None) -> Content:
-        """Read a subject, at most its first `limit` bytes."""
+        """Read a subject, at most its first `limit` bytes; a document as Markdown."""
         path = subject.path
+        is_document = find_extension(path) in DOCUMENTS
         try:
-            data, size, real = self._containment.read_file(path, limit)
+            most = MAX_BYTES if is_document else limit
+            data, size, real = self._containment.read_file(path, most)
         except OSError as error:
             raise UnreadableError(path, describe(error)) from error
         if real != path and self._excludes(real):
             raise UnreadableError(path, "it leads to a file that is not a subject")
-        if find_extension(path) in DOCUMENTS and size:
-            return self._convert(path, limit)
-        return Content(data, size)
-
-    def _convert(self, path: str, limit: int | None) -> Content:
-        """Return the start of a document as Markdown.
-
-        A read of up to `START_BYTES` returns nothing unless the document is converted already,
-        so that a menu, which reads the start of every subject, starts no conversion.
-        """
-        data, size, _ = self._containment.read_file(path, MAX_BYTES)
+        if not (is_document and size):
+            return Content(data, size)
         if not can_convert():
             raise UnreadableError(path, f"it is a document; to read it: {INSTALL}")
         if size > len(data):
             raise UnreadableError(path, f"it is larger than {MAX_BYTES // 1_000_000} MB")
-        kept = self._conversions or Conversions(None)
-        read = kept.find if limit is not None and limit <= START_BYTES else kept.convert
+        # A menu reads the start of every subject, which must not start a conversion.
+        is_start = limit is not None and limit <= START_BYTES
+        read = self._conversions.find if is_start else self._conversions.convert
         try:
             text = read(find_extension(path), data) or b""
         except ConversionError as error:
@@ -169,14 +143,6 @@ class DirectoryCatalog:
             return (), [Skipped(path=RULES_FILE, reason=describe(error))]
         return data.decode("utf-8-sig", errors="replace").splitlines(), ()
 
-    def _make_subject(self, found: FoundFiles, name: str, owner: str | None) -> Subject:
-        """Return the subject of a file, named by its slug, which is empty if it is none."""
-        path = found.place.path + name
-        slug = self._layout.slug(found.place, name, owner)
-        visibility = Visibility.HIDDEN if self._layout.is_hidden(path) else Visibility.LISTED
-        real = None if found.real is None else found.real + name
-        return Subject(Slug(slug), slug, path, visibility, real)
-
     def _is_disabled(self, subject: Subject, target: str | None, owner: str | None) -> bool:
         """Tell whether a subject is disabled: by its slug, one of its paths, or its owner."""
         if self._disabled is None:
@@ -194,47 +160,37 @@ class DirectoryCatalog:
         return is_disabled or self._open_walk().ignores_any(path)
 
 
-# The names of subjects: their slugs, or more of the path where files share a slug
-
-
 def _name_subjects(subjects: Sequence[Subject]) -> Sequence[Subject]:
-    """Return subjects sorted by slug, each with a unique name."""
+    """Return subjects sorted by slug, each with a unique name.
+
+    It is the slug, or more of the path where several would have the same name.
+    """
     if len({subject.slug for subject in subjects}) < len(subjects):
-        names = _choose_names(subjects)
+        names: dict[str, str] = {subject.path: subject.slug for subject in subjects}
+        while clashing := _find_clashes(subjects, names):
+            names.update((path, _lengthen(path, names[path])) for path in clashing)
         subjects = [subject._replace(name=names[subject.path]) for subject in subjects]
     return sorted(subjects)
 
 
-def _choose_names(subjects: Iterable[Subject]) -> dict[str, str]:
-    """Return a unique name for each subject, keyed by path."""
-    by_slug: dict[str, list[Subject]] = {}
+def _find_clashes(subjects: Iterable[Subject], names: Mapping[str, str]) -> list[str]:
+    """Return the paths whose name is not unique and can be made longer.
+
+    If only one of those with a name is visible, it keeps the name.
+    """
+    sharing: dict[str, list[Subject]] = {}
     for subject in subjects:
-        by_slug.setdefault(subject.slug, []).append(subject)
-    names: dict[str, str] = {}
-    for slug, sharing in by_slug.items():
-        names.update(
-            _propose_names(slug, sharing) if len(sharing) > 1 else [(sharing[0].path, slug)]
-        )
-    while clashing := _find_clashes(names):
-        for path in clashing:
-            written = compose(path)
-            names[path] = written if names[path] != written else path
-    return names
+        sharing.setdefault(names[subject.path], []).append(subject)
+    clashing = []
+    for name, group in sharing.items():
+        visible = [each for each in group if each.visibility is Visibility.LISTED]
+        others = [each for each in group if [each] != visible]
+        clashing += [each.path for each in others if len(group) > 1 and each.path != name]
+    return clashing
 
 
-def _find_clashes(names: dict[str, str]) -> list[str]:
-    """Return the paths whose name is not unique and can be made longer."""
-    times = Counter(names.values())
-    return [path for path, name in names.items() if times[name] > 1 and name != path]
-
-
-def _propose_names(slug: str, sharing: Sequence[Subject]) -> Iterator[tuple[str, str]]:
-    """Yield path and name of files that share a slug; a single visible file keeps it."""
-    visible = [s.path for s in sharing if s.visibility is Visibility.LISTED]
-    for path in visible:
-        yield path, slug if len(visible) == 1 else compose(path)
-    hidden = [s.path for s in sharing if s.visibility is Visibility.HIDDEN]
-    dotted = {path: strip_extension(compose(path)) for path in hidden}
-    times = Counter((slug, *dotted.values()))
-    for path, name in dotted.items():
-        yield path, name if times[name] == 1 else compose(path)
+def _lengthen(path: str, name: str) -> str:
+    """Return the name of a file that is longer than a name: with dots, then as its path."""
+    written = compose(path)
+    names = [*dict.fromkeys((strip_extension(written), written, path))]
+    return names[names.index(name) + 1] if name in names else names[0]

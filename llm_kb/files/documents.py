@@ -11,6 +11,7 @@ from pathlib import Path
 from llm_kb.errors import UnreadableError
 from llm_kb.files.directory import DirectoryCatalog
 from llm_kb.files.layouts import is_shown
+from llm_kb.files.walk import are_unchanged
 from llm_kb.search.index.documents import MAX_FILE_BYTES, TOO_LARGE, Documents, File, bound_files
 from llm_kb.subjects.names import can_convert, is_readable, is_unread_document
 from llm_kb.subjects.topics import Catalog, Skipped, Subject, Topic
@@ -52,17 +53,16 @@ class TopicDocuments:
 
     def note(self) -> str:
         """Return a note on the state of the next list; empty if a change could go unnoticed."""
-        listing, places = self._catalog.list_watched()
+        listing, stamps = self._catalog.list_watched()
         self._listed = listing.subjects
-        note = places.note()
-        return json.dumps([self._rules, note]) if note else ""
+        return json.dumps([self._rules, stamps]) if stamps else ""
 
     def holds(self, note: str, files: Iterable[tuple[str, int, int]]) -> bool:
         """Tell whether a note's state, and path, size and time of the files, are unchanged."""
         prefix, stat = f"{self._topic.root}{os.sep}", os.stat
         try:
-            rules, places = json.loads(note)
-            if rules != self._rules or not self._catalog.hold(places):
+            rules, stamps = json.loads(note)
+            if rules != self._rules or not are_unchanged(self._topic.root, stamps):
                 return False
             for path, size, mtime_ns in files:
                 status = stat(prefix + path)
@@ -75,31 +75,26 @@ class TopicDocuments:
     @property
     def _rules(self) -> str:
         """The settings that determine which files are documents."""
-        topic = self._topic
-        rules = (topic.ignore, topic.disabled, topic.layout, topic.allow_links_to, topic.generated)
-        return repr((can_convert(), self._hidden, self._given_rules, *rules))
+        return repr((can_convert(), self._hidden, self._given_rules, self._topic))
 
     def list(self) -> Iterator[File]:
         """Yield the subjects with size and time. Raises OSError if the directory is missing."""
-        root = self._topic.root
-        next(root.iterdir(), None)
+        topic, generated = self._topic, self._topic.generated
+        next(topic.root.iterdir(), None)
         every = self._catalog.list().subjects if self._listed is None else self._listed
         self._listed = None
         for subject in every:
-            if not (_is_searched(subject) and (self._hidden or self._is_shown(subject))):
+            is_shown_here = self._hidden or is_shown(subject, topic.layout)
+            if not (is_shown_here and _is_searched(subject)):
                 continue
             self._subjects[subject.path] = subject
             try:
                 # Not `Path.stat`: making a Path takes longer than the call.
-                status = os.stat(f"{root}{os.sep}{subject.path}")  # noqa: PTH116
+                status = os.stat(f"{topic.root}{os.sep}{subject.path}")  # noqa: PTH116
             except OSError:
                 continue  # gone since it was listed
             role = self._role_of(subject.path)
-            generated = self._topic.generated
             yield File(subject.path, status.st_size, status.st_mtime_ns, role, generated)
-
-    def _is_shown(self, subject: Subject) -> bool:
-        return is_shown(subject, self._topic.layout)
 
     def find_subject(self, path: str) -> Subject | None:
         """Return the subject at a path; None if it is gone or disabled."""

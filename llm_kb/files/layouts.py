@@ -1,11 +1,10 @@
-"""How the files of a directory become subjects: one for each file, or for each skill."""
+"""Skills: directories with a SKILL.md, which are one subject each, and the files in them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
 
-from llm_kb.files.walk import Place
 from llm_kb.subjects.selection import strip_extension
 from llm_kb.subjects.topics import Layout, Subject, Visibility, slugify
 
@@ -13,46 +12,13 @@ SKILL_FILE = "SKILL.md"
 """The file that makes a directory a skill."""
 
 
-class FilesLayout:
-    """Every file is a subject."""
-
-    def find_owner(self, place: Place) -> str | None:
-        """Return the slug of the skill that a directory's files belong to; None without one."""
-        return None
-
-    def slug(self, place: Place, name: str, owner: str | None) -> str:
-        """Return the slug of a file; empty if the file is not a subject."""
-        return place.slug + slugify(name)
-
-    def is_hidden(self, path: str) -> bool:
-        """Tell whether any component starts with a dot."""
-        return path.startswith(".") or "/." in path
-
-
-class SkillsLayout(FilesLayout):
-    """Every directory with a SKILL.md is a subject, the other files in it hidden ones."""
-
-    def __init__(self, root: Path) -> None:
-        self._root = root
-
-    def find_owner(self, place: Place) -> str | None:
-        """Return the slug of the innermost skill that holds a directory; None without one."""
-        path, slug = place.path, place.slug
-        while not (self._root / path / SKILL_FILE).is_file():
-            if not path:
-                return None
-            path, slug = _parent(path), _parent(slug)
-        return slug[:-1] or slugify(SKILL_FILE)
-
-    def slug(self, place: Place, name: str, owner: str | None) -> str:
-        """Return the directory's slug for a SKILL.md; empty for a file outside of all skills."""
-        if owner is None:
-            return ""
-        return (place.slug[:-1] if name == SKILL_FILE else "") or super().slug(place, name, owner)
-
-    def is_hidden(self, path: str) -> bool:
-        """Tell whether a file is not a SKILL.md, or any component starts with a dot."""
-        return path.rpartition("/")[2] != SKILL_FILE or super().is_hidden(path)
+def find_skill(root: Path, path: str, slug: str) -> str | None:
+    """Return the slug of the innermost skill that holds a directory; None without one."""
+    while not (root / path / SKILL_FILE).is_file():
+        if not path:
+            return None
+        path, slug = _parent(path), _parent(slug)
+    return slug[:-1] or slugify(SKILL_FILE)
 
 
 def _parent(directory: str) -> str:

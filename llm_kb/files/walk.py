@@ -8,19 +8,19 @@ Directories that are not a topic are walked by `iter_files`.
 from __future__ import annotations
 
 import errno
-import json
 import os
 import stat
 import time
-import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from heapq import heappop, heappush
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
-from llm_kb.files.containment import Containment, Entries, OutsideError, Stamp
+from llm_kb.files.containment import Containment, OutsideError, stamp
+from llm_kb.files.layouts import SKILL_FILE
 from llm_kb.subjects.ignore import RULES_FILE, IgnoreRules, is_always_ignored
 from llm_kb.subjects.names import find_flaw, printable
+from llm_kb.subjects.selection import compose, strip_dots
 from llm_kb.subjects.topics import Skipped
 
 MAX_LEVELS = 100
@@ -32,6 +32,12 @@ _LINK_PROBLEMS = {
     errno.ELOOP: "the link leads to itself",
     errno.ENOENT: "the link has no target",
 }
+
+Stamps = Mapping[str, "list[int] | None"]
+"""The stamps of what a walk has read, by path in the topic; None for what does not exist.
+
+Files come and go with a new stamp of their directory.
+"""
 
 
 class Place(NamedTuple):
@@ -45,82 +51,41 @@ class Place(NamedTuple):
     path: str = ""
     slug: str = ""
 
+    def enter(self, name: str, *, linked: bool) -> Place:
+        """Return the place of a directory in this one."""
+        slug = f"{self.slug}{compose(name.lstrip('.'))}/"
+        is_hidden = self.is_hidden or name[0] == "."
+        return Place(is_hidden, linked or self.is_linked, f"{self.path}{name}/", slug)
+
 
 class FoundFiles(NamedTuple):
     """The files of one directory that are subjects."""
 
     place: Place
-    names: Sequence[str]
     real: str | None
     """The directory's path in the topic with links resolved, if it was reached through one."""
-    targets: dict[str, str]
-    """For each link among the files, the path in the topic that it leads to."""
+    targets: dict[str, str | None]
+    """The files by name; for a link, the path in the topic that it leads to, empty if outside."""
 
 
-class Places:
-    """The places that a walk has read, and how they were: a change of files changes one.
+class Way:
+    """The way to the files that a reference can name, through the directories above them."""
 
-    Files come and go with a new time of their directory. `directories` are keyed by their paths
-    in the topic, those reached through links too; `links` are those that lead to no subject,
-    with the paths they lead to.
-    """
-
-    def __init__(self, prefix: str) -> None:
-        self._prefix = prefix
-        self.directories: dict[str, Stamp] = {}
-        self.links: dict[str, str] = {}
-        self.is_complete = True
-
-    def add_link(self, path: str) -> None:
-        """Note a link that leads to no subject, or not yet."""
-        try:
-            self.links[path] = os.path.realpath(self._prefix + path)
-        except OSError:  # another process swaps it just now
-            self.is_complete = False
-
-    def note(self) -> str:
-        """Return the places as text; empty if a change could go unnoticed."""
-        # Imported here, since every command imports this module.
-        from llm_kb.search.index.documents import tick  # noqa: PLC0415
-
-        now = time.time_ns()
-        is_recent = any(
-            now - stamp.mtime_ns < tick(stamp.mtime_ns) for stamp in self.directories.values()
-        )
-        if is_recent or not self.is_complete:
-            return ""
-        rules = self._prefix + RULES_FILE
-        return json.dumps([self.directories, self.links, _read_stamp(rules)])
-
-    def hold(self, note: str) -> bool:
-        """Tell whether the places of a note are as they were."""
-        directories, links, rules = json.loads(note)
-        prefix = self._prefix
-        if _read_stamp(prefix + RULES_FILE) != (rules and tuple(rules)):
-            return False
-        if any(_read_stamp(prefix + path) != tuple(was) for path, was in directories.items()):
-            return False
-        try:
-            return all(os.path.realpath(prefix + path) == was for path, was in links.items())
-        except OSError:
-            return False
-
-
-def _read_stamp(path: str) -> Stamp | None:
-    try:
-        return Stamp.of(os.stat(path))
-    except OSError:
-        return None
-
-
-class Way(Protocol):
-    """The way to some files of a topic."""
+    def __init__(self, reference: str) -> None:
+        self._path = strip_dots(compose(reference))
+        self._components = self._path.split("/")
+        self._stem = self._components[-1].partition(".")[0]
+        self.is_possible = "\0" not in reference and all(self._components)
 
     def enters(self, slug: str) -> bool:
         """Tell whether the directory with a slug is on the way."""
+        return f"{self._path}/".startswith(f"{slug}/")
 
     def keeps(self, name: str) -> bool:
-        """Tell whether a file or directory of this name may be on the way."""
+        """Tell whether a file or directory of this name is on the way, or may share its slug."""
+        if self._stem in name or name == SKILL_FILE or not name.isascii():
+            return True
+        return name.lstrip(".") in self._components
 
 
 class Walk:
@@ -132,7 +97,9 @@ class Walk:
         self._containment = containment
         self._ignore = ignore
         self.skipped = list(skipped)
-        self.places = Places(containment.prefix)
+        self._stamps: dict[str, list[int] | None] = {}
+        self._is_complete = True
+        self._stamp(RULES_FILE)
 
     def find_files(self, way: Way | None = None) -> Iterator[FoundFiles]:
         """Yield the files of every directory that has some, each directory once.
@@ -144,28 +111,29 @@ class Walk:
         visited: set[tuple[str, str]] = set()
         while pending:
             place = heappop(pending)
-            entries = self.list_place(place)
-            if entries is None or (key := (entries.real, place.slug if way else "")) in visited:
+            real, types = self._list_place(place)
+            if (key := (real, place.slug if way else "")) in visited:
                 continue
             visited.add(key)
-            if way:
-                kept = (list(filter(way.keeps, kind)) for kind in entries[2:])
-                entries = Entries(*entries[:2], *kept)
-            found, places = self.sort_entries(place, entries)
-            if found.names:
-                yield found
-            for child in places:
-                if way and not way.enters(child.slug[:-1]):
+            is_moved = f"{real}/" != self._containment.prefix + place.path
+            moved = self._containment.relative(f"{real}/") if is_moved else None
+            found = FoundFiles(place, moved, {})
+            for name, type_ in types.items():
+                if way and not way.keeps(name):
                     continue
-                if child.path.count("/") > MAX_LEVELS:
-                    self.skip(child.path, f"it is more than {MAX_LEVELS} directories deep")
-                else:
+                child = self._sort_entry(found, name, type_)
+                if child and (way is None or way.enters(child.slug[:-1])):
                     heappush(pending, child)
+            if found.targets:
+                yield found
 
-    def list_place(self, place: Place) -> Entries | None:
-        """Return the entries of a directory; None if it cannot be read, which is recorded."""
+    def _list_place(self, place: Place) -> tuple[str, Mapping[str, int]]:
+        """Return the real path of a directory and the types of its entries.
+
+        They are empty if it cannot be read, which is recorded.
+        """
         try:
-            entries = self._containment.list_directory(place.path)
+            real, self._stamps[place.path], types = self._containment.list_directory(place.path)
         except OutsideError:
             self.skip(place.path, _OUTSIDE)
         except FileNotFoundError:
@@ -175,36 +143,29 @@ class Walk:
         except OSError as error:
             self.skip(place.path, describe(error))
         else:
-            self.places.directories[place.path] = entries.stamp
-            return entries
-        self.places.is_complete = False
+            return real, types
+        self._is_complete = False
+        return "", {}
+
+    def _sort_entry(self, found: FoundFiles, name: str, type_: int) -> Place | None:
+        """Add an entry to the files of its directory, or return it as a directory to enter."""
+        place, target = found.place, None
+        if not self._admits(place, name, "/" if type_ == stat.S_IFDIR else ""):
+            return None
+        if type_ == stat.S_IFLNK:
+            type_, target = self._follow_link(place.path + name)
+        if type_ == stat.S_IFDIR:
+            child = place.enter(name, linked=target is not None)
+            if child.path.count("/") <= MAX_LEVELS:
+                return child
+            self.skip(child.path, f"it is more than {MAX_LEVELS} directories deep")
+        elif type_ == stat.S_IFREG:
+            found.targets[name] = target
+        elif type_ != stat.S_IFLNK:
+            self.skip(place.path + name, _NEITHER)
         return None
 
-    def sort_entries(self, place: Place, entries: Entries) -> tuple[FoundFiles, list[Place]]:
-        """Return the subjects' files in a directory and the directories to enter."""
-        names = [name for name in entries.files if self.admits(place, name)]
-        places = [
-            self.enter(place, name) for name in entries.directories if self.admits(place, name, "/")
-        ]
-        targets: dict[str, str] = {}
-        for name in entries.links:
-            real = self.resolve_link(place, name)
-            if real is None:
-                self.places.add_link(place.path + name)
-            elif os.path.isdir(real):
-                places.append(self.enter(place, name, linked=True))
-            else:
-                names.append(name)
-                targets[name] = self._containment.relative(real) or ""
-        for name in entries.others:
-            if self.admits(place, name):
-                self.skip(place.path + name, _NEITHER)
-        real = entries.real
-        is_moved = real + "/" != self._containment.prefix + place.path
-        moved = self._containment.relative(real + "/") if is_moved else None
-        return FoundFiles(place, names, moved, targets), places
-
-    def admits(self, place: Place, name: str, suffix: str = "") -> bool:
+    def _admits(self, place: Place, name: str, suffix: str) -> bool:
         """Tell whether an entry may be in the topic; `suffix` is `/` for a directory."""
         if is_always_ignored(name):
             return False
@@ -216,41 +177,28 @@ class Walk:
             self.skip(path, flaw)
         return not flaw
 
-    def enter(self, place: Place, name: str, *, linked: bool = False) -> Place:
-        """Return the place of a directory in another one."""
-        hidden, path, slug = place.is_hidden, f"{place.path}{name}/", place.slug
-        if name[0] == "." or not name.isascii():
-            hidden = hidden or name[0] == "."
-            slug += f"{slugify_component(name)}/"
-        else:
-            slug = path if slug == place.path else f"{slug}{name}/"
-        return Place(hidden, linked or place.is_linked, path, slug)
-
-    def resolve_link(self, place: Place, name: str) -> str | None:
-        """Return the real path that a link leads to; None if the link is not allowed.
+    def _follow_link(self, path: str) -> tuple[int, str | None]:
+        """Return the type of what a link leads to, and its path in the topic, empty if outside.
 
         The target is checked like every entry of the topic, so that no link makes an
-        ignored file a subject.
+        ignored file a subject. The type is that of a link if it leads to none.
         """
-        if not self.admits(place, name):
-            return None
-        path = place.path + name
         try:
             real = os.path.realpath(self._containment.prefix + path, strict=True)
-            mode = os.stat(real).st_mode
+            type_ = stat.S_IFMT(os.stat(real).st_mode)
+            inside = self._containment.relative(real) or ""
+            if not self._containment.holds(real):
+                self.skip(path, _OUTSIDE)
+            elif type_ not in {stat.S_IFDIR, stat.S_IFREG}:
+                self.skip(path, _NEITHER)
+            elif not (type_ == stat.S_IFDIR and self._ignore.ignores(f"{path}/")) and not (
+                inside and self.ignores_any(inside)
+            ):
+                return type_, inside
         except OSError as error:
             self.skip(path, _LINK_PROBLEMS.get(error.errno or 0) or describe(error))
-            return None
-        inside = self._containment.relative(real)
-        if not self._containment.holds(real):
-            self.skip(path, _OUTSIDE)
-        elif not (stat.S_ISDIR(mode) or stat.S_ISREG(mode)):
-            self.skip(path, _NEITHER)
-        elif stat.S_ISDIR(mode) and not self.admits(place, name, "/"):
-            return None
-        elif not (inside and self.ignores_any(inside)):
-            return real
-        return None
+        self._stamp(path)  # it may lead to a subject later
+        return stat.S_IFLNK, None
 
     def ignores_any(self, path: str) -> bool:
         """Tell whether a path in the topic, or a directory above it, is ignored."""
@@ -264,16 +212,36 @@ class Walk:
         """Record that an entry is left out."""
         self.skipped.append(Skipped(path=printable(path.rstrip("/")), reason=reason))
 
+    def _stamp(self, path: str) -> None:
+        self._stamps[path] = _read_stamp(self._containment.prefix + path)
+
+    def find_stamps(self) -> Stamps | None:
+        """Return the stamps of all that was read; None if a change could go unnoticed."""
+        # Imported here, since every command imports this module.
+        from llm_kb.search.index.documents import tick  # noqa: PLC0415
+
+        now = time.time_ns()
+        times = [each[0] for each in self._stamps.values() if each]
+        is_settled = all(now - mtime_ns >= tick(mtime_ns) for mtime_ns in times)
+        return self._stamps if is_settled and self._is_complete else None
+
+
+def are_unchanged(root: Path, stamps: Stamps) -> bool:
+    """Tell whether what a walk has read of a directory is as it was."""
+    prefix = f"{root}{os.sep}"
+    return all(_read_stamp(prefix + path) == was for path, was in stamps.items())
+
+
+def _read_stamp(path: str) -> list[int] | None:
+    try:
+        return stamp(os.stat(path))
+    except OSError:
+        return None
+
 
 def describe(error: OSError) -> str:
     """Return the reason of a system error, without the path it names."""
     return (error.strerror or str(error)).lower()
-
-
-def slugify_component(name: str) -> str:
-    """Return the part of a slug that a directory's name becomes."""
-    bare = name.lstrip(".")
-    return bare if bare.isascii() else unicodedata.normalize("NFC", bare)
 
 
 def iter_files(

@@ -336,7 +336,7 @@ def test_a_directory_swapped_for_a_link_while_walking_is_not_listed(
     write(root, "a.md", "d/x.md")
     look = Containment.list_directory
 
-    def swap_then_look(self: Containment, path: str) -> containment.Entries:
+    def swap_then_look(self: Containment, path: str) -> tuple[str, list[int], dict[str, int]]:
         entries = look(self, path)
         if not path:
             (root / "d").rename(root / ".." / "moved")
@@ -356,7 +356,7 @@ def test_a_directory_that_vanishes_while_walking_is_as_good_as_never_there(
     write(root, "a.md", "d/x.md")
     look = Containment.list_directory
 
-    def look_then_remove(self: Containment, path: str) -> containment.Entries:
+    def look_then_remove(self: Containment, path: str) -> tuple[str, list[int], dict[str, int]]:
         entries = look(self, path)
         if not path:
             (root / "d" / "x.md").unlink()

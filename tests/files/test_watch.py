@@ -149,7 +149,7 @@ def test_a_change_behind_a_link_shows(root: Path, change: Callable[[Path], None]
 def test_links_of_every_kind_are_watched(root: Path, target: str) -> None:
     (root.parent / "x.md").write_text("text")
     (root / "link.md").symlink_to(target)
-    grow_old(root)
+    grow_old(root.parent)
     watch = watch_of(root)
     note = watch.note()
 

@@ -11,7 +11,7 @@ import pytest
 
 from llm_kb.files.directory import DirectoryCatalog
 from llm_kb.files.documents import TopicDocuments
-from llm_kb.files.walk import Places
+from llm_kb.files.walk import Stamps
 from llm_kb.knowledge_base.open_topics import OpenTopics
 from llm_kb.knowledge_base.passages import SearchOptions, find_passages
 from llm_kb.knowledge_base.tool_text import DEFAULT_LIMIT, SEARCH_KNOWLEDGE
@@ -124,7 +124,7 @@ def test_an_unchanged_directory_is_not_listed_again(
     lists: list[DirectoryCatalog] = []
     listed = DirectoryCatalog.list_watched
 
-    def list_them(self: DirectoryCatalog) -> tuple[Listing, Places]:
+    def list_them(self: DirectoryCatalog) -> tuple[Listing, Stamps | None]:
         lists.append(self)
         return listed(self)
 
