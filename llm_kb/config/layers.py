@@ -182,7 +182,7 @@ TABLES: Mapping[str, Mapping[str, Key]] = {
         "menu": Key(_plain(_read_references)),
         "ask_first": Key(_FLAG, user_only=True),
         "allow_hosts": Key(_LINE, is_list=True, user_only=True),
-        "allow_protocols": Key(_choice({"file", "git", "ssh"}), is_list=True, user_only=True),
+        "allow_protocols": Key(_choice({"file", "ssh"}), is_list=True, user_only=True),
         "dir": Key(read_directory, user_only=True),
         "embedding_model": Key(_LINE, user_only=True),
         "max_bytes": Key(_LIMIT, user_only=True),

@@ -17,8 +17,11 @@ class PlacedError(KbError):
         super().__init__(f"{where}: {self.reason}")
 
 
-class SourceError(PlacedError):
+class SourceError(KbError):
     """A source that is invalid, or that this user does not allow."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(bound(reason))  # it may contain others' text
 
 
 class TopicFileError(PlacedError):

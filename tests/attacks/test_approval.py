@@ -424,7 +424,11 @@ def test_a_plan_that_takes_too_long_ends(library: Library, site: Site) -> None:
     start = site.put("/docs/", f"<p>start {links}</p>")
     for number in range(200):
         site.put(f"/docs/{number}.html", PAGE)
-    late = SimpleNamespace(monotonic=lambda: math.inf if len(site.requests) > 9 else 0.0)
+
+    def monotonic() -> float:
+        return math.inf if len(site.requests) > 9 else 0.0
+
+    late = SimpleNamespace(monotonic=monotonic, sleep=lambda _: None)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(crawl, "time", late)
         plans: list[Plan] = []

@@ -36,9 +36,9 @@ from tests.references.sites import serve_site
 )
 @pytest.mark.parametrize("check", [check_web_url, check_git_url])
 def test_one_name_is_planned_checked_and_asked(
-    check: Callable[[str, str], str], host: str, asked: str
+    check: Callable[[str], str], host: str, asked: str
 ) -> None:
-    assert check(f"http://{host}:81/x", "s") == f"http://{asked}:81/x"
+    assert check(f"http://{host}:81/x") == f"http://{asked}:81/x"
     assert join_url("http://other.example/", f"//{host}/y") == f"http://{asked}/y"
 
 
@@ -52,10 +52,10 @@ def test_one_name_is_planned_checked_and_asked(
 )  # fmt: skip
 @pytest.mark.parametrize("check", [check_web_url, check_git_url])
 def test_names_that_could_be_read_in_two_ways_are_refused(
-    check: Callable[[str, str], str], host: str
+    check: Callable[[str], str], host: str
 ) -> None:
     with pytest.raises(SourceError):
-        check(f"http://{host}/x", "s")
+        check(f"http://{host}/x")
 
 
 def test_a_redirect_to_letters_is_not_followed() -> None:
@@ -77,9 +77,8 @@ def test_addresses_within_addresses_are_judged_themselves(address: str) -> None:
     assert not is_public(address)
 
 
-@pytest.mark.parametrize("address", ["::ffff:8.8.8.8", "64:ff9b::808:808", "2002:808:808::"])
-def test_public_ones_within_others_are_public(address: str) -> None:
-    assert is_public(address)
+def test_public_ones_of_nat64_are_public() -> None:
+    assert is_public("64:ff9b::808:808")
 
 
 def test_a_port_may_be_allowed_alone() -> None:
@@ -93,12 +92,12 @@ def test_a_port_may_be_allowed_alone() -> None:
         ask(22)
 
 
-@pytest.mark.parametrize("scheme", ["http", "https", "ssh", "git"])
+@pytest.mark.parametrize("scheme", ["http", "https", "ssh"])
 def test_git_connects_to_the_address_that_was_checked(scheme: str) -> None:
     """The name is one that no name server knows: otherwise git could not connect at all."""
     policy = Policy(
         allow_hosts=("wiki.invalid",),
-        allow_protocols=("ssh", "git"),
+        allow_protocols=("ssh",),
         timeout=10,
         resolver=lambda host, port: ["127.0.0.1"],
     )

@@ -11,7 +11,7 @@ import pytest
 from llm_kb.files.converters.html import html_to_markdown, tree_to_markdown
 from llm_kb.files.converters.html_page import MAX_LINK, Element, PageTooComplexError, absolute_link
 from llm_kb.references.errors import FetchError
-from llm_kb.references.sources.crawl import MAX_WILDCARDS, Robots, find_pages
+from llm_kb.references.sources.crawl import MAX_WILDCARDS, find_pages, parse_robots
 from llm_kb.references.sources.records import CrawlSource
 from llm_kb.references.sources.rules import Policy
 from llm_kb.references.sources.web import request
@@ -129,9 +129,9 @@ def test_large_compressed_bodies_are_whole(site: Site) -> None:  # noqa: F811
 
 def test_rules_are_matched_in_linear_time() -> None:
     """A regular expression made of this pattern would run for ever."""
-    robots = Robots("User-agent: *\nDisallow: /" + "*a" * 1000 + "$", "llm-kb")
+    robots = parse_robots("User-agent: *\nDisallow: /" + "*a" * 1000 + "$")
     with at_most(1):
-        assert robots.allows("http://h/" + "a" * 1900 + "b")
+        assert robots.can_fetch("http://h/" + "a" * 1900 + "b", "llm-kb")
 
 
 def test_a_robots_txt_of_very_many_patterns_allows_nothing(site: Site) -> None:  # noqa: F811
@@ -156,7 +156,7 @@ def test_a_page_that_crashes_a_parser_stops_no_other_topic(
 
     user_dir.mkdir(parents=True, exist_ok=True)
     (user_dir / "kb.toml").write_text('[kb.references]\nallow_hosts = ["127.0.0.1"]\n')
-    monkeypatch.setattr("llm_kb.references.sources.web.tree_to_markdown", convert)
+    monkeypatch.setattr("llm_kb.files.converters.html.tree_to_markdown", convert)
     for name in ("evil", "good"):
         site.put(f"/{name}", f"<p>The first {name}.</p>")
         created = run_llm(

@@ -15,7 +15,7 @@ from llm_kb.references.errors import FetchError, NothingFetchedError
 from llm_kb.references.fetch.topics import create_topic
 from llm_kb.references.library import Library
 from llm_kb.references.sources import crawl
-from llm_kb.references.sources.crawl import MAX_RULES, Robots, find_pages
+from llm_kb.references.sources.crawl import MAX_RULES, find_pages, parse_robots
 from llm_kb.references.sources.records import CrawlSource, GitSource
 from llm_kb.references.sources.rules import Policy
 from llm_kb.references.sources.web import request as get
@@ -198,7 +198,7 @@ def test_a_bad_header_of_an_optional_list_does_not_end_a_crawl(site: Site) -> No
 def test_a_robots_txt_of_many_rules_is_refused() -> None:
     rules = "".join(f"Disallow: /{n}\n" for n in range(MAX_RULES + 1))
     with pytest.raises(ValueError, match="over 5,000 rules"):
-        Robots(f"User-agent: *\n{rules}", "x")
+        parse_robots(f"User-agent: *\n{rules}")
 
 
 def test_git_sends_no_password_of_netrc(library: Library, site: Site, home: Path) -> None:

@@ -37,10 +37,16 @@ class Answer:
 def fuzz(data: bytes) -> None:
     """Answer every request with the bytes behind the start of each kind of answer."""
     answer = STARTS[len(data) % len(STARTS)] + data
-    connection = "llm_kb.references.sources.web._PinnedConnection"
-    with patch(f"{connection}.connect", lambda self: setattr(self, "sock", Answer(answer))):
+    policy = Policy(max_bytes=MOST, resolver=lambda host, port: ["1.1.1.1"])
+    web = "llm_kb.references.sources.web"
+    # A redirect may lead to https: no TLS is spoken either.
+    with (
+        patch(f"{web}._open", lambda *_: Answer(answer)),
+        patch(f"{web}.ssl.create_default_context") as context,
+    ):
+        context.return_value.wrap_socket = lambda connected, **_: connected
         try:
-            found = request(URL, Policy(max_bytes=MOST))
+            found = request(URL, policy)
         except FetchError:
             return
     assert len(found.body) <= MOST

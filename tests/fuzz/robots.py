@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from llm_kb.files.converters.addresses import join_url
-from llm_kb.references.sources.crawl import Robots
+from llm_kb.references.sources.crawl import parse_robots
 from llm_kb.references.sources.rules import host_and_port, show_host
 
 
@@ -17,9 +17,9 @@ def fuzz(data: bytes) -> None:
         show_host(host)
     show_host(text)
     try:
-        robots = Robots(f"User-agent: *\nDisallow: {text}", "llm-kb")
+        robots = parse_robots(f"User-agent: *\nDisallow: {text}")
     except ValueError:
         return
-    robots.allows(url or "https://e.org/")
-    assert 0 <= robots.delay <= 5
+    robots.can_fetch(url or "https://e.org/", "llm-kb")
+    assert (robots.crawl_delay("llm-kb") or 0) >= 0
     assert all(isinstance(place, str) for place in robots.sitemaps)

@@ -25,7 +25,7 @@ def fuzz(data: bytes) -> None:
     def answer(url: str, *_: object, **__: object) -> Page:
         return Page(url=url, text=lists.get(url.rpartition("/")[2], text), hosts=("e.org",))
 
-    with patch("llm_kb.references.sources.crawl.fetch_text", answer):
+    with patch("llm_kb.references.sources.web.fetch_text", answer):
         site = Site(START, CrawlSource(url=START), Policy())
         for page in (*site.read_list(), *site.read_sitemap()):
             assert page.startswith(START)

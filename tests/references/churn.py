@@ -10,12 +10,13 @@ import os
 import sys
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from llm_kb.references.fetch import sources
 from llm_kb.references.fetch.topics import create_topic, refresh_topic
 from llm_kb.references.library import Library
 from llm_kb.references.plan import PlannedSource
-from llm_kb.references.sources.records import LocalSource
+from llm_kb.references.sources.records import GitSource
 from llm_kb.references.topic.topic_directory import FileRecord
 from llm_kb.references.topic.topic_file import Description
 from llm_kb.subjects.topics import References
@@ -24,9 +25,9 @@ FILES = 25
 TOPIC = "topic-churn"
 
 
-def fetch_version(task: Any, source: LocalSource) -> PlannedSource:
+def fetch_version(task: Any, source: GitSource) -> PlannedSource:
     """Fetch the version that the file of a source names: any number of files with one text."""
-    number = Path(source.url).read_text()
+    number = Path(urlsplit(source.url).path).read_text()
     for n in range(FILES):
         record = FileRecord(source=task.index, url=source.url)
         task.staged.write(f"d{n % 3}/{n}.md", f"# Version {number}\n".encode() * 20, record)
@@ -36,7 +37,7 @@ def fetch_version(task: Any, source: LocalSource) -> PlannedSource:
 
 def request(source: Path) -> Description:
     """The topic this is about."""
-    return Description(id=TOPIC, title="Churn", body="", sources=(LocalSource(url=str(source)),))
+    return Description(id=TOPIC, title="Churn", body="", sources=(GitSource(url=source.as_uri()),))
 
 
 def write_version(source: Path, number: str) -> None:

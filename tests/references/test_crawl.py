@@ -9,7 +9,6 @@ import pytest
 from llm_kb.references.errors import FetchError, NoPageError, NothingFetchedError
 from llm_kb.references.fetch.topics import create_topic, refresh_topic
 from llm_kb.references.library import Library
-from llm_kb.references.sources import web
 from llm_kb.references.sources.crawl import find_pages
 from llm_kb.references.sources.records import CrawlSource
 from llm_kb.references.sources.rules import Policy
@@ -280,7 +279,7 @@ def test_documents_that_cannot_be_read_are_named(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(names, "can_convert", lambda: False)
-    monkeypatch.setattr(web, "can_convert", lambda: False)
+    monkeypatch.setattr("llm_kb.references.sources.web.can_convert", lambda: False)
     start = serve(site, "a", "b.pdf", "c.docx")
     install = "to read them: llm install 'llm-kb[documents]'"
     note = f"left out: 2 documents, such as {site.url}/d/b.pdf; {install}"

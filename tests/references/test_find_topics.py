@@ -11,7 +11,7 @@ from llm_kb.knowledge_base.passages import search_references as ask
 from llm_kb.references.errors import TopicFileError, UnknownReferenceError
 from llm_kb.references.find_topics import ObsoleteTopicError, find_topic, find_topics
 from llm_kb.references.library import Library
-from llm_kb.references.sources.records import LocalSource, WebSource
+from llm_kb.references.sources.records import GitSource, WebSource
 from llm_kb.references.topic.topic_directory import FileRecord, Provenance, write_provenance
 from llm_kb.references.topic.topic_file import Status, TopicFile, make_topic_id, render_topic_file
 from llm_kb.search.index.index import Embedder
@@ -189,8 +189,8 @@ def test_what_machines_made_is_searched_where_the_topic_file_asks_for_it(library
 
 def test_a_file_has_the_role_of_its_source(library: Library) -> None:
     """What was fetched as a page is documentation, unless it lists changes."""
-    page, code = WebSource(url="https://e.org/x"), LocalSource(url="/x", role=Role.CODE)
-    topic = library.root / add(library, "T", sources=(page, code, LocalSource(url="/y")))
+    page, code = WebSource(url="https://e.org/x"), GitSource(url="file:///x", role=Role.CODE)
+    topic = library.root / add(library, "T", sources=(page, code, GitSource(url="file:///y")))
     texts = {"a.md": 0, "tests-in-use.md": 0, "changes.md": 0, "guide.md": 1, "own.py": 2}
     records = {
         path: FileRecord(source=source, url="https://e.org/u") for path, source in texts.items()

@@ -151,7 +151,7 @@ def test_git_itself_refuses_what_got_past_the_check(trap: Path, url: str) -> Non
     """The sources' own rules are passed by: this is the second fence."""
     source = GitSource(url=url.format(trap=trap))
     with pytest.raises(FetchError):
-        find_commit(source, replace(LOCAL, allow_protocols=("file", "ssh", "git")))
+        find_commit(source, replace(LOCAL, allow_protocols=("file", "ssh")))
     assert not trap.exists()
 
 

@@ -10,7 +10,6 @@ import pytest
 from llm_kb.references.sources.records import (
     CrawlSource,
     GitSource,
-    LocalSource,
     Source,
     WebSource,
 )
@@ -56,7 +55,7 @@ def test_files_are_renumbered_and_those_of_no_source_left_out() -> None:
         files={"a": GIT_FILE, "b": PAGE_FILE, "c": replace(PAGE_FILE, source=7)},
         sources=(V1, PAGE),
     )
-    now = (LocalSource(url="/new"), replace(PAGE, role=Role.DOCS))
+    now = (GitSource(url="file:///new"), replace(PAGE, role=Role.DOCS))
     assert OldTopic.match(Path("/x"), recorded, now) == OldTopic(
         directory=Path("/x"),
         files={"b": PAGE_FILE},

@@ -23,7 +23,6 @@ from llm_kb.references.plan import (
 from llm_kb.references.sources.records import (
     CrawlSource,
     GitSource,
-    LocalSource,
     WebSource,
 )
 from llm_kb.references.sources.rules import is_safe_path, page_name, page_path, unused_name
@@ -185,7 +184,7 @@ TOPIC = TopicFile(
     fetched_at=NOON,
     max_age_days=30,
     tags=("rust", "ui", "framework"),
-    sources=(GIT, WEB, LocalSource(url="/x", role=Role.DOCS)),
+    sources=(GIT, WEB, GitSource(url="file:///x", role=Role.DOCS)),
 )
 
 

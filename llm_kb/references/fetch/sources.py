@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from llm_kb.errors import KbError
 from llm_kb.files.atomic import WriteError
 from llm_kb.files.containment import read_regular
-from llm_kb.references.errors import FetchError, SourceError, TopicTooLargeError, refuse_hostile
+from llm_kb.references.errors import FetchError, TopicTooLargeError, refuse_hostile
 from llm_kb.references.plan import PlannedSource
 from llm_kb.references.sources import records, rules
 from llm_kb.references.sources.crawl import Crawl, find_pages
@@ -115,8 +115,7 @@ def _explain(source: records.Source) -> Iterator[None]:
         reason = error.reason if error.url == source.url else f"{error.url}: {error.reason}"
         raise FetchError(source.url, reason) from error
     except KbError as error:
-        reason = error.reason if isinstance(error, SourceError) else str(error)
-        raise FetchError(source.url, reason) from error
+        raise FetchError(source.url, str(error)) from error
 
 
 def _link_pages(staged: Staged) -> None:

@@ -12,26 +12,13 @@ from urllib.parse import unquote, urlsplit
 from protego import Protego
 
 from llm_kb.files.converters.addresses import join_url
-from llm_kb.references.errors import (
-    FetchError,
-    LedAwayError,
-    NoPageError,
-    refuse_hostile,
-)
+from llm_kb.references import errors
+from llm_kb.references.sources import web
 from llm_kb.references.sources.records import CrawlSource
-from llm_kb.references.sources.rules import Allowance, Policy, host_and_port, page_key
-from llm_kb.references.sources.web import (
-    MAX_PAGE_BYTES,
-    PRODUCT,
-    Conditions,
-    Page,
-    fetch_text,
-    find_page,
-    no_text,
-)
+from llm_kb.references.sources.rules import Policy, host_and_port, page_key
 from llm_kb.rendering.plain_text import count
+from llm_kb.subjects import names
 from llm_kb.subjects.editions import describe_editions, find_editions
-from llm_kb.subjects.names import DOCUMENTS, INSTALL, is_unread_document
 
 _MARKDOWN_LINK = re.compile(r"\[[^\]\n]{0,300}\]\(([^()\s]{1,2000})\)")
 _LOCATION = re.compile(r"<loc>\s*([^<\s]{1,2000})\s*</loc>")
@@ -46,9 +33,11 @@ _GENERATED = re.compile(
 # Actions on a page, other revisions, feeds, and lists in another order.
 _ACTION = re.compile(r"(?:^|[&;])(?:action|diff|do|feed|oldid|rev|replytocom|C)=")
 _RULE = re.compile(r"(?im)^[ \t]*(?:dis)?allow")
-_PAGES = DOCUMENTS | frozenset(
+_PAGES = names.DOCUMENTS | frozenset(
     {"", "html", "htm", "md", "markdown", "txt", "xhtml", "php", "asp", "aspx", "rst"}
 )
+# A page of links alone: mdBook's contents.
+_CONTENTS = re.compile(r"/toc\.html$")
 
 MAX_ROBOTS = 512_000
 """The characters of a robots.txt that count; RFC 9309 (2.5) asks for at least 500 KiB."""
@@ -59,11 +48,28 @@ MAX_DELAY = 5.0
 MAX_WILDCARDS = MAX_RULES = 5_000
 """The most wildcards and rules in a robots.txt: each rule is matched against each address."""
 
-EXTRA_REQUESTS = 100
-"""The requests of a crawl in addition to three for each page that may be kept."""
+EXTRA_REQUESTS = 60
+"""The requests for pages in addition to three for each page that may be kept."""
 
 MAX_REFUSED = 5_000
 """A crawl ends after robots.txt has refused this many addresses."""
+
+MAX_READ = 20_000_000
+"""A crawl ends before its pages have more characters than this, since they are held in memory."""
+
+MAX_LINKS = 50_000
+"""The most links that are kept of all pages of a crawl."""
+
+
+def parse_robots(text: str) -> Protego:
+    """Return the rules of a robots.txt, read as RFC 9309 says; raise ValueError for too many."""
+    if len(text) > MAX_ROBOTS:  # without the line that is cut: a part of it means another rule
+        text = "\n".join(text[:MAX_ROBOTS].splitlines()[:-1])
+    if text.count("*") + text.count("$") > MAX_WILDCARDS:
+        raise ValueError(f"robots.txt has over {MAX_WILDCARDS:,} wildcards")
+    if len(_RULE.findall(text)) > MAX_RULES:
+        raise ValueError(f"robots.txt has over {MAX_RULES:,} rules")
+    return Protego.parse(text)
 
 
 class Site:
@@ -77,139 +83,109 @@ class Site:
         hosts: Collection[str] | None = None,
     ) -> None:
         split = urlsplit(start)
-        self.requests = Allowance(3 * source.max_pages + EXTRA_REQUESTS)
-        """The requests that are left: a page may lead to any number of dead links."""
-        self.policy = replace(policy, allowance=self.requests)
-        self._source = source
-        self.root = f"{split.scheme}://{split.netloc}"
-        self.prefix = split.path.rpartition("/")[0] + "/"
+        self.requests = 3 * source.max_pages + EXTRA_REQUESTS
+        """The requests for pages that are left: one may lead to any number of dead links."""
         self.refused = 0
+        """How many addresses robots.txt has refused."""
         self.unread: list[str] = []
         """Problems of lists of pages that could not be read."""
-        place = f"{self.root}/robots.txt"
+        self._policy = policy
+        self._source = source
+        self._root = f"{split.scheme}://{split.netloc}"
+        self._prefix = split.path.rpartition("/")[0] + "/"
+        place = f"{self._root}/robots.txt"
         # One that cannot be read forbids everything, and one on another host counts here as well
         # (RFC 9309, 2.3.1.2 and 2.3.1.4).
-        with refuse_hostile(place):
-            robots = fetch_text(place, self.policy, hosts, most=MAX_PAGE_BYTES)
-            self._robots = Robots(robots.text or "", PRODUCT)
+        robots = web.fetch_text(place, policy, hosts, most=web.MAX_PAGE_BYTES)
+        with errors.refuse_hostile(place):
+            self._robots = parse_robots(robots.text or "")
+        self.delay = min(self._robots.crawl_delay(web.PRODUCT) or 0.0, MAX_DELAY)
+        """Seconds between requests."""
         self.robots_hosts = robots.hosts
         """The hosts that were contacted for `robots.txt`; it is on the last one."""
 
     def covers(self, url: str) -> bool:
         """Tell whether a link leads to a page of the crawl."""
         split = urlsplit(url)
-        _, dot, extension = split.path.rpartition("/")[2].rpartition(".")
-        # A number after a dot is a version, not an extension.
-        is_page = not dot or not extension or extension.lower() in _PAGES or extension.isdigit()
-        inside = self.is_here(url) and split.path.startswith(self.prefix)
-        if not inside or not is_page or _ACTION.search(split.query):
-            return False
-        if ".." in unquote(split.path).split("/"):  # which a server may take for another directory
-            return False
-        if _GENERATED.search(split.path[len(self.prefix) - 1 :]):
-            return False
-        return self._source.wants(self.path_of(url))
+        extension = names.find_extension(split.path)
+        return (
+            self._is_here(url)
+            and split.path.startswith(self._prefix)
+            # A number after a dot is a version, not an extension.
+            and (extension in _PAGES or extension.isdigit())
+            and not _ACTION.search(split.query)
+            # Which a server may take for another directory.
+            and ".." not in unquote(split.path).split("/")
+            and not _GENERATED.search(split.path[len(self._prefix) - 1 :])
+            and self._source.wants(self.path_of(url))
+        )
 
     def path_of(self, url: str) -> str:
         """Return the path of a page below the directory of the first."""
-        return unquote(urlsplit(url).path[len(self.prefix) :])
+        return unquote(urlsplit(url).path[len(self._prefix) :])
 
-    def is_here(self, url: str) -> bool:
-        """Tell whether an address is on this site."""
+    def _is_here(self, url: str) -> bool:
         split = urlsplit(url)
-        return f"{split.scheme}://{split.netloc}" == self.root
+        return f"{split.scheme}://{split.netloc}" == self._root
 
     def read_list(self) -> list[str]:
         """Return the pages of `llms.txt`; empty if there is none on this host."""
-        for place in dict.fromkeys((f"{self.root}{self.prefix}llms.txt", f"{self.root}/llms.txt")):
-            try:
-                text = self._fetch_list(place)
-            except LedAwayError:
-                continue  # another host's list has no pages of this site
-            except FetchError as error:
-                self.unread.append(f"{place}: {error.reason}")
-                continue
+        for place in dict.fromkeys(
+            (f"{self._root}{self._prefix}llms.txt", f"{self._root}/llms.txt")
+        ):
+            text = self._fetch_list(place)
             if text.lstrip().startswith("#"):
-                links = _join(place, _MARKDOWN_LINK.findall(text))
-                pages = dict.fromkeys(link.partition("#")[0] for link in links)
-                return [page for page in pages if self.covers(page)]
+                return self._find_covered(place, _MARKDOWN_LINK.findall(text))
         return []
 
     def read_sitemap(self) -> list[str]:
         """Return the pages in the first sitemap: that of robots.txt, else the usual ones."""
-        usual = [f"{self.root}{self.prefix}sitemap.xml", f"{self.root}/sitemap.xml"]
-        named = list(filter(self.is_here, _join(self.root, self._robots.sitemaps)))[:1]
-        for place in dict.fromkeys([*named, *usual]):
-            try:
-                text = self._fetch_list(place)
-            except FetchError:
-                continue  # links are followed without it
-            found = _join(place, map(unescape, _LOCATION.findall(text)))
-            if pages := list(dict.fromkeys(filter(self.covers, found))):
+        usual = [f"{self._root}{self._prefix}sitemap.xml", f"{self._root}/sitemap.xml"]
+        named = [join_url(self._root, each) or "" for each in self._robots.sitemaps]
+        for place in dict.fromkeys([*filter(self._is_here, named[:1]), *usual]):
+            locations = _LOCATION.findall(self._fetch_list(place))
+            if pages := self._find_covered(place, map(unescape, locations)):
                 return pages
         return []
 
     def _fetch_list(self, place: str) -> str:
-        with refuse_hostile(place):
-            return fetch_text(place, self.policy, {host_and_port(self.root)}).text or ""
+        """Return a list of pages; empty if it cannot be read, or is on another host."""
+        try:
+            return web.fetch_text(place, self._policy, {host_and_port(self._root)}).text or ""
+        except errors.LedAwayError:
+            return ""  # another host's list has no pages of this site
+        except errors.FetchError as error:
+            self.unread.append(f"{place}: {error.reason}")
+            return ""
+
+    def _find_covered(self, base: str, links: Iterable[str]) -> list[str]:
+        """Return the absolute addresses of links that lead to pages of the crawl, each once."""
+        joined = (join_url(base, link.partition("#")[0]) for link in links)
+        return list(dict.fromkeys(url for url in joined if url and self.covers(url)))
 
     def allows(self, url: str) -> bool:
         """Tell whether robots.txt allows a page, and count those refused."""
-        allowed = self._robots.allows(url)
+        allowed = self._robots.can_fetch(url, web.PRODUCT)
         self.refused += not allowed
         return allowed
 
-    def may_lead_to(self, url: str) -> bool:
-        """Tell whether a redirect may lead to an address: one that a link could lead to."""
-        return self.covers(url) and self.allows(url)
+    def fetch(self, url: str, known: web.Conditions | None) -> web.Page:
+        """Return a page; a redirect may only lead where a link could."""
 
-    def wait(self) -> None:
-        """Wait between requests as long as the site asks."""
-        if self._robots.delay:
-            time.sleep(self._robots.delay)
+        def may_lead_to(target: str) -> bool:
+            self.requests -= 1
+            return self.requests >= 0 and self.covers(target) and self.allows(target)
 
+        self.requests -= 1
+        time.sleep(self.delay)
+        with errors.refuse_hostile(url):
+            return web.find_page(url, self._policy, known=known, allows=may_lead_to)
 
-def _join(base: str, links: Iterable[str]) -> list[str]:
-    """Return the absolute addresses of links, without those that are not addresses."""
-    return [joined for link in links if (joined := join_url(base, link))]
-
-
-class Robots:
-    """The rules of one site for one client, as RFC 9309 reads them."""
-
-    def __init__(self, text: str, agent: str) -> None:
-        if len(text) > MAX_ROBOTS:  # without the line that is cut: a part of it means another rule
-            text = "\n".join(text[:MAX_ROBOTS].splitlines()[:-1])
-        if text.count("*") + text.count("$") > MAX_WILDCARDS:
-            raise ValueError(f"robots.txt has over {MAX_WILDCARDS:,} wildcards")
-        if len(_RULE.findall(text)) > MAX_RULES:
-            raise ValueError(f"robots.txt has over {MAX_RULES:,} rules")
-        self._agent = agent
-        self._rules = Protego.parse(text)
-
-    def allows(self, url: str) -> bool:
-        """Tell whether a page may be fetched: the longest rule that matches decides."""
-        return self._rules.can_fetch(url, self._agent)
-
-    @property
-    def sitemaps(self) -> list[str]:
-        """The addresses of the sitemaps in it."""
-        return list(self._rules.sitemaps)
-
-    @property
-    def delay(self) -> float:
-        """The number of seconds to wait between requests."""
-        return min(self._rules.crawl_delay(self._agent) or 0.0, MAX_DELAY)
-
-
-MAX_READ = 20_000_000
-"""A crawl ends before its pages have more characters than this, since they are held in memory."""
-
-MAX_LINKS = 50_000
-"""The most links that are kept of all pages of a crawl."""
-
-# A page of links alone: mdBook's contents.
-_CONTENTS = re.compile(r"/toc\.html$")
+    def find_limit(self) -> str:
+        """Return which limit of the whole crawl is reached; empty if none is."""
+        if time.monotonic() >= self._policy.until:
+            return "it took too long"
+        return "" if self.requests > 0 else "it took too many requests"
 
 
 Count = Callable[[int, int], None]
@@ -219,7 +195,7 @@ Count = Callable[[int, int], None]
 def find_pages(
     source: CrawlSource,
     policy: Policy,
-    known: Mapping[str, Conditions] | None = None,
+    known: Mapping[str, web.Conditions] | None = None,
     progress: Count = lambda *_: None,
     *,
     hosts: Collection[str] | None = None,
@@ -235,10 +211,10 @@ def find_pages(
     not needed. Only `hosts` are contacted; None allows any. Raises FetchError if the first page or
     `robots.txt` cannot be fetched, LedAwayError if it redirects to a host that is not in `hosts`.
     """
-    start = find_page(source.url, policy, hosts=hosts)
+    start = web.find_page(source.url, policy, hosts=hosts)
     site = Site(start.url, source, policy, hosts)
     if not site.allows(start.url):
-        raise FetchError(source.url, "robots.txt of the site does not allow it")
+        raise errors.FetchError(source.url, "robots.txt of the site does not allow it")
     crawl = Crawl(source, site, start, known or {}, progress)
     crawl.run()
     return crawl
@@ -251,36 +227,36 @@ class Crawl:
         self,
         source: CrawlSource,
         site: Site,
-        start: Page,
-        known: Mapping[str, Conditions],
+        start: web.Page,
+        known: Mapping[str, web.Conditions],
         progress: Count,
     ) -> None:
         self.start = start
         """The first page."""
         self.contacted = (*start.hosts, *site.robots_hosts)
         """The hosts that were contacted for the first page and for `robots.txt`."""
-        self.pages: dict[str, Page] = {}
+        self.pages: dict[str, web.Page] = {}
         self.failed: dict[str, str] = {}
         self.gone: set[str] = set()
         """Addresses that no longer have a page."""
-        self.is_late = False
-        """Whether it ended before all pages were found, because it took too long."""
+        self.covers = site.covers
+        """Tells whether a link leads to a page of the crawl."""
         self._source = source
         self._site = site
         self._known = known
         self._progress = progress
         self._is_listed = False
+        self._is_late = False
+        """Whether it ended before all pages were found, because of a limit of the whole crawl."""
         self._room_to_read = MAX_READ
         self._links_left = MAX_LINKS
         self._paths: set[str] = set()
         """The paths of all pages found so far, read or not."""
-        self._asked: set[str] = set()
         self._editions: dict[str, str] = {}
         self._stopped = ""
         """The reason why no more pages are read."""
         self._kept: set[str] = set()
-        """The keys of the pages found."""
-        self._digests: set[str] = set()
+        """The keys and digests of the pages found."""
         self._empty = 0
         self._documents: set[str] = set()
         """Documents, such as PDF, that cannot be converted here."""
@@ -288,34 +264,27 @@ class Crawl:
     @property
     def is_whole(self) -> bool:
         """Whether no page can be missing because of a failure."""
-        return not (self.failed or self._site.unread or self.is_late)
-
-    def covers(self, url: str) -> bool:
-        """Tell whether a link leads to a page of the crawl."""
-        return self._site.covers(url)
+        return not (self.failed or self._site.unread or self._is_late)
 
     def run(self) -> None:
         """Read the pages of the site's list; without a list, those that the first page leads to."""
         self._keep(self.start)
-        if listed := self._site.read_list():
-            self._is_listed = True
+        listed = self._site.read_list()
+        self._is_listed = bool(listed)
+        if listed:
             self._read_all(listed)
-        else:
-            self._follow_links()
-
-    def _follow_links(self) -> None:
-        """Follow links breadth first; the sitemap's pages come after the first page's links."""
+            return
+        links = list(filter(self.covers, self.start.links))
+        if self._source.depth:  # the sitemap's pages come after the first page's links
+            links += self._site.read_sitemap()
         seen = {page_key(self.start.url)}
-        following = list(filter(self._site.covers, self.start.links))
-        if self._source.depth:
-            following += self._site.read_sitemap()
         for depth in range(1, self._source.depth + 1):
-            fresh = {page_key(url): url for url in reversed(following) if page_key(url) not in seen}
-            seen.update(fresh)
-            level = list(reversed(fresh.values()))
-            following = self._read_all(level, leads_on=depth < self._source.depth)
-            if self._stopped:
-                return
+            level: dict[str, str] = {}
+            for url in links:
+                if page_key(url) not in seen:
+                    level.setdefault(page_key(url), url)
+            seen.update(level)
+            links = self._read_all(level.values(), leads_on=depth < self._source.depth)
 
     def _read_all(self, urls: Iterable[str], *, leads_on: bool = False) -> list[str]:
         """Read pages while there is room, and return their links.
@@ -325,21 +294,71 @@ class Crawl:
         links: list[str] = []
         for url in self._choose(urls):
             if not self._has_room():
-                break
-            if self._site.allows(url):
+                return []
+            if page_key(url) not in self._kept and self._site.allows(url):
                 links += self._visit(url, leads_on=leads_on)
         return links
 
     def _choose(self, urls: Iterable[str]) -> list[str]:
-        """Return the new pages to read: those of the first page's version and language."""
-        urls = [url for url in urls if url not in self._asked]
-        self._documents.update(url for url in urls if is_unread_document(urlsplit(url).path))
+        """Return the pages to read: those of the first page's version and language."""
+        path_of = self._site.path_of
+        unread = [url for url in urls if names.is_unread_document(urlsplit(url).path)]
+        self._documents.update(unread)
         urls = [url for url in urls if url not in self._documents]
-        self._paths.update(map(self._site.path_of, urls))
+        self._paths.update(map(path_of, urls))
         if not self._source.include:
             self._editions |= find_editions(self._paths)
         others = tuple(self._editions)
-        return [url for url in urls if not self._site.path_of(url).startswith(others)]
+        return [url for url in urls if not path_of(url).startswith(others)]
+
+    def _has_room(self) -> bool:
+        found, most = len(self.pages), self._source.max_pages
+        if limit := self._site.find_limit():
+            self._is_late = True
+            self._stopped = f"stopped after {count(found, 'page')}: {limit}"
+        # Failed pages count: requesting them may take long.
+        elif found + len(self.failed) >= most:
+            self._stopped = f"stopped at {most} pages; max_pages allows more"
+        return not self._stopped and self._site.refused < MAX_REFUSED
+
+    def _visit(self, url: str, *, leads_on: bool) -> list[str]:
+        """Fetch a page, keep it unless it is a copy, and return the pages it leads to."""
+        self._progress(len(self.pages), min(len(self._paths) + 1, self._source.max_pages))
+        # A link may name a page without its last `/`.
+        known = None if leads_on else self._known.get(url) or self._known.get(f"{url}/")
+        try:
+            found = self._site.fetch(url, known)
+        except errors.FetchError as error:
+            # A dead link, or one that leaves the site, is not the operator's problem. A page
+            # that existed before may be temporarily missing, as behind a login.
+            has_left = isinstance(error, errors.LedAwayError) and url not in self._known
+            if isinstance(error, errors.NoPageError) or has_left:
+                self.gone.add(url)
+            elif not self._site.find_limit():  # the reason for a failure after the end is the end
+                self.failed[url] = error.reason
+            return []
+        links = list(filter(self.covers, found.links))[: self._links_left]
+        self._links_left -= len(links)
+        self._keep(found)
+        return links
+
+    def _keep(self, page: web.Page) -> None:
+        """Add a page, unless the same content or the same address was found before."""
+        keys = {page_key(page.url), page.digest} - {""}
+        if keys & self._kept or _CONTENTS.search(page.url):
+            return
+        if page.text == "":
+            self._empty += page.url not in self._known
+            if page.url in self._known:
+                self.failed[page.url] = web.no_text(page.url).reason
+            return
+        self._room_to_read -= len(page.text or "")
+        if self._room_to_read < 0:
+            kept = count(len(self.pages), "page")
+            self._stopped = f"stopped after {kept}: more text than a crawl may hold"
+            return
+        self.pages[page.url] = replace(page, links=())
+        self._kept |= keys
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -364,67 +383,5 @@ class Crawl:
         if self._documents:
             documents = count(len(self._documents), "document")
             example = min(self._documents)
-            notes.append(f"left out: {documents}, such as {example}; to read them: {INSTALL}")
+            notes.append(f"left out: {documents}, such as {example}; to read them: {names.INSTALL}")
         return tuple(notes)
-
-    def _has_room(self) -> bool:
-        found, most = len(self.pages), self._source.max_pages
-        if self._has_taken_long():
-            self.is_late = True
-            what = "too long" if self._site.requests.left else "too many requests"
-            self._stopped = f"stopped after {count(found, 'page')}: it took {what}"
-        # Failed pages count: requesting them may take long.
-        elif found + len(self.failed) >= most:
-            self._stopped = f"stopped at {most} pages; max_pages allows more"
-        return not self._stopped and self._site.refused < MAX_REFUSED
-
-    def _has_taken_long(self) -> bool:
-        return not self._site.requests.left or time.monotonic() >= self._site.policy.until
-
-    def _visit(self, url: str, *, leads_on: bool) -> list[str]:
-        """Fetch a page, keep it unless it is a copy, and return the pages it leads to."""
-        self._asked.add(url)
-        if page_key(url) in self._kept:
-            return []
-        self._progress(len(self.pages), min(len(self._paths) + 1, self._source.max_pages))
-        self._site.wait()
-        # A link may name a page without its last `/`.
-        known = None if leads_on else self._known.get(url) or self._known.get(f"{url}/")
-        try:
-            with refuse_hostile(url):
-                policy = self._site.policy
-                hosts, allows = {host_and_port(url)}, self._site.may_lead_to
-                found = find_page(url, policy, hosts=hosts, known=known, allows=allows)
-        except FetchError as error:
-            # A dead link, or one that leaves the site, is not the operator's problem. A page
-            # that existed before may be temporarily missing, as behind a login.
-            has_left = isinstance(error, LedAwayError) and url not in self._known
-            if isinstance(error, NoPageError) or has_left:
-                self.gone.add(url)
-            elif not self._has_taken_long():  # the reason for a failure after the end is the end
-                self.failed[url] = error.reason
-            return []
-        links = list(filter(self._site.covers, found.links))[: self._links_left]
-        self._links_left -= len(links)
-        self._keep(found)
-        return links
-
-    def _keep(self, page: Page) -> None:
-        """Add a page, unless the same content or the same address was found before."""
-        is_copy = page_key(page.url) in self._kept or page.digest in self._digests
-        if is_copy or _CONTENTS.search(page.url):
-            return
-        if page.text == "":
-            self._empty += page.url not in self._known
-            if page.url in self._known:
-                self.failed[page.url] = no_text(page.url).reason
-            return
-        self._room_to_read -= len(page.text or "")
-        if self._room_to_read < 0:
-            kept = count(len(self.pages), "page")
-            self._stopped = f"stopped after {kept}: more text than a crawl may hold"
-            return
-        self.pages[page.url] = replace(page, links=())
-        self._kept.add(page_key(page.url))
-        if page.digest:
-            self._digests.add(page.digest)

@@ -197,9 +197,6 @@ def _pin(source: GitSource, policy: Policy) -> tuple[dict[str, str], str]:
     if split.scheme == "ssh":
         # The server's key is still looked up under the server's name.
         return {}, f" -oHostName={addresses[0]} -oHostKeyAlias={host} -oCheckHostIP=no"
-    if split.scheme == "git":
-        # For git:// the URL is rewritten to the address, since there is no setting for it.
-        return {f"url.git://{listed[0]}:{port}/.insteadOf": f"git://{split.netloc}/"}, ""
     # git 2.37 or later
     return {"http.curloptResolve": f"{host}:{port}:{','.join(listed)}"}, ""
 
@@ -283,7 +280,7 @@ class Remotes:
 
     def find_commit(self, source: GitSource) -> str:
         """Return the current commit of a source's revision, in one request."""
-        check_git_url(source.url, source.url, self.policy.allow_protocols)
+        check_git_url(source.url, self.policy.allow_protocols)
         return find_commit(source, self.policy)
 
     def open(self, source: GitSource) -> Repository:

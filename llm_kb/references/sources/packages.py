@@ -51,7 +51,7 @@ def resolve_package(source: PackageSource, remotes: Remotes) -> GitSource:
         raise FetchError(
             source.url, "its metadata names no repository; give it with type git and its ref"
         )
-    url = check_git_url(package.repository, source.url, remotes.policy.allow_protocols)
+    url = check_git_url(package.repository, remotes.policy.allow_protocols)
     require_approved(url, remotes.policy.hosts)
     git = _find_tag(GitSource(url=url, role=source.role), source, remotes)
     files, _ = remotes.open(git).list_files(git)
@@ -77,7 +77,7 @@ def _find_tag(git: GitSource, package: PackageSource, remotes: Remotes) -> GitSo
     for pattern in _TAGS:
         tag = pattern.format(name=name, version=package.version)
         try:
-            check_ref(tag, package.url)
+            check_ref(tag)
             commit = remotes.find_commit(replace(git, ref=tag))
         except (FetchError, SourceError):
             continue

@@ -18,12 +18,7 @@ from urllib.parse import urlsplit
 from llm_kb.errors import PatternError
 from llm_kb.files.fields import BadValueError, Fields, describe, read_choice
 from llm_kb.references.errors import SourceError
-from llm_kb.references.sources.rules import (
-    check_git_url,
-    check_paths,
-    check_ref,
-    check_web_url,
-)
+from llm_kb.references.sources.rules import check_git_url, check_paths, check_ref, check_web_url
 from llm_kb.search.roles import ROLES, Role
 from llm_kb.subjects.names import is_portable
 from llm_kb.subjects.patterns import Matcher, compile_any, parse_pattern
@@ -52,11 +47,6 @@ class _Source:
         return None
 
     @property
-    def folder(self) -> str:
-        """The name of its folder in a topic of several."""
-        return "files"
-
-    @property
     def short_name(self) -> str:
         """Its name for people; empty if that is its address."""
         return ""
@@ -83,9 +73,9 @@ class GitSource(_Source):
 
     @property
     def folder(self) -> str:
-        """The repository's last component, without `.git`."""
-        path = urlsplit(self.url).path.rstrip("/")
-        return _folder(PurePosixPath(path).name.removesuffix(".git") or "repository")
+        """The name of its folder in a topic of several: the last component of its address."""
+        name = PurePosixPath(urlsplit(self.url).path).name.removesuffix(".git").lstrip(".")
+        return name if is_portable(name) else "files"
 
     @property
     def details(self) -> str:
@@ -138,17 +128,6 @@ def _matcher(patterns: tuple[str, ...]) -> Matcher:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LocalSource(_Source):
-    """A directory of this machine in an earlier `topic.md`; its files are kept, not fetched."""
-
-    type: ClassVar[str] = "local"
-    url: str
-    paths: tuple[str, ...] = ()
-    role: Role | None = None
-    is_tree: ClassVar[bool] = True
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class PackageSource(_Source):
     """The documentation of a package; a plan finds its repository and the tag of its version.
 
@@ -165,9 +144,9 @@ class PackageSource(_Source):
 
     def __post_init__(self) -> None:
         if not _PACKAGE.fullmatch(self.name):
-            raise SourceError("", f"{self.name!r} is not the name of a package")
+            raise SourceError(f"{self.name!r} is not the name of a package")
         if self.version is not None and not _VERSION.fullmatch(self.version):
-            raise SourceError("", f"{self.version!r} is not a version")
+            raise SourceError(f"{self.version!r} is not a version")
 
     @property
     def url(self) -> str:
@@ -178,17 +157,11 @@ class PackageSource(_Source):
         return f"{self.ecosystem} {self.name} {self.version}"
 
 
-def _folder(name: str) -> str:
-    name = name.lstrip(".") or "files"
-    return name if is_portable(name) else "files"
-
-
 def parse_package(text: str) -> PackageSource:
     """Return the package named by a text such as `pypi flask 3.0.1`; raise SourceError."""
     words = text.split(" ")
-    # A topic.md may also name modules of Go, which are no longer looked up.
-    if len(words) != 3 or words[0] not in {*PACKAGE_PAGES, "go"}:
-        raise SourceError("", f"{text!r} is not a package such as 'pypi flask 3.0.1'")
+    if len(words) != 3 or words[0] not in PACKAGE_PAGES:
+        raise SourceError(f"{text!r} is not a package such as 'pypi flask 3.0.1'")
     return PackageSource(ecosystem=words[0], name=words[1], version=words[2])
 
 
@@ -204,37 +177,32 @@ _VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+!-]{0,100}")
 _ON_GITHUB = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,38}/[A-Za-z0-9_-][\w.-]{0,99}", re.ASCII)
 """`owner/name`, as people and models write it."""
 
-Source = GitSource | LocalSource | WebSource | CrawlSource | PackageSource
+Source = GitSource | WebSource | CrawlSource | PackageSource
 
 _TYPES: dict[str, type[Source]] = {
-    each.type: each for each in (GitSource, WebSource, CrawlSource, PackageSource, LocalSource)
+    each.type: each for each in (GitSource, WebSource, CrawlSource, PackageSource)
 }
 
 
 def read_source(
-    fields: Fields,
-    *,
-    protocols: Collection[str] = (),
-    lenient: bool = False,
+    fields: Fields, *, protocols: Collection[str] = (), lenient: bool = False
 ) -> Source | None:
     """Return the source that a table describes; None, with problems recorded, if it is invalid.
 
-    `protocols` are the user layer's additions for git. `lenient` is for a `topic.md`: its owner may
-    add keys, and it may be of an earlier version.
+    `protocols` are the user layer's additions for git. `lenient` is for a `topic.md`, to which its
+    owner may add keys.
     """
     known = len(fields.problems)
-    kind = fields.choice("type", [name for name in _TYPES if lenient or name != "local"])
+    kind = fields.choice("type", list(_TYPES))
     if not kind:
         return None
     values: dict[str, Any] = {}
     for key in (each.name for each in fields_of(_TYPES[kind])):
         try:
-            if key == "url":
-                values[key] = _read_url(fields, kind, protocols)
-            else:
-                values[key] = _READERS[key](fields)
+            is_url = key == "url"
+            values[key] = _read_url(fields, kind, protocols) if is_url else _READERS[key](fields)
         except SourceError as error:
-            fields.report("", error.reason)
+            fields.report("", str(error))
     if not lenient:
         fields.reject_unknown()
     if len(fields.problems) > known:
@@ -242,7 +210,7 @@ def read_source(
     try:
         return _TYPES[kind](**values)
     except SourceError as error:
-        fields.report("", error.reason)
+        fields.report("", str(error))
         return None
 
 
@@ -252,8 +220,8 @@ def _read_url(fields: Fields, kind: str, protocols: Collection[str]) -> str:
         return url
     if kind == "git":
         is_name = _ON_GITHUB.fullmatch(url)
-        return check_git_url(f"https://github.com/{url}" if is_name else url, "", protocols)
-    return url if kind == "local" else check_web_url(url, "")
+        return check_git_url(f"https://github.com/{url}" if is_name else url, protocols)
+    return check_web_url(url)
 
 
 def read_string(value: object) -> str:
@@ -278,6 +246,11 @@ def _read_package(fields: Fields) -> str | None:
     return None if package is None else str(parse_package(package))
 
 
+def _read_ref(fields: Fields, key: str) -> str | None:
+    ref = fields.get(key, read_string)
+    return check_ref(ref) if ref else None
+
+
 def _read_depth(fields: Fields) -> int:
     # Models know `max_depth` from other tools.
     depth = fields.count("max_depth", 2, most=MAX_CRAWL_DEPTH)
@@ -285,9 +258,9 @@ def _read_depth(fields: Fields) -> int:
 
 
 _READERS: dict[str, Callable[[Fields], object]] = {
-    "ref": lambda fields: check_ref(fields.get("ref", read_string) or None, ""),
-    "commit": lambda fields: check_ref(fields.get("commit", read_string) or None, ""),
-    "paths": lambda fields: check_paths(fields.texts("paths", read_string), ""),
+    "ref": lambda fields: _read_ref(fields, "ref"),
+    "commit": lambda fields: _read_ref(fields, "commit"),
+    "paths": lambda fields: check_paths(fields.texts("paths", read_string)),
     "role": lambda fields: fields.get("role", lambda value: Role(read_choice(value, ROLES))),
     "package": _read_package,
     "depth": _read_depth,

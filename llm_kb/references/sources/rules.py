@@ -26,46 +26,46 @@ from llm_kb.subjects.names import UNUSABLE, is_portable
 GIT_PROTOCOLS = frozenset({"https", "http"})
 """Protocols that git may use by default."""
 
-OPTIONAL_GIT_PROTOCOLS = frozenset({"file", "git", "ssh"})
+OPTIONAL_GIT_PROTOCOLS = frozenset({"file", "ssh"})
 """Protocols that `allow_protocols` may add; remote helpers such as `ext::` never run."""
 
-USUAL_PORTS = {"http": 80, "https": 443, "ssh": 22, "git": 9418}
+USUAL_PORTS = {"http": 80, "https": 443, "ssh": 22}
 
 # A subset of git's own rule (git-check-ref-format). The first character cannot begin an
 # option, a refspec or a revision expression.
 _REF = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./+=#@-]*")
 
 
-def check_git_url(url: str, where: str, protocols: Collection[str] = ()) -> str:
+def check_git_url(url: str, protocols: Collection[str] = ()) -> str:
     """Return the URL of a repository, checked; raise SourceError if git may not use it."""
     allowed = GIT_PROTOCOLS | (OPTIONAL_GIT_PROTOCOLS & set(protocols))
     if "::" in url.partition("//")[0]:
-        raise SourceError(where, f"url {url!r}: git remote helpers are never run")
-    split = _split(url, where)
+        raise SourceError(f"url {url!r}: git remote helpers are never run")
+    split = _split(url)
     if split.scheme not in allowed:
         hint = ""
         if split.scheme in OPTIONAL_GIT_PROTOCOLS or not split.scheme:
             hint = (
                 "; allow_protocols under [kb.references] in your own kb.toml adds "
-                "URLs such as file:///path, ssh://git@host/path and git://host/path"
+                "URLs such as file:///path and ssh://git@host/path"
             )
         kinds = " or ".join(sorted(allowed))
-        raise SourceError(where, f"url {url!r} must be a URL of {kinds}{hint}")
+        raise SourceError(f"url {url!r} must be a URL of {kinds}{hint}")
     if split.scheme != "file":
-        url = _check_host(split, url, where)
+        url = _check_host(split, url)
     if split.query or split.fragment:
-        raise SourceError(where, f"url {url!r} may not have a query or a #fragment")
+        raise SourceError(f"url {url!r} may not have a query or a #fragment")
     if not split.path.strip("/"):
-        raise SourceError(where, f"url {url!r} names no repository")
+        raise SourceError(f"url {url!r} names no repository")
     return url
 
 
-def check_web_url(url: str, where: str) -> str:
+def check_web_url(url: str) -> str:
     """Return the URL of a page, checked; raise SourceError unless it is http or https."""
-    split = _split(url, where)
+    split = _split(url)
     if split.scheme not in {"http", "https"}:
-        raise SourceError(where, f"url {url!r} must be http or https")
-    return _check_host(split, url, where)
+        raise SourceError(f"url {url!r} must be http or https")
+    return _check_host(split, url)
 
 
 def host_and_port(url: str) -> str:
@@ -94,62 +94,54 @@ def show_host(place: str) -> str:
     return f"{plain}{colon}{port}" + (f" (spelled {spelled})" if spelled != plain else "")
 
 
-def check_ref(ref: str | None, where: str) -> str | None:
+def check_ref(ref: str) -> str:
     """Return a branch, tag or commit id, checked; raise SourceError for anything else."""
-    if ref is None:
-        return None
     bad = not _REF.fullmatch(ref) or ".." in ref or "//" in ref or "@{" in ref
     if bad or ref.endswith(("/", ".", ".lock")) or "/." in ref:
-        raise SourceError(where, f"ref {ref!r} is not the name of a branch or tag, nor a commit id")
+        raise SourceError(f"ref {ref!r} is not the name of a branch or tag, nor a commit id")
     return ref
 
 
-def check_paths(paths: Iterable[str], where: str) -> tuple[str, ...]:
+def check_paths(paths: Iterable[str]) -> tuple[str, ...]:
     """Return the `paths` of a source; raise SourceError for one that leads outside."""
     paths = tuple(dict.fromkeys(paths))
     for path in paths:
         parts = path.removesuffix("/").split("/")
-        if is_unsafe(path) or any(part in {"", ".", ".."} for part in parts):
+        is_unsafe = "\\" in path or UNUSABLE.search(path)
+        if is_unsafe or any(part in {"", ".", ".."} for part in parts):
             raise SourceError(
-                where,
                 f"path {path!r} must name a file or a directory inside the source, such as "
-                "'README.md' or 'docs/'",
+                "'README.md' or 'docs/'"
             )
     return paths
 
 
-def is_unsafe(path: str) -> bool:
-    """Tell whether a path has deceptive characters, or a backslash."""
-    return "\\" in path or UNUSABLE.search(path) is not None
-
-
-def _split(url: str, where: str) -> SplitResult:
+def _split(url: str) -> SplitResult:
     # Unprintable characters and blanks could deceive; in a URL they must be escaped.
     if not url.isprintable() or " " in url or url.startswith("-"):
-        raise SourceError(where, f"url {url!r} has blanks or control characters, or a leading '-'")
+        raise SourceError(f"url {url!r} has blanks or control characters, or a leading '-'")
     try:
         split = urlsplit(url)
         _ = split.port  # parsed late, and raises late
     except ValueError as error:
-        raise SourceError(where, f"url {url!r} is invalid: {error}") from error
+        raise SourceError(f"url {url!r} is invalid: {error}") from error
     return split
 
 
-def _check_host(split: SplitResult, url: str, where: str) -> str:
+def _check_host(split: SplitResult, url: str) -> str:
     """Return the URL with its host in ASCII; raise SourceError for a bad host or a password."""
     if not split.hostname or split.hostname.startswith("-"):
-        raise SourceError(where, f"url {url!r} names no host")
+        raise SourceError(f"url {url!r} names no host")
     # `ssh://git@host` names a login, which is not a secret.
     if split.password or (split.username and split.scheme != "ssh"):
         raise SourceError(
-            where,
             f"the url of {split.hostname} contains a user name or password, which would be kept in "
-            "plain text; use a git credential helper",
+            "plain text; use a git credential helper"
         )
     try:
         return ascii_url(url)
     except ValueError as error:
-        raise SourceError(where, f"url {url!r} names no host: {error}") from error
+        raise SourceError(f"url {url!r} names no host: {error}") from error
 
 
 MAX_NAME = 100
@@ -215,7 +207,6 @@ def unused_name(name: str, taken: Collection[str]) -> str:
     return candidate
 
 
-Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Resolver = Callable[[str, int], Sequence[str]]
 
 
@@ -223,19 +214,6 @@ def system_resolver(host: str, port: int) -> Sequence[str]:
     """Return a host's addresses, in the system's order of preference."""
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(item[4][0]) for item in found))
-
-
-@dataclass(slots=True)
-class Allowance:
-    """The number of requests that may still be made."""
-
-    left: int
-
-    def take(self, url: str) -> None:
-        """Count a request; raise FetchError if none is left."""
-        if not self.left:
-            raise FetchError(url, "it needs more requests than its number of pages allows")
-        self.left -= 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -252,14 +230,10 @@ class Policy:
     """Deadline for the requests of a plan, on the monotonic clock."""
     hosts: frozenset[str] | None = None
     """The only hosts that may be asked, as `host_and_port` writes them; None for any public one."""
-    allowance: Allowance | None = None
-    """Counts the requests of a crawl, redirects included; None for no limit."""
     resolver: Resolver = system_resolver
 
 
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
-_TRANSLATED = ipaddress.ip_network("::ffff:0:0:0/96")  # RFC 2765
-_SIX_TO_FOUR = ipaddress.ip_network("2002::/16")
 # Reserved, but `is_global` says otherwise in some of the Pythons we run on.
 _REFUSED = tuple(
     ipaddress.ip_network(network)
@@ -270,7 +244,11 @@ _REFUSED = tuple(
         "192.88.99.0/24",  # 6to4 relays
         "198.18.0.0/15",
         "240.0.0.0/4",
-        "::/96",  # v4-compatible
+        # IPv4 in IPv6: compatible, mapped and translated; 6to4
+        "::/96",
+        "::ffff:0:0/96",
+        "::ffff:0:0:0/96",
+        "2002::/16",
         "64:ff9b:1::/48",  # NAT64 of a local network
         "100::/64",
         "2001::/23",  # Teredo, ORCHID and others that wrap addresses
@@ -282,17 +260,15 @@ _REFUSED = tuple(
 
 
 def is_public(text: str) -> bool:
-    """Tell whether an address is public.
-
-    An IPv4 address inside an IPv6 one (mapped, translated, NAT64, 6to4) is judged itself.
-    """
+    """Tell whether an address is public; that of NAT64 is judged by the IPv4 address in it."""
     try:
-        address = _unwrap(ipaddress.ip_address(text.partition("%")[0]))
+        address = ipaddress.ip_address(text.partition("%")[0])
     except ValueError:
         return False
-    if any(address in network for network in _REFUSED if network.version == address.version):
-        return False
-    return address.is_global and not address.is_multicast
+    if address in _NAT64:
+        address = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+    is_refused = any(address in network for network in _REFUSED)
+    return address.is_global and not address.is_multicast and not is_refused
 
 
 def resolve_host(url: str, host: str, port: int, policy: Policy) -> Sequence[str]:
@@ -313,17 +289,6 @@ def resolve_host(url: str, host: str, port: int, policy: Policy) -> Sequence[str
             if not is_public(address):
                 raise BlockedAddressError(url, host, address)
     return addresses
-
-
-def _unwrap(address: Address) -> Address:
-    if isinstance(address, ipaddress.IPv6Address):
-        if address.ipv4_mapped:
-            return address.ipv4_mapped
-        if address in _NAT64 or address in _TRANSLATED:
-            return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
-        if address in _SIX_TO_FOUR:
-            return ipaddress.IPv4Address((int(address) >> 80) & 0xFFFFFFFF)
-    return address
 
 
 def _plain(host: str) -> str:
