@@ -96,7 +96,7 @@ def _keep_slugs(listed: ListedTopic, queries: Sequence[str]) -> ListedTopic:
     """Return a topic with only the subjects whose slug contains every query, ignoring case."""
     folded = [query.casefold() for query in queries]
     kept = [s for s in listed.subjects if all(query in s.name.casefold() for query in folded)]
-    return replace(listed, subjects=kept)
+    return replace(listed, subjects=kept, skipped=() if queries else listed.skipped)
 
 
 def _explain_nothing(topic: str | None, queries: Sequence[str]) -> str:

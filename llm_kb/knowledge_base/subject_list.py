@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from llm_kb.errors import NoMatchError
 from llm_kb.files.directory import DirectoryCatalog
@@ -16,13 +16,16 @@ from llm_kb.knowledge_base.topics import OpenTopic
 from llm_kb.rendering.plain_text import count, estimate_tokens, shorten, visible_line
 from llm_kb.subjects.names import is_readable
 from llm_kb.subjects.selection import find_near, is_listed, select
-from llm_kb.subjects.topics import REFERENCE_PREFIX, Listing, Skipped, Subject, Topic
+from llm_kb.subjects.topics import Listing, Skipped, Subject, Topic
 
 State: TypeAlias = Literal["available", "pre-loaded", "hidden", "disabled"]
 """The state of a subject in a request."""
 
 MANY = 200
 """A longer list of subjects is folded by directory."""
+
+ON_REQUEST = "only on request: -T References or -k for prompts, -t for searches"
+"""The note on a reference topic that nobody asked for in this directory."""
 
 BESIDE = 33
 """The width of the columns beside the slugs or titles."""
@@ -31,8 +34,7 @@ NARROWEST, WIDEST = 20, 100
 """The least and the greatest width of the column of slugs; titles have half of it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ListedSubject:
+class ListedSubject(NamedTuple):
     """A subject with its tokens, estimated at four bytes each.
 
     `tokens` is None if the subject is not text, or cannot be read.
@@ -49,8 +51,8 @@ class ListedTopic:
     """A topic, its subjects in the order of listings, and the files that were skipped.
 
     `problem` is the reason why there are no subjects. `whole` is set when hidden and
-    disabled subjects are included, and skipped files are named. `is_aside` is set for a
-    reference topic that prompts and searches have here only on request.
+    disabled subjects are included, and skipped files are named. `note` says why menus do not
+    have it.
     """
 
     topic: Topic
@@ -58,7 +60,7 @@ class ListedTopic:
     skipped: Sequence[Skipped] = ()
     problem: str | None = None
     whole: bool = False
-    is_aside: bool = False
+    note: str = ""
 
     @property
     def visible(self) -> list[ListedSubject]:
@@ -105,9 +107,9 @@ def list_topics(kb: OpenTopics, *, everything: bool = False) -> Iterator[ListedT
     requested = set(kb.menu_ids)
     for id_, opened in kb.topics.items():
         if everything or opened.topic.in_menu:
+            why = ON_REQUEST if opened.topic.in_menu else "not in the menu"
             listed = list_topic(opened, everything=everything)
-            is_aside = id_.startswith(REFERENCE_PREFIX) and id_ not in requested
-            yield replace(listed, is_aside=is_aside)
+            yield replace(listed, note="" if id_ in requested else why)
     for topic in kb.config.topics:
         if everything and not topic.enable:
             yield ListedTopic(topic=topic, problem="the topic is disabled", whole=True)
@@ -123,15 +125,11 @@ def list_topic(
             raise NoMatchError(opened.topic.id, pattern, find_near(pattern, opened.catalog))
         return ListedTopic(topic=opened.topic, subjects=_list_each(opened, selection.subjects))
     listing, preloaded = opened.listing, opened.preloaded
-    shown = [
-        subject
-        for subject in listing.subjects
-        if everything or is_listed(subject) or subject.identity in preloaded
-    ]
+    shown = [s for s in listing.subjects if everything or is_listed(s) or s.identity in preloaded]
     found = _list_each(opened, shown)
     if everything and opened.topic.disabled:
         disabled = find_disabled(opened.topic, listing)
-        found += [replace(each, state="disabled") for each in _list_each(opened, disabled)]
+        found += [each._replace(state="disabled") for each in _list_each(opened, disabled)]
         found.sort(key=lambda subject: subject.name)
     return ListedTopic(
         topic=opened.topic,
@@ -151,9 +149,7 @@ def _list_each(opened: OpenTopic, subjects: Iterable[Subject]) -> list[ListedSub
             state = "pre-loaded"
         size = find_size(opened, subject) if is_readable(subject.path) else None
         tokens = None if size is None else estimate_tokens(size)
-        found.append(
-            ListedSubject(name=subject.name, path=subject.path, state=state, tokens=tokens)
-        )
+        found.append(ListedSubject(subject.name, subject.path, state, tokens))
     return found
 
 
@@ -196,9 +192,7 @@ def render_topics(topics: Sequence[ListedTopic], width: int | None = None) -> It
         if column:
             name += f"  {shorten(title, column):{column}}"
         yield f"{name}{_summarize(listed)}".rstrip()
-        # With no subject at all, a skipped file is the reason.
-        skipped = listed.skipped if listed.whole else listed.skipped[: not listed.subjects]
-        yield from (f"  {line}" for line in _render_notes(listed, skipped))
+        yield from (f"  {line}" for line in _render_notes(listed))
 
 
 def render_subjects(listed: ListedTopic, width: int | None = None) -> Iterator[str]:
@@ -219,7 +213,7 @@ def render_subjects(listed: ListedTopic, width: int | None = None) -> Iterator[s
         yield f"{shown:{column}}  {cost:>15}  {note}".rstrip()
     if len(rows) < len(listed.subjects):
         yield f"{count(len(listed.subjects), 'subject')}; --all lists each of them"
-    yield from _render_notes(listed, listed.skipped if listed.whole else ())
+    yield from _render_notes(listed)
 
 
 def _fold(subjects: Sequence[ListedSubject]) -> Iterator[tuple[str, int | None, str]]:
@@ -237,23 +231,19 @@ def _summarize(listed: ListedTopic) -> str:
     """Return the columns with the number of a topic's subjects, their tokens, and their states."""
     if listed.problem:
         return ""
-    parts = []
-    if not listed.topic.in_menu:
-        parts.append("not in the menu")
-    elif listed.is_aside:
-        parts.append("only on request: -T References or -k for prompts, -t for searches")
     states = [subject.state for subject in listed.subjects]
     special: Sequence[State] = ("pre-loaded", "hidden", "disabled")
     counts = [(states.count(state), str(state)) for state in special]
     counts.append((sum(not is_readable(subject.path) for subject in listed.subjects), "not text"))
     counts.append((len(listed.skipped), "skipped"))
-    parts += [f"{number:,} {name}" for number, name in counts if number]
+    parts = [listed.note, *(f"{number:,} {name}" for number, name in counts if number)]
     subjects, tokens = count(len(listed.visible), "subject"), f"~{listed.tokens:,} tokens"
-    return f"  {subjects:>14}  {tokens:>15}  {', '.join(parts)}"
+    return f"  {subjects:>14}  {tokens:>15}  {', '.join(filter(None, parts))}"
 
 
-def _render_notes(listed: ListedTopic, skipped: Sequence[Skipped]) -> Iterator[str]:
+def _render_notes(listed: ListedTopic) -> Iterator[str]:
     if listed.problem:
         yield f"no subjects: {listed.problem}"
-    for each in skipped:
+    # With no subject at all, a skipped file is the reason.
+    for each in listed.skipped if listed.whole else listed.skipped[: not listed.subjects]:
         yield f"skipped {visible_line(each.path)}: {visible_line(each.reason)}"

@@ -29,13 +29,47 @@ class ToolText(NamedTuple):
     schema: dict[str, Any]
 
     def bind(self, answer: Callable[..., Any]) -> dict[str, Any]:
-        """Return the fields of `llm.Tool` for a tool whose calls are answered by `answer`."""
+        """Return the fields of `llm.Tool` for a tool whose calls are answered by `answer`.
+
+        The function has the tool's name, signature and docstring, from which some plugins derive
+        a schema of their own. A call passes on what the model wrote.
+        """
+
+        def call(**arguments: Any) -> Any:
+            return answer(**arguments)
+
+        required = self.schema["required"]
+        # The required arguments come first, as Python needs them.
+        fields = sorted(
+            self.schema["properties"].items(), key=lambda field: field[0] not in required
+        )
+        lines = [f"    {name}: {field['description']}" for name, field in fields]
+        signature = Signature([_make_parameter(name, field, required) for name, field in fields])
+        call.__name__ = call.__qualname__ = self.name
+        call.__doc__ = "\n".join([self.description, "", "Args:", *lines])
+        call.__signature__ = signature  # type: ignore[attr-defined]  # see `inspect.signature`
+        call.__annotations__ = {p.name: p.annotation for p in signature.parameters.values()}
         return {
             "name": self.name,
             "description": self.description,
             "input_schema": self.schema,
-            "implementation": make_function(self, answer),
+            "implementation": call,
         }
+
+
+def _make_parameter(name: str, schema: Mapping[str, Any], required: Sequence[str]) -> Parameter:
+    """Return an argument of a function; None if it is omitted."""
+    parameter = Parameter(name, Parameter.POSITIONAL_OR_KEYWORD, annotation=_annotate(schema))
+    if name in required:
+        return parameter
+    return parameter.replace(annotation=parameter.annotation | None, default=None)
+
+
+def _annotate(schema: Mapping[str, Any]) -> Any:
+    """Return the Python type of a field."""
+    if schema["type"] == "array":
+        return list[str] if schema["items"]["type"] == "string" else list[dict]  # type: ignore[type-arg]
+    return {"string": str, "integer": int, "boolean": bool}[schema["type"]]
 
 
 class ArgumentsError(KbError):
@@ -70,47 +104,6 @@ def read_arguments(tool: ToolText, arguments: Mapping[str, Any]) -> dict[str, An
 
 _EMPTY: Sequence[object] = (None, "", [])
 """The values with which models fill an argument that they do not use."""
-
-
-def make_function(tool: ToolText, answer: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function with the name, signature and docstring of a tool.
-
-    Some plugins derive a schema of their own from these. A call passes on what the model wrote.
-    """
-
-    def call(**arguments: Any) -> Any:
-        return answer(**arguments)
-
-    described = [f"    {name}: {field['description']}" for name, field in _iter_fields(tool.schema)]
-    signature = make_signature(tool.schema)
-    call.__name__ = call.__qualname__ = tool.name
-    call.__doc__ = "\n".join([tool.description, "", "Args:", *described])
-    call.__signature__ = signature  # type: ignore[attr-defined]  # see `inspect.signature`
-    call.__annotations__ = {each.name: each.annotation for each in signature.parameters.values()}
-    return call
-
-
-def make_signature(schema: Mapping[str, Any]) -> Signature:
-    """Return the Python signature of a schema."""
-    required = schema["required"]
-    return Signature(
-        [
-            Parameter(name, Parameter.POSITIONAL_OR_KEYWORD, annotation=_annotate(field))
-            if name in required
-            else Parameter(
-                name,
-                Parameter.POSITIONAL_OR_KEYWORD,
-                annotation=_annotate(field) | None,
-                default=None,
-            )
-            for name, field in _iter_fields(schema)
-        ]
-    )
-
-
-def _iter_fields(schema: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    """Return the arguments and their schemas, the required ones first, as Python needs them."""
-    return sorted(schema["properties"].items(), key=lambda item: item[0] not in schema["required"])
 
 
 def object_schema(required: list[str], **properties: dict[str, Any]) -> dict[str, Any]:
@@ -192,13 +185,6 @@ def read_filters(tool: ToolText, given: Mapping[str, Any]) -> dict[str, Any]:
     return {"scope": scope if role or paths else None, "tags": given.get("tags", ())}
 
 
-def _annotate(schema: Mapping[str, Any]) -> Any:
-    """Return the Python type of a field."""
-    if schema["type"] == "array":
-        return list[str] if schema["items"]["type"] == "string" else list[dict]  # type: ignore[type-arg]
-    return {"string": str, "integer": int, "boolean": bool}[schema["type"]]
-
-
 def _find_value(arguments: Mapping[str, Any], name: str, known: Mapping[str, Any]) -> Any:
     """Return an argument, also under its name in the singular or plural if that is unknown."""
     other = name.removesuffix("s") if name.endswith("s") else f"{name}s"
@@ -209,14 +195,20 @@ def _find_value(arguments: Mapping[str, Any], name: str, known: Mapping[str, Any
 
 def _read(schema: Mapping[str, Any], value: object) -> Any:
     """Return a value in the type of its schema. Raises BadValueError."""
-    if schema["type"] == "array":
+    kind = schema["type"]
+    if kind == "array":
         items = _read_list(value, is_text=schema["items"]["type"] == "string")
         return [_read(schema["items"], item) for item in items if not _is_blank(item)]
-    if schema["type"] == "object":
+    if kind == "object":
         return _read_object(schema["properties"], value)
-    if schema["type"] == "integer":
-        return _read_integer(value, schema.get("minimum", 0))
-    return _read_string(value) if schema["type"] == "string" else _read_boolean(value)
+    if kind == "string":
+        return _read_string(value)
+    if isinstance(value, str):
+        with suppress(ValueError, RecursionError):
+            value = json.loads(value.lower())
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return read_flag(value) if kind == "boolean" else read_count(value, schema.get("minimum", 0))
 
 
 def _is_blank(value: object) -> bool:
@@ -254,21 +246,3 @@ def _read_string(value: object) -> str:
     if not isinstance(value, str):
         raise BadValueError(describe(value), "a string")
     return value
-
-
-def _read_integer(value: object, least: int) -> int:
-    if isinstance(value, str) and len(value) <= LONGEST_NUMBER:
-        with suppress(ValueError):
-            value = int(value)
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    return read_count(value, least=least)
-
-
-def _read_boolean(value: object) -> bool:
-    written = {"true": True, "false": False}
-    return read_flag(written.get(value.lower(), value) if isinstance(value, str) else value)
-
-
-LONGEST_NUMBER = 20
-"""The most characters of a number in a string."""
