@@ -6,6 +6,8 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
+from llm_kb.errors import join_names
+
 _VERSION = re.compile(
     r"v?\d{1,4}(?:\.\d{1,4})+(?:\.x)?|v\d{1,4}|v?\d{1,4}(?:\.\d{1,4})?\.x"
     r"|latest|stable|current|next|dev|devel|edge|main|master|nightly|unstable"
@@ -18,19 +20,9 @@ LANGUAGES = frozenset(
     lt lv mn ms nb nl pl pt ro ru sk sl sq sr sv sw ta te th tr uk ur uz vi zh
     """.split()  # noqa: SIM905 - as strings, one a line, nobody would read them
 )
-_RARE = frozenset(
-    """
-    aa ab ae af ak am an as av ay ba bh bi bm bo br bs ce ch co cr cs cu cv cz dk dv dz ee eo ff fj
-    fo fy ga gb gd gn gr gu gv ha hk ho ht hz ia ie ig ii ik io is iu jv kg ki kj kk kl ks ku kv kw
-    ky la lb lg li ln lo lu mg mh mi mk ml mr mt my na nd ne ng nn no nr nv ny oc oj om or os pa pi
-    ps qu rm rn ru rw sa sc sd se sg si sm sn so ss st su tg ti tk tl tn to ts tt tw ty ua ug us ve
-    vn vo wa wo xh yi yo za zu
-    """.split()  # noqa: SIM905 - as above
-)
-"""Codes of the other languages, and of countries that are used for their language."""
 LANGUAGE = (
-    rf"(?:{'|'.join(sorted(LANGUAGES | _RARE))})"
-    "(?:[-_](?:[A-Za-z]{2}|(?i:hans|hant|latn|cyrl|arab)|419))?"
+    rf"(?:{'|'.join(sorted(LANGUAGES))})(?:[-_](?:[A-Za-z]{{2}}|(?i:hans|hant|latn|cyrl|arab)|419))?"
+    "|[a-z]{2}[-_][A-Z]{2}"
 )
 """A language, perhaps with a region or a script, as a regular expression: not `uv-auth`."""
 # Beside `en`, any two letters are one: `em` is a joke that some projects translate into.
@@ -136,11 +128,9 @@ def describe_editions(directories: Mapping[str, str], how: str) -> str:
     """Return a note on the versions and languages that were left out, and how to take one."""
     told = []
     for kind in _KINDS:
-        names = {path.split("/")[-2]: path for path, of in directories.items() if of == kind}
+        names = {path.split("/")[-2] for path, of in directories.items() if of == kind}
         if names:
-            listed = sorted(names, key=_rank)
-            more = [f"and {len(listed) - 10} more"] if len(listed) > 10 else []
-            told.append(f"{kind}s {', '.join([*listed[:10], *more])}")
+            told.append(f"{kind}s {join_names(sorted(names, key=_rank), 10)}")
     return f"left out: {' and '.join(told)}; {how.format(min(directories))} takes one"
 
 

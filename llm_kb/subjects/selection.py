@@ -139,11 +139,8 @@ def find_near(pattern: str, catalog: Catalog) -> Sequence[str]:
     """
     if len(pattern) > LONGEST_NAME:
         return ()
-    names = [subject.name for subject in catalog.list().listed]
-    if len(names) > MOST_CANDIDATES:
-        return ()
-    short = [name for name in names if len(name) <= LONGEST_NAME]
-    return (*_widen(pattern, short), *find_similar(pattern, short, most=NEAR_SLUGS))
+    names = [subject.name for subject in catalog.list().listed[:MOST_CANDIDATES]]
+    return (*_widen(pattern, names), *find_similar(pattern, names, most=NEAR_SLUGS))
 
 
 def _widen(pattern: str, names: Sequence[str]) -> list[str]:
@@ -207,35 +204,26 @@ def spell(path: str) -> set[str]:
     return {path, strip_dots(path), strip_extension(path), slugify(path)}
 
 
-def pick(reference: str, subjects: Iterable[Subject]) -> list[Subject]:
+def pick(reference: str, subjects: Sequence[Subject]) -> list[Subject]:
     """Return the subjects that a reference names.
 
     Without an extension it names all that share the slug. With one it names the
     file that has it, or else those that differ from it by dots only.
     """
-    subjects = list(subjects)
-    whole = [subject for subject in subjects if _agrees(reference, compose(subject.path))]
-    exact = [subject for subject in whole if compose(subject.path) == reference]
-    named = set(exact or whole)
+    paths = {subject: compose(subject.path) for subject in subjects}
+    is_exact = reference in paths.values()
     return [
-        s for s in subjects if s in named or any(_agrees(reference, stem) for stem in _stems(s))
+        subject
+        for subject, path in paths.items()
+        if reference in (subject.slug, subject.name, path, *_stems(subject, path))
+        or (not is_exact and reference == strip_dots(path))
     ]
 
 
-def _stems(subject: Subject) -> Sequence[str]:
-    """Return the subject's path without its extension, and its slug if it is shorter still."""
-    stem = strip_extension(compose(subject.path))
-    depth = subject.slug.count("/")
-    # The slug of a skill is its directory, so its SKILL.md is one level below.
-    return (stem, stem.rpartition("/")[0]) if stem.count("/") > depth else (stem,)
-
-
-def _agrees(reference: str, path: str) -> bool:
-    """Tell whether each component is the path's, or the path's without its dots."""
-    wanted, held = reference.split("/"), path.split("/")
-    return len(wanted) == len(held) and all(
-        want in (hold, hold.lstrip(".")) for want, hold in zip(wanted, held, strict=True)
-    )
+def _stems(subject: Subject, path: str) -> Sequence[str]:
+    """Return a path without extension, and of a SKILL.md, whose slug is shorter, the directory."""
+    stem = strip_extension(path)
+    return (stem, stem.rpartition("/")[0]) if stem.count("/") > subject.slug.count("/") else (stem,)
 
 
 class Disabled:

@@ -165,7 +165,7 @@ def test_few_names_are_compared_with_few_patterns(monkeypatch: pytest.MonkeyPatc
     with pytest.raises(NoMatchError):
         kb.learn("t", ["nam-000", "m" * 101, "nam-001", "nam-002"])
     assert len(compared) == 2 * 20
-    assert find_near("n" * 99, catalog) == ("n" * 100,)
+    assert find_near("n" * 99, catalog) == ("n" * 100, "n" * 101)
 
 
 def test_a_long_name_is_looked_up_in_no_topic() -> None:
