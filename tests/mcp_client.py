@@ -21,7 +21,6 @@ from llm_kb.mcp.server import (
     Message,
     ProtocolError,
     Server,
-    is_request,
     parse_message,
     render_message,
 )
@@ -39,7 +38,7 @@ async def connect(server: Server) -> AsyncIterator[Any]:
     async def answer() -> None:
         async for sent in from_client:
             message = parse_message(sent.message.model_dump_json(by_alias=True).encode())
-            if is_request(message):
+            if "id" in message:
                 reply = await anyio.to_thread.run_sync(_answer, server, message)
                 await to_client.send(SessionMessage(jsonrpc_message_adapter.validate_json(reply)))
 

@@ -16,8 +16,9 @@ from llm_kb.errors import show_place
 from llm_kb.files.atomic import replace_file
 from llm_kb.host.capture_tools import find_root
 from llm_kb.host.terminal import is_terminal
+from llm_kb.knowledge_base.api import KnowledgeBase
 from llm_kb.knowledge_base.user_dir import find_user_dir
-from llm_kb.mcp.server import Server, run
+from llm_kb.mcp import server
 
 _CLIENTS = ("claude", "codex", "cursor", "gemini", "opencode", "qwen", "vscode")
 
@@ -59,46 +60,37 @@ def mcp(
         llm kb mcp --directory ~/project -k 'project/maintainers/*'
     """
     if install is not None:
-        _change_client(install, _list_options(directory, knowledge, kb_cfg), yes=yes)
+        KnowledgeBase.discover(directory, fragments=kb_cfg, knowledge=knowledge)  # or an error
+        options = ["--directory", str(directory.absolute())] if directory else []
+        for name, values in (("-k", knowledge), ("--kb-cfg", kb_cfg)):
+            options += [word for value in values for word in (name, value)]
+        _change_client(install, options, yes=yes)
         return
     if sys.stdin is None or sys.stdout is None:
         raise click.ClickException("a client speaks over standard input and output; one is closed")
     if is_terminal(sys.stdin):
-        click.echo("llm-kb: waiting for an MCP client on standard input; Ctrl-C ends", err=True)
-    run(Server(directory, fragments=kb_cfg, knowledge=knowledge))
-
-
-def _list_options(
-    directory: Path | None, knowledge: Sequence[str], kb_cfg: Sequence[str]
-) -> list[str]:
-    """Return the options with which a client must start the server."""
-    options = ["--directory", str(directory.absolute())] if directory else []
-    for name, values in (("-k", knowledge), ("--kb-cfg", kb_cfg)):
-        options += [word for value in values for word in (name, value)]
-    return options
+        say("llm-kb: waiting for an MCP client on standard input; Ctrl-C ends")
+    server.run(server.Server(directory, fragments=kb_cfg, knowledge=knowledge))
 
 
 def _change_client(client: str, options: Sequence[str], *, yes: bool) -> None:
     """Add the server to a client, and say what changes."""
-    from llm_kb.mcp.clients import plan_change  # noqa: PLC0415 - a client's start does not need it
+    from llm_kb.mcp import clients  # noqa: PLC0415 - a client's start does not need it
 
-    planned = plan_change(client, _find_project(), options)
-    place = show_place(planned.path)
-    if not planned.is_needed:
+    cwd = require_cwd()
+    workspace = find_workspace(cwd, {}, user_dir=find_user_dir())
+    project = owner_of(workspace) if workspace else find_root(cwd) or cwd
+    file, command = clients.find_file(client, project), clients.find_command(client, options)
+    entry, data = clients.add_server(client, file, command)
+    place = show_place(file)
+    if data is None:
         say(f"{place} already has this server")
         return
-    show_content(planned.entry)
+    show_content(entry)
     confirm(f"Write this into {place}?", yes=yes)
-    replace_file(planned.path, planned.data)
+    replace_file(file, data)
     say(f"Wrote {place}; restart {client}, or let it reload its servers")
     if client == "claude":
         say("Claude Code asks you to approve the server when you start it in this project")
-    if planned.command == "llm":
+    if command[0] == "llm":
         say(SLOW)
-
-
-def _find_project() -> Path:
-    """Return the directory of the project: the workspace's, else the repository's, else this."""
-    cwd = require_cwd()
-    workspace = find_workspace(cwd, {}, user_dir=find_user_dir())
-    return owner_of(workspace) if workspace else find_root(cwd) or cwd

@@ -13,12 +13,13 @@ import os
 import signal
 import sys
 import threading
+import time
 import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from queue import Queue
-from typing import Any, BinaryIO, TypeAlias
+from typing import Any, BinaryIO, TypeAlias, TypeVar
 
 from llm_kb import __version__
 from llm_kb.errors import KbError
@@ -26,7 +27,7 @@ from llm_kb.knowledge_base.api import KnowledgeBase
 from llm_kb.mcp import tools
 
 Message: TypeAlias = "dict[str, Any]"
-Method: TypeAlias = "Callable[[Mapping[str, Any], tools.Report], Message]"
+T = TypeVar("T")
 
 VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 """The versions of the protocol that are served, oldest first."""
@@ -50,7 +51,7 @@ class ProtocolError(Exception):
 
 
 def parse_message(data: bytes) -> Message:
-    """Return a request (which has an `id`), a notification, or a response. Raises ProtocolError.
+    """Return a request, which has an `id`, or a notification. Raises ProtocolError.
 
     Half a surrogate pair, which no answer could quote, is replaced.
     """
@@ -62,18 +63,11 @@ def parse_message(data: bytes) -> Message:
         raise ProtocolError(PARSE_ERROR, "the message is not valid JSON") from error
     if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
         raise ProtocolError(INVALID_REQUEST, "the message is not a JSON-RPC 2.0 object")
-    if "method" not in message and ("result" in message or "error" in message):
-        return message
     if not isinstance(message.get("method"), str):
         raise ProtocolError(INVALID_REQUEST, "the message has no method")
     if "id" in message and type(message["id"]) not in {str, int}:
         raise ProtocolError(INVALID_REQUEST, "the id is not a string or a whole number")
     return message
-
-
-def is_request(message: Message) -> bool:
-    """Return whether a message is to be answered."""
-    return "method" in message and "id" in message
 
 
 def render_message(message: Message) -> bytes:
@@ -85,19 +79,11 @@ def _encode(value: object) -> bytes:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
 
 
-def read_table(params: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    """Return an object among parameters, empty if there is none. Raises ProtocolError."""
-    value = params.get(name)
-    if value is not None and not isinstance(value, dict):
-        raise ProtocolError(INVALID_PARAMS, f"{name} must be an object")
-    return value or {}
-
-
-def read_text(params: Mapping[str, Any], name: str) -> str:
-    """Return a required string among parameters. Raises ProtocolError."""
-    value = params.get(name)
-    if not isinstance(value, str):
-        raise ProtocolError(INVALID_PARAMS, f"{name} is required and must be a string")
+def _read(params: Mapping[str, Any], name: str, kind: type[T]) -> T:
+    """Return a parameter of this type, empty if there is none. Raises ProtocolError."""
+    value = kind() if params.get(name) is None else params[name]
+    if not isinstance(value, kind):
+        raise ProtocolError(INVALID_PARAMS, f"{name} has the wrong type")
     return value
 
 
@@ -114,29 +100,29 @@ class Server:
         self._discover = partial(
             KnowledgeBase.discover, directory, fragments=fragments, knowledge=knowledge
         )
-        self._methods: Mapping[str, Method] = {
-            "initialize": self._initialize,
-            "ping": self._ping,
-            "tools/list": self._list_tools,
-            "tools/call": self._call_tool,
-        }
 
     def answer(self, request: Message, report: tools.Report) -> Message:
         """Return the result of a request. Raises ProtocolError.
 
         `report` is called whenever a tool makes progress.
         """
-        method = self._methods.get(request["method"])
-        if method is None:
-            raise ProtocolError(METHOD_NOT_FOUND, "the method is not served")
-        return method(read_table(request, "params"), report)
+        method, params = request["method"], _read(request, "params", dict)
+        if method == "initialize":
+            return self._greet(params)
+        if method == "ping":
+            return {}
+        if method == "tools/list":
+            return {"tools": self._list_tools()}
+        if method == "tools/call":
+            return self._call_tool(params, report)
+        raise ProtocolError(METHOD_NOT_FOUND, "the method is not served")
 
     def _open(self) -> KnowledgeBase:
         return tools.fit_clients(self._discover())
 
-    def _initialize(self, params: Mapping[str, Any], _: tools.Report) -> Message:
+    def _greet(self, params: Mapping[str, Any]) -> Message:
         """Greet a client; a configuration that cannot be read is reported to its model."""
-        asked = read_text(params, "protocolVersion")
+        asked = _read(params, "protocolVersion", str)
         try:
             instructions = tools.write_instructions(self._open())
         except (KbError, OSError) as error:
@@ -148,18 +134,15 @@ class Server:
             **({"instructions": instructions} if instructions else {}),
         }
 
-    def _ping(self, *_: object) -> Message:
-        return {}
-
-    def _list_tools(self, *_: object) -> Message:
+    def _list_tools(self) -> list[Message]:
         try:
-            return {"tools": tools.render_tools(self._open())}
+            return tools.render_tools(self._open())
         except (KbError, OSError) as error:
-            return {"tools": tools.render_broken(_describe_broken(error))}
+            return tools.render_broken(_describe_broken(error))
 
     def _call_tool(self, params: Mapping[str, Any], report: tools.Report) -> Message:
         """Answer a call; the text of an error is a result, too, so that the model can react."""
-        name, arguments = read_text(params, "name"), read_table(params, "arguments")
+        name, arguments = _read(params, "name", str), _read(params, "arguments", dict)
         try:
             return make_result(tools.answer_call(self._open(), name, arguments, report))
         except (KbError, OSError) as error:
@@ -185,23 +168,24 @@ def run(server: Server) -> None:
     os.dup2(nothing, 0)
     os.dup2(2 if sys.stderr else nothing, 1)
     with suppress(BrokenPipeError):  # the client is gone
-        Conversation(server, source, sink).hold()
+        _Conversation(server, source, sink).hold()
 
 
 class _CallEnded(BaseException):
     """Raised within a call at its deadline, or when it is cancelled."""
 
 
-class Conversation:
+class _Conversation:
     """The requests of one client, each with a deadline."""
 
     def __init__(self, server: Server, source: int, sink: int) -> None:
         self._server = server
         self._source, self._sink = source, sink
-        self._inbox: Queue[Message | ProtocolError | None] = Queue(MOST_WAITING)
+        self._inbox: Queue[Message | None] = Queue(MOST_WAITING)
         self._waiting: set[str | int] = set()
         """The ids of requests that are not answered, and not cancelled."""
         self._running: str | int | None = None
+        self._deadline = 0.0
         self._main = threading.get_ident()
 
     def hold(self) -> None:
@@ -209,11 +193,11 @@ class Conversation:
         signal.signal(signal.SIGALRM, self._end_call)
         threading.Thread(target=self._read, daemon=True).start()
         while (message := self._inbox.get()) is not None:
-            with suppress(_CallEnded):  # one that came too late to end a call
-                if isinstance(message, ProtocolError):
-                    self._send({"id": None, "error": message.error})
-                else:
+            with suppress(_CallEnded):  # a second signal, while the first one ends the call
+                if "method" in message:
                     self._answer(message)
+                else:
+                    self._send(message)
 
     def _read(self) -> None:
         """Read messages; runs in a thread of its own."""
@@ -223,60 +207,66 @@ class Conversation:
                 try:
                     message = parse_message(line)
                 except ProtocolError as error:
-                    self._inbox.put(error)
+                    self._inbox.put({"id": None, "error": error.error})
                     continue
-                if is_request(message):
+                if "id" in message:
                     self._waiting.add(message["id"])
                     self._inbox.put(message)
-                elif message.get("method") == "notifications/cancelled":
+                elif message["method"] == "notifications/cancelled":
                     self._cancel(message.get("params"))
         self._inbox.put(None)
 
     def _cancel(self, params: object) -> None:
         id_ = params.get("requestId") if isinstance(params, dict) else None
-        if type(id_) in {str, int} and id_ in self._waiting:
+        if type(id_) in {str, int}:
             self._waiting.discard(id_)
-            if id_ == self._running:
-                signal.pthread_kill(self._main, signal.SIGALRM)
+            signal.pthread_kill(self._main, signal.SIGALRM)
 
     def _end_call(self, *_: object) -> None:
-        if self._running is not None:
+        """End the call that runs if it is cancelled or past its deadline, however late this is."""
+        is_over = self._running not in self._waiting or time.monotonic() >= self._deadline
+        if self._running is not None and is_over:
             raise _CallEnded
 
     def _answer(self, request: Message) -> None:
-        id_, reply = request["id"], {"id": request["id"]}
-        seconds = tools.find_deadline(request.get("params"))
+        id_, seconds = request["id"], tools.find_deadline(request.get("params"))
 
         def wind(*_: object) -> None:
             """Set the deadline; after it, the call is interrupted every second until it ends."""
+            self._deadline = time.monotonic() + seconds
             signal.setitimer(signal.ITIMER_REAL, seconds, 1)
 
+        text = f"ended after {seconds} seconds without progress; ask for less at once"
+        reply = {"result": make_result(text, is_error=True)}
+        wind()
         try:
             self._running = id_
             if id_ in self._waiting:
-                wind()
-                reply["result"] = self._server.answer(request, wind)
-            self._running = None
+                reply = _reply(self._server, request, wind)
         except _CallEnded:
-            self._running = None
-            text = f"ended after {seconds} seconds without progress; ask for less at once"
-            reply["result"] = make_result(text, is_error=True)
-        except ProtocolError as error:
-            reply["error"] = error.error
-        except Exception as error:  # noqa: BLE001 - a defect must not end the conversation
-            traceback.print_exc()
-            reply["error"] = ProtocolError(INTERNAL_ERROR, f"internal error: {error!r}").error
+            pass
         finally:
             self._running = None
             signal.setitimer(signal.ITIMER_REAL, 0)
         if id_ in self._waiting:
             self._waiting.discard(id_)
-            self._send(reply)
+            self._send({"id": id_, **reply})
 
     def _send(self, message: Message) -> None:
         rest = memoryview(render_message(message))
         while rest:
             rest = rest[os.write(self._sink, rest) :]
+
+
+def _reply(server: Server, request: Message, report: tools.Report) -> Message:
+    """Return the result of a request, or its error."""
+    try:
+        return {"result": server.answer(request, report)}
+    except ProtocolError as error:
+        return {"error": error.error}
+    except Exception as error:  # noqa: BLE001 - a defect must not end the conversation
+        traceback.print_exc()
+        return {"error": ProtocolError(INTERNAL_ERROR, f"internal error: {error!r}").error}
 
 
 def _iter_lines(stream: BinaryIO) -> Iterator[bytes]:

@@ -12,37 +12,29 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from llm_kb.capture.annotation import InvalidAnnotationError, annotate, parse_live_input
+from llm_kb.capture.annotation import annotate, parse_live_input
 from llm_kb.capture.emission import render_reply
 from llm_kb.capture.entries import dump_json
 from llm_kb.errors import KbError
 from llm_kb.host import reference_calls
 from llm_kb.host.capture_tools import EMIT, LIVE_INPUT, find_root, record, require_root
 from llm_kb.knowledge_base.api import KnowledgeBase
-from llm_kb.knowledge_base.tool_text import (
-    LEARN,
-    SEARCH_KNOWLEDGE,
-    ToolText,
-    read_arguments,
-)
+from llm_kb.knowledge_base.tool_text import LEARN, SEARCH_KNOWLEDGE, ToolText, read_arguments
 from llm_kb.knowledge_base.user_dir import find_library
 from llm_kb.references.library import Library
-from llm_kb.rendering.plain_text import estimate_tokens
 from llm_kb.rendering.section import render_instructions
 
 if TYPE_CHECKING:
     from llm_kb.references.plan import Plan
 
-MOST_CHARS, MOST_TOKENS = 45_000, 24_000
-"""The longest answer: Claude Code saves one over 50,000 characters or 25,000 tokens to a file."""
+MOST_CHARS = 45_000
+"""The longest answer: Claude Code saves one over 50,000 characters to a file."""
 
 MENU_BUDGET, INSTRUCTIONS = 400, 2_048
 """Tokens of the menu, and characters of the instructions that Claude Code shows."""
 
-LEAST_CHARS = 1_000
-
-MOST_LISTED = 40_000
-"""The most characters of a list of reference topics."""
+MOST_LISTED = 50
+"""The most reference topics that are listed with more than their ids."""
 
 MOST_ITEMS, MOST_CHARACTERS = 200, 200_000
 """The most items and characters of an annotation: each entry is compared with all others."""
@@ -54,6 +46,9 @@ a fetch has bounds of its own."""
 SEARCH = SEARCH_KNOWLEDGE._replace(name="search")
 """The search, under a shorter name: a client puts the server's name before it."""
 
+REFERENCES = (reference_calls.SEARCH, reference_calls.TOPIC_SEARCH, reference_calls.TOPIC_LIST)
+"""The tools that read reference topics."""
+
 ANNOTATE = ToolText(
     "annotate",
     "Annotate a commit you have just made: why it was done so, what was tried and failed (wisdom),"
@@ -63,8 +58,8 @@ ANNOTATE = ToolText(
 
 CREATED_BY = {"ghost": "mcp"}
 
-Report: TypeAlias = "Callable[[Any, int, int], None]"
-"""Called with the label of a step, the work done and the total, which moves the deadline."""
+Report: TypeAlias = "Callable[..., None]"
+"""Called whenever work was done, which moves the deadline."""
 
 Arguments: TypeAlias = "Mapping[str, Any]"
 
@@ -121,11 +116,10 @@ def _render(tool: ToolText, description: str) -> dict[str, Any]:
 
 def find_tools(kb: KnowledgeBase) -> list[ToolText]:
     """Return the tools that are served in this directory."""
-    references = [reference_calls.SEARCH, reference_calls.TOPIC_SEARCH, reference_calls.TOPIC_LIST]
     return [
         LEARN,
         SEARCH,
-        *(references if open_references(kb).store.ids() else []),
+        *(REFERENCES if open_references(kb).store.ids() else []),
         reference_calls.CREATE,
         *([EMIT, ANNOTATE] if find_root(kb.directory) else []),
     ]
@@ -145,16 +139,7 @@ def open_references(kb: KnowledgeBase) -> Library:
 
 
 def _learn(kb: KnowledgeBase, arguments: Arguments, _: Report) -> str:
-    """Answer under `max_result_chars`, which is lowered until the tokens fit, too."""
-    text = kb.answer_call(**arguments)
-    is_set = "kb.max_result_chars" in kb.config.settings
-    while not is_set and estimate_tokens(text) > MOST_TOKENS:
-        fitting = int(0.9 * len(text) * MOST_TOKENS / estimate_tokens(text))
-        if not LEAST_CHARS < fitting < kb.config.max_result_chars:
-            break
-        kb.config = replace(kb.config, max_result_chars=fitting)
-        text = kb.answer_call(**arguments)
-    return text
+    return kb.answer_call(**arguments)
 
 
 def _search(kb: KnowledgeBase, arguments: Arguments, report: Report) -> str:
@@ -163,20 +148,16 @@ def _search(kb: KnowledgeBase, arguments: Arguments, report: Report) -> str:
             f"there is nothing to search: {kb.directory} has no topics. The user can add some"
             " with `llm kb init`, or start this server in another directory with -d"
         )
-    return kb.answer_search(SEARCH, arguments, partial(report, "indexing"))
+    return kb.answer_search(SEARCH, arguments, report)
 
 
 def _read_references(tool: ToolText, kb: KnowledgeBase, arguments: Arguments, _: Report) -> str:
     """Answer a call of a tool that reads; a long list of topics ends with their ids."""
-    library, given = open_references(kb), read_arguments(tool, arguments)
-    found = reference_calls.read(library, tool, given)
-    if tool is not reference_calls.TOPIC_LIST:
-        return dump(found)
-    shown = len(found)
-    while shown and len(dump(found[:shown])) > MOST_LISTED:
-        shown = shown * 3 // 4
-    left = [topic["topic_id"] for topic in found[shown:]]
-    return dump(found[:shown] + ([{"left_out": left}] if left else []))
+    found = reference_calls.read(open_references(kb), tool, read_arguments(tool, arguments))
+    if tool is reference_calls.TOPIC_LIST and len(found) > MOST_LISTED:
+        left = [topic["topic_id"] for topic in found[MOST_LISTED:]]
+        found = [*found[:MOST_LISTED], {"left_out": left}]
+    return dump(found)
 
 
 def _create(kb: KnowledgeBase, arguments: Arguments, report: Report) -> str:
@@ -201,11 +182,10 @@ def _annotate(kb: KnowledgeBase, arguments: Arguments, _: Report) -> str:
     text = dump(arguments)
     items = sum(len(value) for value in arguments.values() if isinstance(value, list))
     if items > MOST_ITEMS or len(text) > MOST_CHARACTERS:
-        problem = (
-            f"{items:,} items, {len(text):,} characters in all; at most {MOST_ITEMS} and"
+        raise KbError(
+            f"annotate: {items:,} items, {len(text):,} characters in all; at most {MOST_ITEMS} and"
             f" {MOST_CHARACTERS:,} are allowed"
         )
-        raise InvalidAnnotationError([problem])
     result = annotate(require_root(kb.directory), parse_live_input(text))
     return dump_json(result).decode()
 
@@ -218,9 +198,7 @@ def dump(value: object) -> str:
 ANSWERS: dict[str, Callable[[KnowledgeBase, Arguments, Report], str]] = {
     LEARN.name: _learn,
     SEARCH.name: _search,
-    reference_calls.SEARCH.name: partial(_read_references, reference_calls.SEARCH),
-    reference_calls.TOPIC_SEARCH.name: partial(_read_references, reference_calls.TOPIC_SEARCH),
-    reference_calls.TOPIC_LIST.name: partial(_read_references, reference_calls.TOPIC_LIST),
+    **{tool.name: partial(_read_references, tool) for tool in REFERENCES},
     reference_calls.CREATE.name: _create,
     EMIT.name: _emit,
     ANNOTATE.name: _annotate,

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from llm_kb.capture.annotation import InvalidAnnotationError
+from llm_kb.errors import KbError
 from llm_kb.knowledge_base.api import KnowledgeBase
 from llm_kb.mcp.tools import answer_call
 from tests.console import PROJECT
@@ -89,7 +89,7 @@ def test_an_annotation_is_bounded_before_it_is_looked_at(
     """Before its commit is, too: there is no repository here."""
     arguments = {"commit": "HEAD", "summary": "s", **more}
     kb = KnowledgeBase.discover(tmp_path)
-    with pytest.raises(InvalidAnnotationError, match="at most 200 and 200,000 are allowed"):
+    with pytest.raises(KbError, match="at most 200 and 200,000 are allowed"):
         answer_call(kb, "annotate", arguments, print)
 
 

@@ -11,7 +11,6 @@ from mcp.client import Client
 
 from llm_kb.host import reference_calls
 from llm_kb.mcp.server import Server
-from llm_kb.rendering.plain_text import estimate_tokens
 from tests.mcp_client import call, talk
 
 
@@ -27,14 +26,11 @@ def write_topic(directory: Path, files: dict[str, str], config: str = "") -> Pat
 LONG = {f"s{number:02}.md": "word " * 2_000 + "\n" for number in range(20)}
 
 
-@pytest.mark.parametrize("line", ["word " * 20, "漢字" * 50], ids=["words", "ideographs"])
-def test_an_answer_stays_below_what_clients_take(tmp_path: Path, line: str) -> None:
-    text = f"{line}\n" * 5_000
-    workspace = write_topic(tmp_path, {"one.md": text})
+def test_an_answer_stays_below_what_clients_take(tmp_path: Path) -> None:
+    workspace = write_topic(tmp_path, {"one.md": f"{'word ' * 20}\n" * 5_000})
     answer, is_error = call(workspace, "learn", {"topic": "t", "subjects": "one#*"})
     assert not is_error
     assert 20_000 < len(answer) < 50_000
-    assert estimate_tokens(answer) < 25_000
 
 
 def test_what_is_left_out_is_named(tmp_path: Path) -> None:

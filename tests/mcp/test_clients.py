@@ -47,6 +47,15 @@ def found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CODEX_HOME", str(tmp_path / "home/.codex"))
 
 
+@pytest.fixture
+def topic(user_dir: Path, tmp_path: Path) -> None:
+    """A topic of the user, which can be pre-loaded from."""
+    (tmp_path / "kb").mkdir()
+    for name in ("a", "b", "b c"):
+        (tmp_path / "kb" / f"{name}.md").write_text(name)
+    (user_dir / "kb.toml").write_text(f'[kb.topic.project]\nsubjects = "{tmp_path}/kb"\n')
+
+
 def read(client: str) -> str:
     return Path(PATHS[client]).read_text(encoding="utf-8")
 
@@ -114,6 +123,7 @@ def test_the_rest_of_a_toml_file_is_kept_with_its_comments(run_llm: RunLlm) -> N
     assert run_llm(["kb", "mcp", "--install", "codex"]).stderr.endswith("already has this server\n")
 
 
+@pytest.mark.usefixtures("topic")
 def test_options_are_written_and_replace_those_of_before(run_llm: RunLlm, tmp_path: Path) -> None:
     (tmp_path / "sub").mkdir()
     run_llm(["kb", "mcp", "--install", "claude", "-y"])
@@ -126,6 +136,7 @@ def test_options_are_written_and_replace_those_of_before(run_llm: RunLlm, tmp_pa
     ]
 
 
+@pytest.mark.usefixtures("topic")
 @pytest.mark.parametrize("client", PATHS)
 def test_what_the_user_added_to_the_entry_is_kept(run_llm: RunLlm, client: str) -> None:
     run_llm(["kb", "mcp", "-k", "project/a", "--install", client, "-y"])
@@ -175,6 +186,12 @@ def test_a_link_stays_and_the_file_it_leads_to_is_named(run_llm: RunLlm, tmp_pat
     assert "shared.json" in result.stderr
     assert Path(".mcp.json").is_symlink()
     assert (tmp_path / "shared.json").read_text() == written("claude")
+
+
+def test_knowledge_that_does_not_exist_is_not_written(run_llm: RunLlm) -> None:
+    result = run_llm(["kb", "mcp", "-k", "nope", "--install", "claude", "-y"])
+    assert (result.exit_code, "unknown topic 'nope'" in result.stderr) == (1, True)
+    assert not Path(".mcp.json").exists()
 
 
 def test_it_asks_first(run_llm: RunLlm) -> None:
