@@ -28,7 +28,7 @@ from llm_kb.references.library import Library
 from llm_kb.references.plan import Plan
 from llm_kb.references.sources.records import CrawlSource
 from llm_kb.references.topic.topic_directory import read_provenance
-from llm_kb.references.topic.topic_file import Description
+from llm_kb.references.topic.topic_file import TopicFile
 from llm_kb.subjects.topics import References
 
 
@@ -76,7 +76,7 @@ def measure(site: Path, start: str) -> None:
     with tempfile.TemporaryDirectory() as place:
         library = Library(root=Path(place), settings=References(allow_hosts=("127.0.0.1",)))
         created = create_topic(
-            library, Description(id="topic-site", title="Site", sources=(source,)), approve
+            library, TopicFile(id="topic-site", title="Site", sources=(source,)), approve
         )
         asked = len(served.statuses)
         words, code = compare(library, site)

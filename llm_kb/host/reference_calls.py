@@ -190,8 +190,8 @@ def create(
 def read(library: Library, tool: ToolText, given: Mapping[str, Any]) -> Any:
     """Answer a call, with checked arguments, of a tool that only reads. Raises KbError."""
     if tool is TOPIC_SEARCH:
-        found = find_topics(library, given["query"])[:10]
-        return [topic_hit_entry(hit, library.clock()) for hit in found]
+        found = find_topics(library, given["query"])
+        return [topic_hit_entry(*hit, library.clock()) for hit in found]
     if tool is TOPIC_LIST:
         return list_topics(library, **given)
     # Imported here: the database is slow to import.

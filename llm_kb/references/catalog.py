@@ -24,7 +24,6 @@ from llm_kb.references.topic.topic_directory import (
 from llm_kb.references.topic.topic_file import (
     Status,
     TopicFile,
-    TopicHit,
     format_time,
     is_stale,
     make_snippet,
@@ -74,12 +73,12 @@ def topic_details(
     }
 
 
-def topic_hit_entry(hit: TopicHit, now: datetime) -> dict[str, Any]:
-    """Return a topic as an entry of `reference_topic_search`."""
-    entry = topic_entry(hit.topic, now)
+def topic_hit_entry(topic: TopicFile, score: float, snippet: str, now: datetime) -> dict[str, Any]:
+    """Return a topic that was found as an entry of `reference_topic_search`."""
+    entry = topic_entry(topic, now)
     kept = ("topic_id", "title", "status", "is_stale", "fetched_at", "tags")
-    found = {"score": hit.score, "snippet": hit.snippet}
-    return {key: entry[key] for key in kept} | found | _trust(hit.topic)
+    found = {"score": score, "snippet": snippet}
+    return {key: entry[key] for key in kept} | found | _trust(topic)
 
 
 def _time(moment: datetime | None) -> str | None:

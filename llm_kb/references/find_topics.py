@@ -11,7 +11,7 @@ from llm_kb.errors import KbError
 from llm_kb.files.documents import stamp_content
 from llm_kb.references.errors import UnknownReferenceError
 from llm_kb.references.library import Library
-from llm_kb.references.topic.topic_file import Status, TopicFile, TopicHit, make_snippet
+from llm_kb.references.topic.topic_file import Status, TopicFile, make_snippet
 from llm_kb.search.index.documents import Documents, File, TopicGroup
 from llm_kb.search.question import STOP_WORDS
 
@@ -67,11 +67,11 @@ def _hide(topic_id: str) -> str:
     return f"{blake2b(topic_id.encode(), digest_size=10).hexdigest()}.md"
 
 
-def find_topics(library: Library, query: str) -> list[TopicHit]:
-    """Return the topics that a query is about, best first, including obsolete ones.
+def find_topics(library: Library, query: str) -> list[tuple[TopicFile, float, str]]:
+    """Return the topics that a query is about, best first, each with its score and a snippet.
 
-    With an embedding model, topics that mean the same in other words are
-    found too: the nearest few, so that the caller can choose by their titles.
+    Obsolete ones are among them. With an embedding model, topics that mean the same in other words
+    are found too: the nearest few, so that the caller can choose by their titles.
     """
     # Imported here: a prompt, and a client's greeting, look for a topic by its name alone.
     from llm_kb.search.question import EmptyQuestionError, parse_question  # noqa: PLC0415
@@ -88,7 +88,7 @@ def find_topics(library: Library, query: str) -> list[TopicHit]:
     database = library.root / ".index" / "descriptions.sqlite3"
     described = TopicGroup(database=database, topics=[Descriptions(topics)])
     result = search([described], asked, library.find_embedder, limit=len(topics))
-    found: dict[str, TopicHit] = {}
+    found: dict[str, tuple[TopicFile, float, str]] = {}
     near = 0
     for hit in result.hits:
         if not hit.bm25:
@@ -96,7 +96,7 @@ def find_topics(library: Library, query: str) -> list[TopicHit]:
         if hit.bm25 or (near <= MOST_NEAR and (hit.cosine or 0) >= NEAR):
             topic = by_path[hit.path]
             snippet = make_snippet(topic.body, asked.words)
-            found.setdefault(hit.path, TopicHit(topic=topic, score=hit.score, snippet=snippet))
+            found.setdefault(hit.path, (topic, hit.score, snippet))
     return list(found.values())[:MOST_FOUND]
 
 
@@ -124,7 +124,7 @@ def find_meant(library: Library, wanted: str, *, obsolete: bool = False) -> list
         if problems and not found:
             _read_broken(library, topics, wanted)
         if not 1 <= len(found) <= MOST_NAMED:
-            near = found or [hit.topic for hit in find_topics(library, wanted)]
+            near = found or [near for near, _, _ in find_topics(library, wanted)]
             raise UnknownReferenceError(
                 wanted,
                 [topic.id for topic in active],

@@ -31,7 +31,6 @@ from llm_kb.references.topic.topic_directory import (
     FILE_NAME,
     RESERVED,
     TOPIC_FILE,
-    Differences,
     StoredTopic,
     compare,
     hash_fetched,
@@ -396,13 +395,14 @@ class Library:
             topic = self.store.open(topic_id)
             body = None if body is None else with_heading(topic.file.title, body)
             changed = topic.change(changes, body)
-            changed.write()
+            replace_file(topic.directory / TOPIC_FILE, changed.text.encode())
             return changed.file
 
-    def verify(self, topic_id: str) -> Differences:
+    def verify(self, topic_id: str) -> dict[str, list[str]]:
         """Compare a topic's files with the record of what was fetched.
 
-        A topic that cannot be read differs: the result has the problem. Raises only
+        Returns the files by kind of difference: `modified`, `missing`, `unknown` and `unreadable`
+        ones, and `problems`, the reasons why the topic itself cannot be read. Raises only
         UnknownReferenceError.
         """
         self.store.require(topic_id)
@@ -412,11 +412,12 @@ class Library:
             self.read(topic_id)
         except KbError as error:
             problems.append(str(error))
+        differences = compare({}, {})
         try:
-            recorded = read_provenance(directory).files
+            differences = compare(read_provenance(directory).files, hash_fetched(directory))
         except KbError as error:
-            return Differences(problems=(*problems, str(error)))
-        return replace(compare(recorded, hash_fetched(directory)), problems=tuple(problems))
+            problems.append(str(error))
+        return differences | {"problems": problems}
 
     def delete(self, topic_id: str) -> None:
         """Delete a topic and its index."""

@@ -36,7 +36,7 @@ from llm_kb.references.topic.topic_directory import (
     read_provenance,
 )
 from llm_kb.references.topic.topic_file import (
-    Description,
+    TopicFile,
     format_time,
     parse_request,
     request_table,
@@ -70,7 +70,7 @@ class Plan:
     no host was contacted yet.
     """
 
-    request: Description
+    request: TopicFile
     sources: tuple[PlannedSource, ...]
     content: str = ""
     warnings: tuple[str, ...] = ()
@@ -318,7 +318,7 @@ class PendingPlans:
                 problems.append(str(error))
         return sorted(found, key=lambda plan: plan.stored_at or ""), problems
 
-    def find(self, request: Description) -> Plan | None:
+    def find(self, request: TopicFile) -> Plan | None:
         """Return the plan that waits to carry out a request; None without one."""
         plans = self.read_all()[0]
         return next((each for each in plans if each.request.digest == request.digest), None)
@@ -376,7 +376,7 @@ class PendingPlans:
         """Delete a plan, usable or not; tell whether there was one."""
         return self._forget(self._place(plan_id))
 
-    def drop_request(self, request: Description) -> None:
+    def drop_request(self, request: TopicFile) -> None:
         """Delete the plan that waits to carry out a request."""
         if waiting := self.find(request):
             self.drop(waiting.id)
@@ -438,7 +438,7 @@ def _check_content(plan: Plan, directory: Path) -> None:
         recorded = read_provenance(directory).files
     except (OSError, KbError) as error:
         raise UnknownPlanError(plan.id, f"its files cannot be read: {error}") from error
-    if not is_same or compare(recorded, hash_fetched(directory)):
+    if not is_same or any(compare(recorded, hash_fetched(directory)).values()):
         raise UnknownPlanError(plan.id, "its files were changed since they were fetched")
 
 

@@ -56,6 +56,7 @@ from llm_kb.references.sources.records import (
     WebSource,
 )
 from llm_kb.references.sources.rules import host_and_port
+from llm_kb.references.topic.topic_directory import read_provenance
 from llm_kb.references.topic.topic_file import parse_request
 from llm_kb.subjects.topics import References
 from tests.conftest import RunLlm
@@ -267,14 +268,10 @@ def test_the_hosts_stand_right_above_the_question_however_many_sources_there_are
 @pytest.mark.parametrize(
     ("source", "reason"),
     [
-        ({"type": "web", "url": f"https://e.org/{'a' * 2000}"}, "2,014 characters, over 2,000"),
+        ({"type": "web", "url": f"https://e.org/{'a' * 4000}"}, "4,014 characters, over 4,000"),
         (
-            {"type": "git", "url": "https://e.org/x", "paths": [f"d{n}/" for n in range(101)]},
-            "101 paths are more than 100",
-        ),
-        (
-            {"type": "git", "url": "https://e.org/x", "paths": ["a" * 301]},
-            "301 characters, over 300",
+            {"type": "git", "url": "https://e.org/x", "paths": [f"d{n}/" for n in range(1_000)]},
+            "url and paths have 4,905 characters",
         ),
     ],
 )
@@ -565,7 +562,7 @@ def test_a_record_of_files_approves_no_host(library: Library, remote: Remote) ->
     remote.write({"new.md": "# New"})
     refresh_topic(library, "topic-frob", yes)
     assert approved_hosts(library) == frozenset()
-    stored = library.store.open("topic-frob").read_provenance()
+    stored = read_provenance(library.store.directory("topic-frob"))
     assert {file.url for file in stored.files.values()} == {remote.url}
 
 

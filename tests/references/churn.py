@@ -18,7 +18,7 @@ from llm_kb.references.library import Library
 from llm_kb.references.plan import PlannedSource
 from llm_kb.references.sources.records import GitSource
 from llm_kb.references.topic.topic_directory import FileRecord
-from llm_kb.references.topic.topic_file import Description
+from llm_kb.references.topic.topic_file import TopicFile
 from llm_kb.subjects.topics import References
 
 FILES = 25
@@ -35,9 +35,9 @@ def fetch_version(task: Any, source: GitSource) -> PlannedSource:
     return measured
 
 
-def request(source: Path) -> Description:
+def request(source: Path) -> TopicFile:
     """The topic this is about."""
-    return Description(id=TOPIC, title="Churn", body="", sources=(GitSource(url=source.as_uri()),))
+    return TopicFile(id=TOPIC, title="Churn", body="", sources=(GitSource(url=source.as_uri()),))
 
 
 def write_version(source: Path, number: str) -> None:

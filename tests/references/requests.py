@@ -9,14 +9,14 @@ from llm_kb.references.fetch.topics import create_topic
 from llm_kb.references.library import Library
 from llm_kb.references.plan import PendingPlans, Plan
 from llm_kb.references.sources.records import Source
-from llm_kb.references.topic.topic_file import Description
+from llm_kb.references.topic.topic_file import TopicFile
 
 PAGE = "<title>Hooks</title><main><h1>Hooks</h1><p>Call them <b>first</b>.</p></main>"
 
 
-def request(*sources: Source, title: str = "Frob") -> Description:
+def request(*sources: Source, title: str = "Frob") -> TopicFile:
     """Ask for a topic of some sources."""
-    return Description(
+    return TopicFile(
         id="topic-frob",
         title=title,
         body="Frobnicates.",
@@ -42,6 +42,12 @@ def refreshed_to(**counts: object) -> dict[str, object]:
     return {"topic_id": "topic-frob", "changed": True, **nothing, **counts}
 
 
+def differences(**kinds: list[str]) -> dict[str, list[str]]:
+    """Return what `verify` finds, with the given kinds of differences."""
+    names = ("modified", "missing", "unknown", "unreadable", "problems")
+    return {name: [] for name in names} | kinds
+
+
 def files_of(library: Library, topic_id: str = "topic-frob") -> dict[str, str]:
     """Return the fetched files that a topic has on disk."""
     root = library.store.directory(topic_id)
@@ -52,7 +58,7 @@ def files_of(library: Library, topic_id: str = "topic-frob") -> dict[str, str]:
     }
 
 
-def plan_topic(library: Library, asked: Description) -> Plan:
+def plan_topic(library: Library, asked: TopicFile) -> Plan:
     """Return the plan of a request, which is denied."""
     plans: list[Plan] = []
 
@@ -65,7 +71,7 @@ def plan_topic(library: Library, asked: Description) -> Plan:
     return plans[0]
 
 
-def store_plan(library: Library, asked: Description) -> Plan:
+def store_plan(library: Library, asked: TopicFile) -> Plan:
     """Return the plan of a request, which waits for approval."""
     with pytest.raises(ApprovalNeededError) as needed:
         create_topic(library, asked, PendingPlans(library).keep)

@@ -12,7 +12,7 @@ from llm_kb.references.errors import TopicFileError, UnknownReferenceError
 from llm_kb.references.find_topics import ObsoleteTopicError, find_topic, find_topics
 from llm_kb.references.library import Library
 from llm_kb.references.sources.records import GitSource, WebSource
-from llm_kb.references.topic.topic_directory import FileRecord, Provenance, write_provenance
+from llm_kb.references.topic.topic_directory import FileRecord, Provenance, render_provenance
 from llm_kb.references.topic.topic_file import Status, TopicFile, make_topic_id, render_topic_file
 from llm_kb.search.index.index import Embedder
 from llm_kb.search.question import EmptyQuestionError
@@ -197,7 +197,7 @@ def test_a_file_has_the_role_of_its_source(library: Library) -> None:
     }
     for path in (*texts, "added.md"):
         (topic / path).write_text(f"frobnicate in {path}\n")
-    write_provenance(topic, Provenance(files=records))
+    (topic / ".provenance.json").write_bytes(render_provenance(Provenance(files=records)))
     assert {hit["file"]: hit["role"] for hit in ask(library, "frobnicate", limit=9)["results"]} == {
         "a.md": "docs",
         "tests-in-use.md": "docs",
@@ -290,14 +290,14 @@ def test_topics_are_found_by_what_they_are_about(
     stocked: Library, query: str, found: list[str]
 ) -> None:
     hits = find_topics(stocked, query)
-    assert sorted(hit.topic.id for hit in hits) == found
-    assert all(0 < hit.score <= 1 for hit in hits)
+    assert sorted(topic.id for topic, _, _ in hits) == found
+    assert all(0 < score <= 1 for _, score, _ in hits)
 
 
 def test_topics_are_found_as_they_are_described_now(stocked: Library) -> None:
     assert not find_topics(stocked, "metaprogramming")
     stocked.update("topic-django-docs", {}, "Forms and metaprogramming.")
-    (hit,) = find_topics(stocked, "metaprogramming")
-    assert (hit.topic.id, hit.snippet) == ("topic-django-docs", "Forms and metaprogramming.")
+    ((topic, _, snippet),) = find_topics(stocked, "metaprogramming")
+    assert (topic.id, snippet) == ("topic-django-docs", "Forms and metaprogramming.")
     stocked.delete("topic-django-docs")
     assert not find_topics(stocked, "metaprogramming")

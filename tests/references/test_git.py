@@ -16,15 +16,15 @@ from llm_kb.references.sources.git import Remotes, find_commit
 from llm_kb.references.sources.records import GitSource
 from llm_kb.references.sources.rules import Policy
 from llm_kb.references.topic.topic_directory import hash_fetched
-from llm_kb.references.topic.topic_file import Description
+from llm_kb.references.topic.topic_file import TopicFile
 from tests.references.remotes import Remote
 from tests.references.requests import plan_topic
 
 LOCAL = Policy(allow_protocols=("file",), timeout=20)
 
 
-def request(source: GitSource) -> Description:
-    return Description(id="topic-frob", title="Frob", body="", sources=(source,))
+def request(source: GitSource) -> TopicFile:
+    return TopicFile(id="topic-frob", title="Frob", body="", sources=(source,))
 
 
 def fetch(library: Library, remote: Remote, **options: object) -> list[str]:

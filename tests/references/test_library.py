@@ -24,9 +24,18 @@ from llm_kb.references.fetch.topics import carry_out, create_topic
 from llm_kb.references.library import Library
 from llm_kb.references.plan import PendingPlans, Plan, describe_plan, summarize_plan
 from llm_kb.references.sources.records import CrawlSource, GitSource, WebSource
-from llm_kb.references.topic.topic_directory import Differences, hash_fetched, read_provenance
+from llm_kb.references.topic.topic_directory import hash_fetched, read_provenance
 from tests.references.remotes import Remote
-from tests.references.requests import PAGE, files_of, never, plan_topic, request, store_plan, yes
+from tests.references.requests import (
+    PAGE,
+    differences,
+    files_of,
+    never,
+    plan_topic,
+    request,
+    store_plan,
+    yes,
+)
 from tests.references.sites import Answer, Site
 
 
@@ -47,7 +56,7 @@ def test_a_repository_is_fetched_whole_and_its_commit_recorded(
     record = read_provenance(library.store.directory("topic-frob")).files["README.md"]
     assert (record.url, record.revision, record.commit) == (remote.url, "main", remote.commit)
     assert record.fetched_at == "2025-06-15T10:00:00Z"
-    assert library.verify("topic-frob") == Differences()
+    assert library.verify("topic-frob") == differences()
 
 
 @pytest.mark.parametrize(
@@ -250,7 +259,7 @@ def test_a_pending_plan_is_carried_out_once(library: Library, remote: Remote) ->
     remote.write({"later.md": "not approved"})
     carry_out(library, plan.id, never)
     assert list(files_of(library)) == ["README.md", "docs/guide.md", "src/frob.py"]
-    assert library.verify("topic-frob") == Differences()
+    assert library.verify("topic-frob") == differences()
     with pytest.raises(UnknownPlanError, match="it was used or dropped"):
         carry_out(library, plan.id, never)
 

@@ -10,8 +10,8 @@ from llm_kb.references.fetch.topics import create_topic, refresh_topic
 from llm_kb.references.library import Library
 from llm_kb.references.sources.records import CrawlSource, WebSource
 from llm_kb.references.topic.staging import PageLinks
-from llm_kb.references.topic.topic_directory import Differences, FileRecord
-from tests.references.requests import files_of, never, request, yes
+from llm_kb.references.topic.topic_directory import FileRecord
+from tests.references.requests import differences, files_of, never, request, yes
 from tests.references.sites import Site
 
 PAGES = {
@@ -70,11 +70,11 @@ def test_pages_of_a_topic_lead_to_one_another_and_a_refresh_knows_them(
         f"{folder}/d/index.md": f"# D\n\n[a](a.md) [x](../../{page}) [b]({site.url}/d/b)\n",
         page: f"# X\n\n[a]({folder}/d/a.md)\n",
     }
-    assert library.verify("topic-frob") == Differences()
+    assert library.verify("topic-frob") == differences()
     assert refresh_topic(library, "topic-frob", never)["changed"] is False
 
     site.put("/d/b", "<h1>B</h1>")
     refreshed = refresh_topic(library, "topic-frob", never)
     assert (refreshed["added"], refreshed["modified"], refreshed["removed"]) == (1, 1, 0)
     assert "[b](b.md)" in files_of(library)[f"{folder}/d/index.md"]
-    assert library.verify("topic-frob") == Differences()
+    assert library.verify("topic-frob") == differences()

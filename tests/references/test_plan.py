@@ -27,7 +27,6 @@ from llm_kb.references.sources.records import (
 )
 from llm_kb.references.sources.rules import is_safe_path, page_name, page_path, unused_name
 from llm_kb.references.topic.topic_directory import (
-    Differences,
     FileRecord,
     Provenance,
     compare,
@@ -35,7 +34,6 @@ from llm_kb.references.topic.topic_directory import (
     render_provenance,
 )
 from llm_kb.references.topic.topic_file import (
-    Description,
     TopicFile,
     make_snippet,
 )
@@ -44,7 +42,7 @@ from llm_kb.search.roles import Role
 NOON = datetime(2025, 6, 15, 10, tzinfo=timezone.utc)
 GIT = GitSource(url="https://github.com/DioxusLabs/dioxus", ref="main", commit="a" * 40)
 WEB = WebSource(url="https://dioxuslabs.com/learn/0.6/")
-REQUEST = Description(
+REQUEST = TopicFile(
     id="topic-dioxus",
     title="Dioxus",
     body="About.",
@@ -66,6 +64,7 @@ PLAN = Plan(
     ),
     content="sha256:1",
 )
+from tests.references.requests import differences
 
 
 def test_the_summary_is_what_the_operator_reads() -> None:
@@ -213,8 +212,8 @@ def test_a_record_of_what_is_no_source_is_refused() -> None:
 def test_disk_and_record_are_compared() -> None:
     recorded = dict.fromkeys(("same", "changed", "gone"), RECORD)
     found = {"same": "sha256:1", "changed": "sha256:2", "new": "sha256:1"}
-    assert compare(recorded, found) == Differences(
-        modified=("changed",), missing=("gone",), unknown=("new",)
+    assert compare(recorded, found) | {"problems": []} == differences(
+        modified=["changed"], missing=["gone"], unknown=["new"]
     )
 
 

@@ -17,12 +17,12 @@ from llm_kb.references.fetch.sources import silent
 from llm_kb.references.fetch.topics import create_topic, index_topic, refresh_topic
 from llm_kb.references.library import Library
 from llm_kb.references.sources.records import GitSource, WebSource
-from llm_kb.references.topic.topic_directory import Differences, read_provenance
+from llm_kb.references.topic.topic_directory import read_provenance
 from llm_kb.references.topic.topic_file import is_stale
 from llm_kb.search.index.index import Embedder, open_index
 from tests.references.conftest import Clock
 from tests.references.remotes import Remote
-from tests.references.requests import PAGE, files_of, never, refreshed_to, request, yes
+from tests.references.requests import PAGE, differences, files_of, never, refreshed_to, request, yes
 from tests.references.sites import Site
 from tests.search.embedding import HashingModel
 
@@ -59,7 +59,7 @@ def test_refresh_fetches_what_changed_and_keeps_the_rest_untouched(
     assert topic.sources == (GitSource(url=remote.url, commit=commit),)
     assert topic.fetched_at == clock.now
     assert topic.files == ("docs/guide.md", "docs/more.md", "src/frob.py")
-    assert library.verify("topic-frob") == Differences()
+    assert library.verify("topic-frob") == differences()
 
 
 def test_refresh_of_an_unchanged_page_is_one_request_and_no_new_index(
@@ -206,8 +206,8 @@ def test_refresh_brings_back_files_that_were_lost_or_edited(
     (root / "README.md").unlink()
     guide = root / "docs/guide.md"
     guide.write_text(guide.read_text().replace("first", "never"))  # of the same size
-    assert library.verify("topic-frob") == Differences(
-        missing=("README.md",), modified=("docs/guide.md",)
+    assert library.verify("topic-frob") == differences(
+        missing=["README.md"], modified=["docs/guide.md"]
     )
     refreshed = refresh_topic(library, "topic-frob", never)
     assert files_of(library) == before
@@ -283,7 +283,7 @@ def test_a_refresh_keeps_the_files_that_were_put_in_by_hand(
         "mine", "theirs", "mine as well",
     )  # fmt: skip
     assert (root / "link").readlink() == Path("README.md")
-    assert library.verify("topic-frob").unknown == ("NOTES.md", "docs/new-2.md", "link")
+    assert library.verify("topic-frob")["unreadable"] == ["link"]
 
 
 def test_without_a_record_what_is_fetched_again_replaces_what_was_there(

@@ -20,13 +20,11 @@ from llm_kb.references.sources.records import CrawlSource, GitSource, WebSource
 from llm_kb.references.sources.rules import page_name
 from llm_kb.references.topic.topic_directory import (
     FILE_NAME,
-    Differences,
     read_provenance,
-    write_topic_text,
 )
 from tests.references.conftest import Clock
 from tests.references.remotes import Remote
-from tests.references.requests import PAGE, files_of, never, refreshed_to, request, yes
+from tests.references.requests import PAGE, differences, files_of, never, refreshed_to, request, yes
 from tests.references.sites import Answer, Site, serve_site
 
 OTHER = PAGE.replace("Hooks", "Other")
@@ -84,7 +82,7 @@ def test_a_page_whose_address_was_edited_is_fetched_from_the_new_one(
     assert refresh(library) == (True, 1, 0, 1, ())
     assert files_of(library) == {page_name(second): "# Other\n\nCall them **first**.\n"}
     assert set(site.requests) == {"GET /b"}
-    assert library.verify("topic-frob") == Differences()
+    assert library.verify("topic-frob") == differences()
     assert refresh(library) == (False, 0, 0, 0, ())
 
 
@@ -134,13 +132,7 @@ def test_sources_in_another_order_are_the_same_and_renumbered(
     page = WebSource(url=site.put("/a", PAGE))
     create_topic(library, request(GitSource(url=remote.url, ref="main"), page), yes)
     before = files_of(library)
-    text = library.store.read_text("topic-frob")
-    head, git, web = text.split("[[sources]]\n")
-    web, body = web.split("+++")
-    write_topic_text(
-        library.store.directory("topic-frob"),
-        f"{head}[[sources]]\n{web}\n[[sources]]\n{git}+++{body}",
-    )
+    swap_sources(library)
     assert refresh(library) == (False, 0, 0, 0, ())
     assert files_of(library) == before
     recorded = read_provenance(library.store.directory("topic-frob"))
@@ -322,7 +314,7 @@ def swap_sources(library: Library) -> None:
     head, first, rest = text.split("[[sources]]\n")
     second, body = rest.split("+++")
     swapped = f"{head}[[sources]]\n{second}\n[[sources]]\n{first}+++{body}"
-    write_topic_text(library.store.directory("topic-frob"), swapped)
+    (library.store.directory("topic-frob") / "topic.md").write_text(swapped)
 
 
 @pytest.mark.parametrize("down", [0, 1])
@@ -344,7 +336,7 @@ def test_sources_that_change_places_while_one_is_down_keep_their_folders(
     away.rename(twins[down].directory)
     assert refresh(library) == (False, 0, 0, 0, ())
     assert files_of(library) == changed
-    assert library.verify("topic-frob") == Differences()
+    assert library.verify("topic-frob") == differences()
 
 
 def test_a_repository_that_was_added_takes_no_folder_of_one_that_is_down(
@@ -407,7 +399,7 @@ def test_pages_that_fail_keep_their_files(
     changed = {k: v.replace("page 5", "page 5, changed") for k, v in guide.items()}
     assert files_of(library) == changed
     assert library.read("topic-frob").fetched_at == fetched_at
-    assert library.verify("topic-frob") == Differences()
+    assert library.verify("topic-frob") == differences()
 
 
 def test_a_page_that_leads_to_another_host_keeps_its_file_and_asks_nothing_there(

@@ -16,7 +16,7 @@ from llm_kb.references.errors import PlaceTakenError, TopicFileError, UnknownRef
 from llm_kb.references.fetch import sources
 from llm_kb.references.fetch.topics import create_topic, refresh_topic
 from llm_kb.references.library import Library, Store
-from llm_kb.references.topic.topic_directory import Differences, read_provenance
+from llm_kb.references.topic.topic_directory import read_provenance
 from llm_kb.subjects.topics import References
 from tests.preloaded import Process
 from tests.references.churn import FILES, TOPIC, fetch_version, request, write_version
@@ -24,6 +24,7 @@ from tests.references.churn import FILES, TOPIC, fetch_version, request, write_v
 Shut = Callable[[Path], None]
 
 KILLS = int(os.environ.get("LLM_KB_KILLS", "8"))
+from tests.references.requests import differences
 
 
 @pytest.fixture(autouse=True)
@@ -55,7 +56,7 @@ def leftovers(root: Path) -> list[str]:
 def check_whole(library: Library) -> None:
     """One version of all files, as recorded, and nothing left behind."""
     assert len(library.read(TOPIC).files) == FILES
-    assert library.verify(TOPIC) == Differences()
+    assert library.verify(TOPIC) == differences()
     assert len(contents(library)) == 1
     assert leftovers(library.root) == []
 
@@ -212,7 +213,7 @@ def test_a_link_in_the_place_of_a_fetched_file_is_a_difference(tmp_path: Path) -
     path = library.store.directory(TOPIC) / "d0" / "0.md"
     path.unlink()
     path.symlink_to("/etc/passwd")
-    assert library.verify(TOPIC) == Differences(modified=("d0/0.md",))
+    assert library.verify(TOPIC) == differences(unreadable=["d0/0.md"])
 
 
 def made(tmp_path: Path) -> Library:
@@ -335,10 +336,10 @@ def test_files_that_are_none_differ_and_nothing_is_waited_for(tmp_path: Path, sh
     (root / ".git").mkdir()
     (root / ".git" / "config").write_text("")
     (root / os.fsdecode(b"\xff.md")).write_text("")
-    assert library.verify(TOPIC) == Differences(
-        modified=("d0/0.md",),
-        missing=("d1/1.md", "d2/2.md"),
-        unknown=(".git/config", "dangling", "outside", "pipe", "\udcff.md"),
+    assert library.verify(TOPIC) == differences(
+        missing=["d1/1.md", "d2/2.md"],
+        unknown=[".git/config", "\udcff.md"],
+        unreadable=["d0/0.md", "dangling", "outside", "pipe"],
     )
 
 
@@ -347,7 +348,7 @@ def test_what_cannot_be_read_is_said_to_be_so(tmp_path: Path, shut: Shut, path: 
     library = made(tmp_path)
     shut(library.store.directory(TOPIC) / path)
     unreadable = path if path.endswith(".md") else f"{path}/"
-    assert library.verify(TOPIC) == Differences(unreadable=(unreadable,))
+    assert library.verify(TOPIC) == differences(unreadable=[unreadable])
 
 
 @pytest.mark.parametrize(
@@ -361,8 +362,10 @@ def test_verify_tells_what_kept_it_from_comparing(tmp_path: Path, name: str, pro
     library = made(tmp_path)
     (library.store.directory(TOPIC) / name).write_text("broken")
     found = library.verify(TOPIC)
-    assert [text.partition(f"{TOPIC}/")[2].startswith(problem) for text in found.problems] == [True]
-    assert found == Differences(problems=found.problems)
+    assert [text.partition(f"{TOPIC}/")[2].startswith(problem) for text in found["problems"]] == [
+        True
+    ]
+    assert found == differences(problems=found["problems"])
     with pytest.raises(UnknownReferenceError):
         library.verify("topic-gone")
 

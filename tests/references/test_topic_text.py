@@ -18,7 +18,6 @@ from llm_kb.references.topic.topic_file import (
     change_topic_file,
     format_time,
     is_stale,
-    new_topic_file,
     parse_topic_file,
     render_topic_file,
     shown_status,
@@ -239,8 +238,10 @@ def test_any_value_makes_a_topic_that_can_be_shown_and_changed_or_an_error(
 
 
 def test_many_files_are_counted_and_not_listed() -> None:
-    few = new_topic_file(TOPIC, [f"{n:03}.md" for n in range(200)], NOON)
-    many = new_topic_file(TOPIC, [f"{n:03}.md" for n in range(201)], NOON)
+    few, many = (
+        replace(TOPIC, files=tuple(f"{n:03}.md" for n in range(count)), file_count=count)
+        for count in (200, 201)
+    )
     assert parse_topic_file(render_topic_file(few), "topic.md") == few
     text = render_topic_file(many)
     assert "files = [" not in text

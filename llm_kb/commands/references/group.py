@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 from textwrap import indent
 from typing import Any
 
@@ -21,6 +20,7 @@ from llm_kb.host.terminal import style
 from llm_kb.knowledge_base.passages import search_references
 from llm_kb.references.catalog import topic_details, topic_entry
 from llm_kb.references.find_topics import find_id
+from llm_kb.references.topic.topic_directory import read_provenance
 from llm_kb.references.topic.topic_file import Status
 from llm_kb.rendering.plain_text import count, shorten, visible_line, visible_text
 
@@ -93,7 +93,7 @@ def show(topic: str, json_: bool) -> None:
     """
     library = current_library()
     stored = library.store.open(find_id(library, topic))
-    files = sorted(stored.read_provenance().files)
+    files = sorted(read_provenance(stored.directory).files)
     outdated = library.find_outdated(stored.file)
     path = str(stored.directory)
     details = topic_details(stored.file, files, library.clock(), path, outdated)
@@ -185,19 +185,16 @@ def verify(topics: tuple[str, ...], json_: bool) -> None:
     library = current_library()
     chosen = [find_id(library, topic) for topic in topics] or library.store.ids()
     found = {topic: library.verify(topic) for topic in chosen}
-    tables = {
-        topic: {kind: list(texts) for kind, texts in asdict(differences).items()}
-        for topic, differences in found.items()
-    }
     if json_:
-        show_json(tables)
-    for topic, table in {} if json_ else tables.items():
-        click.echo(f"{topic}: {'differs' if found[topic] else 'unchanged since it was fetched'}")
+        show_json(found)
+    differs = {topic: any(table.values()) for topic, table in found.items()}
+    for topic, table in {} if json_ else found.items():
+        click.echo(f"{topic}: {'differs' if differs[topic] else 'unchanged since it was fetched'}")
         for kind, texts in table.items():
             for text in texts:
                 label = kind.removesuffix("s").replace("_", " ")
                 click.echo(f"  {label}: {visible_line(text)}")
-    if any(found.values()):
+    if any(differs.values()):
         raise click.exceptions.Exit(1)
 
 

@@ -25,7 +25,7 @@ from llm_kb.references.sources.rules import Policy, system_resolver
 from llm_kb.references.topic import topic_directory, topic_file
 from llm_kb.references.topic.staging import OldTopic, Staged
 from llm_kb.references.topic.topic_directory import Provenance, StoredTopic
-from llm_kb.references.topic.topic_file import Description
+from llm_kb.references.topic.topic_file import TopicFile
 from llm_kb.search.index.database import DocumentsGoneError, IndexUnusableError
 from llm_kb.search.index.documents import TopicGroup
 from llm_kb.search.index.index import EmbeddingError, open_current, rebuild_damaged, update_vectors
@@ -39,7 +39,7 @@ Approve = Callable[[Plan], bool]
 
 def create_topic(
     library: Library,
-    request: Description,
+    request: TopicFile,
     approve: Approve,
     progress: Progress = silent,
     *,
@@ -78,7 +78,7 @@ def create_topic(
 
 def _create(
     library: Library,
-    request: Description,
+    request: TopicFile,
     approve: Approve,
     progress: Progress,
     hosts: frozenset[str] | None,
@@ -119,8 +119,13 @@ def _publish(library: Library, plan: Plan, directory: Path, progress: Progress) 
     with library.store.lock(id_):
         _require_new(library, plan.request)
         files = tuple(sorted(topic_directory.read_provenance(directory).files))
-        topic = topic_file.new_topic_file(
-            replace(plan.request, sources=tuple(each.source for each in plan.sources)), files, now
+        topic = replace(
+            plan.request,
+            sources=tuple(each.source for each in plan.sources),
+            created_at=now,
+            fetched_at=now,
+            files=files,
+            file_count=len(files),
         )
         text = topic_file.render_topic_file(topic)
         topic_directory.write_staged(directory, topic_directory.TOPIC_FILE, text.encode())
@@ -171,7 +176,7 @@ def open_remotes(library: Library, hosts: frozenset[str] | None = None) -> Remot
 
 def stage_topic(  # noqa: PLR0913, PLR0917 - what a topic is made of
     library: Library,
-    request: Description,
+    request: TopicFile,
     old: OldTopic,
     remotes: Remotes,
     directory: Path,
@@ -244,7 +249,7 @@ def approved_hosts(library: Library) -> frozenset[str]:
     return frozenset().union(*map(library.approved_hosts, library.store.ids()))
 
 
-def _is_made(library: Library, request: Description) -> bool:
+def _is_made(library: Library, request: TopicFile) -> bool:
     """Tell whether the same request has made its topic."""
     if not library.store.exists(request.id):
         return False
@@ -252,7 +257,7 @@ def _is_made(library: Library, request: Description) -> bool:
     return recorded.request == request.digest
 
 
-def _require_new(library: Library, request: Description) -> None:
+def _require_new(library: Library, request: TopicFile) -> None:
     """Raise TopicExistsError if the topic of a request exists, also the errors of reading it."""
     if library.store.exists(request.id):
         raise TopicExistsError(request.id, library.read(request.id).title)
@@ -284,7 +289,7 @@ def refresh_topic(
         if not topic.file.sources:
             raise NothingFetchedError(topic.file.title, ["its topic.md names no sources"])
         approved = library.approved_hosts(topic_id)
-        record = topic.read_provenance()
+        record = topic_directory.read_provenance(topic.directory)
         old = OldTopic.match(topic.directory, record, topic.file.sources, approved)
         plan, staged = stage_topic(library, topic.file, old, remotes, directory, progress)
         counts = _count_changes(staged)

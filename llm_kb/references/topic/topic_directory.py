@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
@@ -13,14 +12,18 @@ from pathlib import Path
 from typing import Any
 
 from llm_kb.errors import KbError
-from llm_kb.files.atomic import replace_file, writing
+from llm_kb.files.atomic import writing
 from llm_kb.files.containment import read_regular
 from llm_kb.files.fields import Fields, describe
 from llm_kb.files.walk import iter_files
 from llm_kb.references.errors import TopicFileError
-from llm_kb.references.sources.records import Source, read_source, read_string, source_table
-from llm_kb.references.sources.rules import OPTIONAL_GIT_PROTOCOLS
-from llm_kb.references.topic.topic_file import TopicFile, change_topic_file, parse_topic_file
+from llm_kb.references.sources.records import Source, read_string, source_table
+from llm_kb.references.topic.topic_file import (
+    TopicFile,
+    change_topic_file,
+    parse_topic_file,
+    read_sources,
+)
 from llm_kb.search.roles import Role, find_role
 
 FILE_NAME = ".provenance.json"
@@ -31,8 +34,6 @@ MAX_BYTES, MAX_TABLES = 40_000_000, 250_000
 
 _COMMIT = re.compile(r"[0-9a-f]{40,64}")
 _TIME = re.compile(r"[0-9TZ:+. -]{0,40}")
-_NUMBERS = ("source", "size")
-_TEXTS = ("url", "hash", "fetched_at")
 _OPTIONAL_TEXTS = ("revision", "commit", "blob", "etag", "last_modified")
 MAX_URL = 4_000
 _NO_NAMES = frozenset({"", ".", ".."})
@@ -77,31 +78,15 @@ class Provenance:
     sources: tuple[Source, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Differences:
-    """How the files on disk differ from their record.
-
-    `unreadable` files could not be compared; a path that ends in `/` is a whole directory.
-    `problems` are the reasons.
-    """
-
-    modified: tuple[str, ...] = ()
-    missing: tuple[str, ...] = ()
-    unknown: tuple[str, ...] = ()
-    unreadable: tuple[str, ...] = ()
-    problems: tuple[str, ...] = ()
-
-    def __bool__(self) -> bool:
-        return any((self.modified, self.missing, self.unknown, self.unreadable, self.problems))
-
-
 def hash_content(data: bytes) -> str:
     """Return the hash of a file's content, with the name of its algorithm."""
     return f"sha256:{hashlib.sha256(data).hexdigest()}"
 
 
-def compare(recorded: Mapping[str, FileRecord], found: Mapping[str, str | None]) -> Differences:
-    """Return how the files found on disk differ from the record.
+def compare(
+    recorded: Mapping[str, FileRecord], found: Mapping[str, str | None]
+) -> dict[str, list[str]]:
+    """Return how the files found on disk differ from the record, by kind of difference.
 
     `found` has the hash of each file, None if it cannot be read. The path of a directory that
     cannot be read ends in `/`; the topic's own is `./`.
@@ -109,14 +94,12 @@ def compare(recorded: Mapping[str, FileRecord], found: Mapping[str, str | None])
     read = {path: hash_ for path, hash_ in found.items() if hash_ is not None}
     unreadable = sorted(found.keys() - read.keys())
     shut = tuple(path.removeprefix("./") for path in unreadable if path.endswith("/"))
-    return Differences(
-        modified=tuple(
-            sorted(p for p, h in read.items() if p in recorded and recorded[p].hash != h)
-        ),
-        missing=tuple(sorted(p for p in recorded.keys() - found.keys() if not p.startswith(shut))),
-        unknown=tuple(sorted(read.keys() - recorded.keys())),
-        unreadable=tuple(unreadable),
-    )
+    return {
+        "modified": sorted(p for p in read.keys() & recorded.keys() if recorded[p].hash != read[p]),
+        "missing": sorted(p for p in recorded.keys() - found.keys() if not p.startswith(shut)),
+        "unknown": sorted(read.keys() - recorded.keys()),
+        "unreadable": unreadable,
+    }
 
 
 def render_provenance(provenance: Provenance) -> bytes:
@@ -144,22 +127,19 @@ def parse_provenance(data: bytes, where: str) -> Provenance:
         if fields.count("version") != VERSION and not fields.problems:
             version = describe(table["version"])
             raise TopicFileError(where, f"its version is {version}, not {VERSION}{_WHAT_TO_DO}")
-        # Whether a source is allowed is decided when it is fetched.
-        sources = [
-            read_source(each, protocols=OPTIONAL_GIT_PROTOCOLS, lenient=True)
-            for each in fields.list_of_fields("sources")
-        ]
+        sources = read_sources(fields)
         request = fields.text("request", "" if fields.has("request") else None, read_string)
         fields.raise_problems(lambda problems: ValueError("; ".join(problems)))
         files = {path: FileRecord(**record) for path, record in table["files"].items()}
         for path, file in files.items():
             _check_file(path, file)
-        request.encode()  # JSON can name half surrogate pairs
+        if b"\\u" in data:  # which can name half surrogate pairs
+            json.dumps(table, ensure_ascii=False).encode()
     except KeyError as error:
         raise _no_record(where, f"{error} is missing") from error
     except (ValueError, TypeError, AttributeError, RecursionError) as error:
         raise _no_record(where, str(error)) from error
-    return Provenance(request=request, files=files, sources=tuple(filter(None, sources)))
+    return Provenance(request=request, files=files, sources=sources)
 
 
 def _no_record(where: str, reason: str) -> TopicFileError:
@@ -172,22 +152,17 @@ def _check_file(path: str, record: FileRecord) -> None:
     names = path.split("/")
     if not _NO_NAMES.isdisjoint(names) or "\\" in path or "\0" in path or path[1:2] == ":":
         raise ValueError(f"{describe(path)} is not a path inside the topic")
-    path.encode()  # as it is written again; JSON can name half surrogates
-    for name in (*_TEXTS, *_OPTIONAL_TEXTS):
-        text = getattr(record, name)
-        if isinstance(text, str):
-            text.encode()
-        elif text is not None or name in _TEXTS:
-            raise TypeError(f"a file's {name} is not a string")
+    optional = (getattr(record, name) for name in _OPTIONAL_TEXTS)
+    texts = [record.url, record.hash, record.fetched_at, *(t for t in optional if t is not None)]
+    if not all(isinstance(text, str) for text in texts):
+        raise TypeError(f"a text of {describe(path)} is not a string")
+    if not all(type(n) is int and 0 <= n < 1 << 63 for n in (record.source, record.size)):
+        raise TypeError(f"a number of {describe(path)} is not one from 0")
     # These three are shown above the file, as what it is and where it came from.
     if not _is_place(record.url) or not _TIME.fullmatch(record.fetched_at):
         raise ValueError(f"the url or the time of {describe(path)} is not one")
     if record.commit is not None and not _COMMIT.fullmatch(record.commit):
         raise ValueError(f"the commit of {describe(path)} is not one")
-    for name in _NUMBERS:
-        number = getattr(record, name)
-        if type(number) is not int or not 0 <= number < 1 << 63:
-            raise TypeError(f"a file's {name} is not a number from 0")
 
 
 def _is_place(url: str) -> bool:
@@ -224,10 +199,6 @@ class StoredTopic:
             raise TopicFileError(where, f"its id {file.id!r} is not the name of its directory")
         return cls(directory=directory, text=text, file=file)
 
-    def read_provenance(self) -> Provenance:
-        """Return the record of the topic's files."""
-        return read_provenance(self.directory)
-
     def find_roles(self) -> Callable[[str], str]:
         """Return a function that returns a file's role by its source; empty if unknown."""
         sources = self.file.sources
@@ -235,7 +206,7 @@ class StoredTopic:
             return lambda path: _find_role(sources[0], path)
         files: Mapping[str, FileRecord] = {}
         with suppress(KbError):  # `verify` reports it
-            files = self.read_provenance().files
+            files = read_provenance(self.directory).files
 
         def find(path: str) -> str:
             number = files[path].source if path in files else len(sources)
@@ -248,10 +219,6 @@ class StoredTopic:
         where = str(self.directory / TOPIC_FILE)
         return self.parse(self.directory, change_topic_file(self.text, where, changes, body))
 
-    def write(self) -> None:
-        """Write `topic.md`, whole or not at all."""
-        write_topic_text(self.directory, self.text)
-
 
 def _find_role(source: Source, path: str) -> str:
     """Return the role of a source's file; pages are documentation unless they list changes."""
@@ -259,11 +226,6 @@ def _find_role(source: Source, path: str) -> str:
     if role is None and not source.is_tree:
         role = Role.CHANGES if find_role(path) is Role.CHANGES else Role.DOCS
     return role.value if role else ""
-
-
-def write_topic_text(directory: Path, text: str) -> None:
-    """Replace a topic's `topic.md`, whole or not at all."""
-    replace_file(directory / TOPIC_FILE, text.encode())
 
 
 def write_staged(directory: Path, name: str, data: bytes) -> None:
@@ -288,33 +250,16 @@ def read_provenance(directory: Path) -> Provenance:
     return parse_provenance(data, str(path))
 
 
-def write_provenance(directory: Path, provenance: Provenance) -> None:
-    """Replace the record of a topic's files, whole or not at all."""
-    replace_file(directory / FILE_NAME, render_provenance(provenance))
-
-
 def hash_fetched(directory: Path) -> dict[str, str | None]:
     """Return the hashes of a topic's fetched files, keyed by path; no link is followed.
 
-    Links and devices have their kind in place of a hash, so that they differ from every file.
-    The value of an unreadable file or directory is None.
+    The value of what cannot be read, or is not a file, is None.
     """
     hashes: dict[str, str | None] = {}
     for path, entry in iter_files(directory):
         if path not in RESERVED:
-            with suppress(FileNotFoundError):
-                hashes[path] = None if isinstance(entry, OSError) else _hash(entry)
+            hashes[path] = None
+            with suppress(OSError):
+                if not isinstance(entry, OSError):
+                    hashes[path] = hash_content(read_regular(directory / path))
     return hashes
-
-
-def _hash(entry: os.DirEntry[str]) -> str | None:
-    if entry.is_symlink():
-        return "link"
-    if not entry.is_file(follow_symlinks=False):
-        return "no file"
-    try:
-        return hash_content(read_regular(Path(entry.path)))
-    except FileNotFoundError:
-        raise
-    except OSError:
-        return None

@@ -12,7 +12,6 @@ import re
 import unicodedata
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from dataclasses import fields as fields_of
 from datetime import date, datetime, timedelta, timezone
 from enum import Enum
 from typing import Any
@@ -45,8 +44,8 @@ STATUSES = tuple(status.value for status in Status)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Description:
-    """A reference topic as requested: its id, title, description and sources."""
+class TopicFile:
+    """A reference topic as requested or as its `topic.md` describes it, and its state."""
 
     id: str
     title: str
@@ -56,18 +55,6 @@ class Description:
     trust_score: int | None = None
     created_by: Mapping[str, str] = field(default_factory=dict)
     sources: tuple[Source, ...] = ()
-
-    @property
-    def digest(self) -> str:
-        """The SHA-256 of the request, which does not depend on the content of the sources."""
-        asked = json.dumps(request_table(self), sort_keys=True)
-        return hashlib.sha256(asked.encode()).hexdigest()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TopicFile(Description):
-    """The content of a `topic.md`: a description, and the state of the topic."""
-
     created_at: datetime | None = None
     fetched_at: datetime | None = None
     status: Status = Status.ACTIVE
@@ -77,19 +64,11 @@ class TopicFile(Description):
     generated: bool = False
     """Whether a search includes generated files, like `Topic.generated`."""
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TopicHit:
-    """A topic found by a search, with the score of its best passage, from 0 to 1."""
-
-    topic: TopicFile
-    score: float
-    snippet: str
-
-
-def list_fields(topic: Description) -> dict[str, Any]:
-    """Return the fields of a description as arguments for another record with these fields."""
-    return {each.name: getattr(topic, each.name) for each in fields_of(Description)}
+    @property
+    def digest(self) -> str:
+        """The SHA-256 of the request, which does not depend on the content of the sources."""
+        asked = json.dumps(request_table(self), sort_keys=True)
+        return hashlib.sha256(asked.encode()).hexdigest()
 
 
 def make_topic_id(title: str) -> str:
@@ -131,13 +110,14 @@ MOST_LISTED = 200
 """Most fetched files that `topic.md` lists; of more it states the number."""
 
 _FRONT_MATTER = re.compile(
-    r"\ufeff?\+\+\+[ \t]*\r?\n((?s:.*?))^\+\+\+[ \t]*(?:\r?\n|\Z)", re.MULTILINE
+    r"\ufeff?\+\+\+[ \t]*\r?\n(?P<front>(?s:.*?))^\+\+\+[ \t]*(?:\r?\n|\Z)(?P<body>(?s:.*))",
+    re.MULTILINE,
 )
 
 
 def parse_topic_file(text: str, where: str) -> TopicFile:
     """Return the content of a `topic.md`; raise TopicFileError, naming `where`."""
-    front, body = _split(text, where)
+    front, body = _split(text, where).groups()
     try:
         table = decode_toml(front)
     except TomlError as error:
@@ -146,11 +126,19 @@ def parse_topic_file(text: str, where: str) -> TopicFile:
         raise TopicFileError(where, f"type is {describe(table.get('type'))}, not {TYPE!r}")
     fields = Fields(table)
     files = fields.texts("files", read_string)
+    created_by = fields.fields("created_by").table.items()
     topic = TopicFile(
-        **read_description(fields, body.replace("\r\n", "\n").replace("\r", "\n")),
-        # Whether a source is allowed is decided when it is fetched: a topic can still be read after
-        # its owner disallows a protocol.
-        sources=read_sources(fields, protocols=OPTIONAL_GIT_PROTOCOLS, lenient=True),
+        id=fields.text("id", read=read_string),
+        title=fields.text("title", read=read_title),
+        body=body.lstrip("\r\n").replace("\r\n", "\n").replace("\r", "\n"),
+        tags=fields.texts("tags", read_string),
+        max_age_days=fields.count("max_age_days", 0),
+        trust_score=fields.get("trust_score", read_count),
+        created_by={
+            name: value if isinstance(value, str) else show_value(value)
+            for name, value in created_by
+        },
+        sources=read_sources(fields),
         created_at=fields.get("created_at", read_time),
         fetched_at=fields.get("fetched_at", read_time),
         status=Status(fields.choice("status", STATUSES, Status.ACTIVE.value)),
@@ -158,43 +146,26 @@ def parse_topic_file(text: str, where: str) -> TopicFile:
         file_count=fields.count("file_count", len(files)),
         generated=fields.flag("generated", default=False),
     )
-    fields.raise_problems(lambda problems: TopicFileError(where, "; ".join(problems)))
+    refuse_problems(fields, where)
     return topic
 
 
-def read_description(fields: Fields, body: str) -> dict[str, Any]:
-    """Return the fields of a description except its sources; problems are recorded."""
-    return {
-        "id": fields.text("id", read=read_string),
-        "title": fields.text("title", read=read_title),
-        "body": body,
-        "tags": fields.texts("tags", read_string),
-        "max_age_days": fields.count("max_age_days", 0),
-        "trust_score": fields.get("trust_score", read_count),
-        "created_by": fields.get("created_by", _read_strings) or {},
-    }
+def refuse_problems(fields: Fields, where: str) -> None:
+    """Raise TopicFileError if a field of a document has a problem."""
+    fields.raise_problems(lambda problems: TopicFileError(where, "; ".join(problems)))
 
 
-def read_sources(
-    fields: Fields, *, protocols: Collection[str], lenient: bool = False
-) -> tuple[Source, ...]:
-    """Return the sources that a document lists, including local ones; problems are recorded."""
-    found = (
-        read_source(each, protocols=protocols, lenient=lenient)
+def read_sources(fields: Fields) -> tuple[Source, ...]:
+    """Return the sources of a `topic.md` or a record, also old ones; problems are recorded.
+
+    Whether a source is allowed is decided when it is fetched: a topic can still be read after its
+    owner disallows a protocol.
+    """
+    found = [
+        read_source(each, protocols=OPTIONAL_GIT_PROTOCOLS, lenient=True)
         for each in fields.list_of_fields("sources")
-    )
-    return tuple(source for source in found if source)
-
-
-def new_topic_file(described: Description, files: Sequence[str], now: datetime) -> TopicFile:
-    """Return the content of a new topic's `topic.md`."""
-    return TopicFile(
-        **list_fields(described),
-        created_at=now,
-        fetched_at=now,
-        files=tuple(sorted(files)),
-        file_count=len(files),
-    )
+    ]
+    return tuple(filter(None, found))
 
 
 def render_topic_file(topic: TopicFile) -> str:
@@ -234,21 +205,17 @@ def change_topic_file(
     from tomlkit.exceptions import TOMLKitError  # noqa: PLC0415 - as above
 
     text = text.replace("\r\n", "\n")
-    front, old_body = _split(text, where)
+    found = _split(text, where)
     try:
-        document = tomlkit.parse(front)
+        document = tomlkit.parse(found["front"])
         if "sources" in changes:
             _pin_sources(document.get("sources", ()), changes["sources"], where)
         _set_fields(document, {key: changes[key] for key in changes if key != "sources"})
         new_front = tomlkit.dumps(document)
     except TOMLKitError as error:
         raise TopicFileError(where, f"its front matter cannot be changed: {error}") from error
-    start = text.index(front) if front else text.index("\n") + 1
-    tail = text[start + len(front) :]
-    if body is not None:
-        fence = tail[: len(tail) - len(old_body)].rstrip("\r\n")
-        tail = f"{fence}\n\n{body.strip()}\n"
-    return text[:start] + new_front + tail
+    rest = text[found.end("front") :] if body is None else f"{FENCE}\n\n{body.strip()}\n"
+    return text[: found.start("front")] + new_front + rest
 
 
 def _set_fields(document: Any, fields: Mapping[str, Any]) -> None:
@@ -283,13 +250,11 @@ def without_heading(title: str, body: str) -> str:
     return f"{body.strip()}\n".removeprefix(f"# {title}\n").strip()
 
 
-def _split(text: str, where: str) -> tuple[str, str]:
+def _split(text: str, where: str) -> re.Match[str]:
     """Return the TOML between the first two `+++` lines, and the text after them."""
-    found = _FRONT_MATTER.match(text)
-    if not found:
-        raise TopicFileError(where, f"it has no front matter between {FENCE} lines")
-    body = text[found.end() :]
-    return found[1], body.lstrip("\r\n")
+    if found := _FRONT_MATTER.match(text):
+        return found
+    raise TopicFileError(where, f"it has no front matter between {FENCE} lines")
 
 
 def _item(value: Any) -> Any:
@@ -324,15 +289,6 @@ def read_time(value: object) -> datetime:
         return moment.astimezone(timezone.utc)
     except (ValueError, OverflowError) as error:
         raise BadValueError(describe(value), "a time such as '2025-06-15T10:00:00Z'") from error
-
-
-def _read_strings(value: object) -> dict[str, str]:
-    """Return a table with all values as strings."""
-    if not isinstance(value, dict):
-        raise BadValueError(describe(value), "a table")
-    return {
-        name: item if isinstance(item, str) else show_value(item) for name, item in value.items()
-    }
 
 
 CLOCK_SKEW = timedelta(days=1)
@@ -380,8 +336,8 @@ MAX_BODY = 20_000
 MAX_TAGS = 20
 MAX_SOURCES = 30
 
-MAX_URL, MAX_PATHS, MAX_PATH = 2000, 100, 300
-"""Limits of an address and of the `paths` of a source."""
+MAX_SOURCE = 4_000
+"""Characters of a source, for an operator to read."""
 
 WHERE = "reference topic"
 
@@ -394,16 +350,21 @@ def parse_request(
     *,
     created_by: Mapping[str, str],
     protocols: Collection[str] = (),
-) -> Description:
+) -> TopicFile:
     """Return the description of a new topic from its fields; raise TopicFileError for all flaws."""
     fields = Fields(arguments)
     title = fields.text("title", read=read_title)
-    sources = [_read_source(each, protocols) for each in fields.list_of_fields("sources")]
+    tables = fields.list_of_fields("sources")
+    sources = [read_source(each, protocols=protocols) for each in tables]
+    for each, source in zip(tables, sources, strict=True):
+        length = len("".join([source.url, *source.paths])) if source else 0
+        if length > MAX_SOURCE:
+            each.report("", f"url and paths have {length:,} characters, over {MAX_SOURCE:,}")
     if not sources:
         fields.report("sources", "at least one source is needed")
     if len(sources) > MAX_SOURCES:
         fields.report("sources", f"{len(sources)} are more than {MAX_SOURCES}")
-    description = Description(
+    request = TopicFile(
         id=make_topic_id(title),
         title=title,
         body=fields.get("body", read_body) or "",
@@ -414,11 +375,11 @@ def parse_request(
         created_by=dict(created_by),
     )
     fields.reject_unknown()
-    fields.raise_problems(_error)
-    return description
+    refuse_problems(fields, WHERE)
+    return request
 
 
-def request_table(request: Description) -> dict[str, Any]:
+def request_table(request: TopicFile) -> dict[str, Any]:
     """Return the fields of a request, as `parse_request` reads them back."""
     return {
         "title": request.title,
@@ -440,30 +401,11 @@ def parse_changes(arguments: Mapping[str, Any]) -> tuple[dict[str, Any], str | N
     }
     body = fields.get("body", read_body)
     fields.reject_unknown()
-    fields.raise_problems(_error)
+    refuse_problems(fields, WHERE)
     changes = {key: value for key, value in found.items() if value is not None}
     if not changes and body is None:
         raise TopicFileError(WHERE, "nothing to change: give status, max_age_days, body or tags")
     return changes, body
-
-
-def _read_source(fields: Fields, protocols: Collection[str]) -> Source | None:
-    """Return a source short enough for an operator to read; else record its problems."""
-    source = read_source(fields, protocols=protocols)
-    if source is None:
-        return None
-    paths = source.paths
-    if len(source.url) > MAX_URL:
-        fields.report("url", f"{len(source.url):,} characters, over {MAX_URL:,}")
-    if len(paths) > MAX_PATHS:
-        fields.report("paths", f"{len(paths):,} paths are more than {MAX_PATHS}")
-    if (longest := max(map(len, paths), default=0)) > MAX_PATH:
-        fields.report("paths", f"one has {longest:,} characters, over {MAX_PATH}")
-    return source
-
-
-def _error(problems: Sequence[str]) -> TopicFileError:
-    return TopicFileError(WHERE, "; ".join(problems))
 
 
 def read_tags(value: object) -> tuple[str, ...]:
