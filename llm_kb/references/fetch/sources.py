@@ -143,9 +143,6 @@ def _fetch_source(task: _Task, source: records.Source) -> PlannedSource:
             found = _fetch_page(task, source)
         case CrawlSource():
             found = _fetch_crawl(task, source)
-        case _:
-            reason = "a directory of this machine is read in place: llm kb add ID DIRECTORY --user"
-            raise FetchError(source.url, reason)
     if not found.files:
         raise FetchError(source.url, "; ".join(["it has no file to fetch", *found.notes]))
     return found
