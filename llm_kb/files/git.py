@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import selectors
 import shutil
-import signal
 import subprocess
 import tempfile
 import time
@@ -18,7 +17,6 @@ from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from math import inf
 from pathlib import Path
-from typing import IO
 
 from llm_kb.errors import KbError
 
@@ -29,7 +27,7 @@ MAX_OUTPUT = 100_000_000
 """The most bytes of output of a command."""
 
 TIMED_OUT = 124
-OUTPUT_TOO_LARGE = 125
+TOO_LARGE = 125
 NOT_STARTED = 126
 """The codes of a GitError for a command that did not run to its end."""
 
@@ -44,28 +42,12 @@ _PAUSE = 0.2
 """Seconds between two looks at the time."""
 
 _KEPT = frozenset(
-    {
-        "GIT_ALLOW_PROTOCOL",
-        "GIT_ASKPASS",
-        "GIT_AUTHOR_EMAIL",
-        "GIT_AUTHOR_NAME",
-        "GIT_CEILING_DIRECTORIES",
-        "GIT_COMMITTER_EMAIL",
-        "GIT_COMMITTER_NAME",
-        "GIT_CONFIG_COUNT",
-        "GIT_CONFIG_GLOBAL",
-        "GIT_CONFIG_NOSYSTEM",
-        "GIT_CONFIG_SYSTEM",
-        "GIT_EXEC_PATH",
-        "GIT_HTTP_PROXY_AUTHMETHOD",
-        "GIT_NO_LAZY_FETCH",
-        "GIT_PROTOCOL_FROM_USER",
-        "GIT_SSH",
-        "GIT_SSH_COMMAND",
-        "GIT_SSH_VARIANT",
-        "GIT_SSL_CAINFO",
-        "GIT_SSL_NO_VERIFY",
-    }
+    """
+    GIT_ALLOW_PROTOCOL GIT_ASKPASS GIT_AUTHOR_EMAIL GIT_AUTHOR_NAME GIT_CEILING_DIRECTORIES
+    GIT_COMMITTER_EMAIL GIT_COMMITTER_NAME GIT_CONFIG_COUNT GIT_CONFIG_GLOBAL GIT_CONFIG_NOSYSTEM
+    GIT_CONFIG_SYSTEM GIT_EXEC_PATH GIT_HTTP_PROXY_AUTHMETHOD GIT_NO_LAZY_FETCH
+    GIT_PROTOCOL_FROM_USER GIT_SSH GIT_SSH_COMMAND GIT_SSH_VARIANT GIT_SSL_CAINFO GIT_SSL_NO_VERIFY
+    """.split()  # noqa: SIM905 - as strings, one a line, nobody would read them
 )
 _KEPT_PREFIXES = ("GIT_CONFIG_KEY_", "GIT_CONFIG_VALUE_")
 """Variables about the user, the access to servers and the setup of git, but not about the
@@ -209,7 +191,11 @@ def read_objects(cwd: Path, names: Iterable[str]) -> list[GitObject | None]:
     except OutputTooLargeError as error:
         message = f"{asked[0]} has too many bytes; at most {MAX_OBJECT:,} are read"
         raise KbError(message) from error
-    objects: list[GitObject | None] = []
+    return list(split_objects(data))
+
+
+def split_objects(data: bytes) -> Iterator[GitObject | None]:
+    """Yield the objects that `git cat-file --batch` printed; None for a name without one."""
     start = 0
     while start < len(data):
         # "<id> <type> <size>", or the name and "missing" or "ambiguous"
@@ -217,12 +203,11 @@ def read_objects(cwd: Path, names: Iterable[str]) -> list[GitObject | None]:
         words = data[start:end].split()
         start = end + 1
         if len(words) != 3 or not words[2].isdigit():
-            objects.append(None)
+            yield None
             continue
         content = data[start : start + int(words[2])]
-        objects.append(GitObject(id=words[0].decode(), type=words[1].decode(), data=content))
+        yield GitObject(id=words[0].decode(), type=words[1].decode(), data=content)
         start += len(content) + 1  # the line's end
-    return objects
 
 
 class OutputTooLargeError(GitError):
@@ -230,7 +215,7 @@ class OutputTooLargeError(GitError):
 
     def __init__(self, command: Sequence[str], data: bytes) -> None:
         self.data = data
-        super().__init__(command, OUTPUT_TOO_LARGE, f"it printed over {len(data):,} bytes")
+        super().__init__(command, TOO_LARGE, f"it printed over {len(data):,} bytes")
 
 
 def _communicate(
@@ -244,10 +229,11 @@ def _communicate(
     deadline = time.monotonic() + timeout if timeout is not None else inf
     out, messages = bytearray(), bytearray()
     watched = 0.0
+    assert process.stdout and process.stderr  # noqa: S101, PT018 - pipes were asked for
     with selectors.DefaultSelector() as pipes:
         # Both pipes are read all the time: git stops when one is full.
-        pipes.register(_require(process.stdout), selectors.EVENT_READ, out)
-        pipes.register(_require(process.stderr), selectors.EVENT_READ, messages)
+        pipes.register(process.stdout, selectors.EVENT_READ, out)
+        pipes.register(process.stderr, selectors.EVENT_READ, messages)
         while pipes.get_map():
             for pipe, _ in pipes.select(_PAUSE):
                 if chunk := os.read(pipe.fd, _CHUNK):
@@ -269,11 +255,6 @@ def _communicate(
     if process.returncode:
         raise GitError(args, process.returncode, messages.decode(errors="replace"))
     return bytes(out)
-
-
-def _require(pipe: IO[bytes] | None) -> IO[bytes]:
-    assert pipe is not None  # noqa: S101 - a pipe was asked for
-    return pipe
 
 
 def _limited(command: Sequence[str], max_file: int | None) -> Sequence[str]:
@@ -319,16 +300,14 @@ def _start(  # noqa: PLR0913, PLR0917 - the arguments of a process
     guard = _start_guard(process.pid) if is_guarded else None
     try:
         yield process
-    except BaseException:
         if guard:
-            with suppress(ProcessLookupError, PermissionError):
-                os.killpg(process.pid, signal.SIGKILL)
+            guard.kill()
+    except BaseException:
         process.kill()
         raise
     finally:
         if guard:
-            guard.kill()
-            guard.communicate()
+            guard.communicate()  # unless it was killed, it kills the others now
         with suppress(OSError), process:  # closes the pipes and waits for its end
             pass
 

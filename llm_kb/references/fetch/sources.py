@@ -182,7 +182,7 @@ def _fetch_git(task: _Task, source: GitSource) -> PlannedSource:
     folder = _choose_folder(task, source, [file.path for file in files])
     wanted = [file for file in files if not _keep_blob(task, pinned, folder, file)]
     kept = len(files) - len(wanted)
-    for done, (file, data) in enumerate(repository.read(repository.fetch_blobs(wanted)), kept + 1):
+    for done, (file, data) in enumerate(repository.read(wanted), kept + 1):
         task.staged.write(folder + file.path, data, _record_blob(task, pinned, file))
         task.progress(f"fetching {source.url}", done, len(files))
     return task.measure(pinned, (*notes, *left_out))

@@ -10,41 +10,23 @@ from __future__ import annotations
 import os
 import re
 import signal
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
+from itertools import accumulate, groupby
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from llm_kb.files.git import (
-    MAX_OUTPUT,
-    OUTPUT_TOO_LARGE,
-    GitError,
-    find_program,
-    git_environment,
-    run_git,
-)
+from llm_kb.files import git
+from llm_kb.files.git import GitError
 from llm_kb.files.walk import iter_files
 from llm_kb.references.errors import FetchError, TooLargeError
+from llm_kb.references.sources import rules
 from llm_kb.references.sources.records import GitSource, covers
-from llm_kb.references.sources.rules import (
-    GIT_PROTOCOLS,
-    OPTIONAL_GIT_PROTOCOLS,
-    USUAL_PORTS,
-    Policy,
-    check_git_url,
-    is_safe_path,
-    require_approved,
-    resolve_host,
-)
+from llm_kb.references.sources.rules import Policy
 from llm_kb.rendering.plain_text import count
 from llm_kb.subjects.editions import describe_editions, find_translations
-
-if TYPE_CHECKING:
-    from typing_extensions import Self  # in typing itself from Python 3.11 on
-
 
 SLACK_BYTES = 16_000_000
 """Bytes that a transfer may take on disk in addition to twice `max_bytes`."""
@@ -85,20 +67,26 @@ def ask_server(
     TooLargeError.
     """
     most = 2 * policy.max_bytes + SLACK_BYTES
-
-    too_large = f"it is over max_bytes ({policy.max_bytes:,})"
+    too_large = TooLargeError(source.url, f"it is over max_bytes ({policy.max_bytes:,})")
 
     def watch() -> None:
         if cwd and _size(cwd) > most:
-            raise TooLargeError(source.url, too_large)
+            raise too_large
 
     # A slow transfer may take long; a stalled one is ended.
     stalled = {"http.lowSpeedLimit": "1000", "http.lowSpeedTime": f"{policy.timeout:.0f}"}
     pinned, ssh_options = _pin(source, policy)
-    environment = _server_environment(policy, ssh_options)
-    environment["GIT_DIR"] = "." if cwd else os.devnull
+    ssh = git.git_environment().get("GIT_SSH_COMMAND", "ssh")
+    environment = {
+        "GIT_ALLOW_PROTOCOL": ":".join(sorted(rules.git_protocols(policy.allow_protocols))),
+        "GIT_ASKPASS": "",
+        "GIT_DIR": "." if cwd else os.devnull,
+        "GIT_LFS_SKIP_SMUDGE": "1",
+        "GIT_SSH_COMMAND": f"{ssh} -oBatchMode=yes{ssh_options}",
+        "SSH_ASKPASS": "",
+    }
     try:
-        return run_git(
+        return git.run_git(
             *args,
             cwd=cwd,
             stdin=stdin,
@@ -112,7 +100,7 @@ def ask_server(
     except GitError as error:
         watch()
         if _died_of_size(error):
-            raise TooLargeError(source.url, too_large) from error
+            raise too_large from error
         raise FetchError(source.url, _explain(error, policy)) from error
 
 
@@ -123,38 +111,26 @@ def run_offline(  # noqa: PLR0913 - what a process takes
     *,
     cwd: Path,
     stdin: bytes = b"",
-    max_output: int = MAX_OUTPUT,
+    max_output: int = git.MAX_OUTPUT,
 ) -> bytes:
     """Return the output of a git command inside a fetched repository, without network.
 
     Raises FetchError; TooLargeError for more than `max_output` bytes.
     """
     try:
-        return run_git(
+        return git.run_git(
             *args,
             cwd=cwd,
             stdin=stdin,
-            env={"GIT_DIR": ".", "GIT_ALLOW_PROTOCOL": "none", "GIT_NO_LAZY_FETCH": "1"},
+            env={"GIT_DIR": "."},
             settings=_SAFE.items(),
             timeout=policy.timeout,
             max_output=max_output,
         )
+    except git.OutputTooLargeError as error:
+        raise TooLargeError(source.url, f"git: {_message(error)}") from error
     except GitError as error:
-        kind = TooLargeError if error.code == OUTPUT_TOO_LARGE else FetchError
-        raise kind(source.url, f"git: {_message(error)}") from error
-
-
-def _server_environment(policy: Policy, ssh_options: str) -> dict[str, str]:
-    """Return the environment for a git command that talks to a server."""
-    protocols = GIT_PROTOCOLS | (OPTIONAL_GIT_PROTOCOLS & set(policy.allow_protocols))
-    environment = {
-        "GIT_ALLOW_PROTOCOL": ":".join(sorted(protocols)),
-        "GIT_ASKPASS": "",
-        "SSH_ASKPASS": "",
-        "GIT_LFS_SKIP_SMUDGE": "1",
-    }
-    ssh = git_environment().get("GIT_SSH_COMMAND", "ssh")
-    return environment | {"GIT_SSH_COMMAND": f"{ssh} -oBatchMode=yes{ssh_options}"}
+        raise FetchError(source.url, f"git: {_message(error)}") from error
 
 
 def _message(error: GitError) -> str:
@@ -172,7 +148,7 @@ def _died_of_size(error: GitError) -> bool:
 
 def _explain(error: GitError, policy: Policy) -> str:
     said = _message(error)
-    if error.code == 124:
+    if error.code == git.TIMED_OUT:
         return f"git {said}; raise timeout under [kb.references] in your own kb.toml"
     if "redirect" in said:
         return f"git: {said}. The repository has moved: plan it under its new address"
@@ -190,9 +166,9 @@ def _pin(source: GitSource, policy: Policy) -> tuple[dict[str, str], str]:
     split = urlsplit(source.url)
     if split.scheme == "file" or not split.hostname:
         return {}, ""
-    require_approved(source.url, policy.hosts)
-    host, port = split.hostname, split.port or USUAL_PORTS[split.scheme]
-    addresses = resolve_host(source.url, host, port, policy)
+    rules.require_approved(source.url, policy.hosts)
+    host, port = split.hostname, split.port or rules.USUAL_PORTS[split.scheme]
+    addresses = rules.resolve_host(source.url, host, port, policy)
     listed = [f"[{address}]" if ":" in address else address for address in addresses]
     if split.scheme == "ssh":
         # The server's key is still looked up under the server's name.
@@ -224,15 +200,13 @@ def find_commit(source: GitSource, policy: Policy) -> str:
     wanted = source.ref or "HEAD"
     if _COMMIT.fullmatch(wanted):
         return wanted
-    names = [wanted, f"refs/heads/{wanted}", f"refs/tags/{wanted}", f"refs/tags/{wanted}^{{}}"]
+    # In git's own order: a full name, then tags (peeled), then branches.
+    names = [wanted, f"refs/tags/{wanted}^{{}}", f"refs/tags/{wanted}", f"refs/heads/{wanted}"]
     printed = ask_server(source, policy, ["ls-remote", "--quiet", "--", source.url, *names])
-    found: dict[str, str] = {}
-    for line in printed.decode(errors="replace").splitlines():
-        commit, _, name = line.partition("\t")
-        found[name] = commit
-    # git's own order: a full name, then tags (peeled), then branches.
-    for name in (wanted, names[3], names[2], names[1]):
-        if name in found and _COMMIT.fullmatch(found[name]):
+    lines = (line.partition("\t") for line in printed.decode(errors="replace").splitlines())
+    found = {name: commit for commit, _, name in lines if _COMMIT.fullmatch(commit)}
+    for name in names:
+        if name in found:
             return found[name]
     reason = f"it has no branch or tag {wanted!r}"
     if _LIKE_COMMIT.fullmatch(wanted):
@@ -240,20 +214,16 @@ def find_commit(source: GitSource, policy: Policy) -> str:
     raise FetchError(source.url, reason)
 
 
-_ON_GITHUB = re.compile(r"/[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9_.][A-Za-z0-9_.-]*/?")
-
-
 def _credentials(source: GitSource) -> dict[str, str]:
     """Return settings that let git log in on GitHub as gh does; none where gh is of no use."""
     split = urlsplit(source.url)
     is_github = (split.scheme, split.hostname) == ("https", "github.com")
-    if not is_github or not _ON_GITHUB.fullmatch(split.path) or find_program("gh") is None:
-        return {}
+    has_gh = is_github and git.find_program("gh")
     # git runs the value as a command; it is constant.
-    return {"credential.https://github.com.helper": "!gh auth git-credential"}
+    return {"credential.https://github.com.helper": "!gh auth git-credential"} if has_gh else {}
 
 
-class Remotes:
+class Remotes(ExitStack):
     """The network access of one run, and its open repositories, so that none is fetched twice.
 
     Each repository is in a directory made by `make_directory`. `workspace` is the directory
@@ -266,28 +236,22 @@ class Remotes:
         make_directory: Callable[[], AbstractContextManager[Path]],
         workspace: Path | None = None,
     ) -> None:
+        super().__init__()
         self.policy = policy
         self.workspace = workspace
         self._make_directory = make_directory
-        self._stack = ExitStack()
         self._open: dict[tuple[str, str | None], Repository] = {}
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stack.close()
 
     def find_commit(self, source: GitSource) -> str:
         """Return the current commit of a source's revision, in one request."""
-        check_git_url(source.url, self.policy.allow_protocols)
+        rules.check_git_url(source.url, self.policy.allow_protocols)
         return find_commit(source, self.policy)
 
     def open(self, source: GitSource) -> Repository:
         """Return the repository of a source with the trees of its commit."""
         key = (source.url, source.commit)
         if key not in self._open:
-            directory = self._stack.enter_context(self._make_directory())
+            directory = self.enter_context(self._make_directory())
             repository = Repository(source, self.policy, directory)
             repository.fetch_trees()
             self._open[key] = repository
@@ -334,57 +298,37 @@ class Repository:
             entries.append(GitFile(path=name, blob=blob, mode=mode))
         return select_files(source, entries)
 
-    def fetch_blobs(self, files: Sequence[GitFile]) -> tuple[GitFile, ...]:
-        """Fetch the blobs of files in one request; return the files with their sizes."""
-        blobs = sorted({file.blob for file in files})
-        if not blobs:
-            return ()
-        stdin = "".join(f"{blob}\n" for blob in blobs).encode()
-        self._fetch("--stdin", "--", self._source.url, stdin=stdin)
-        printed = self._run(["cat-file", "--batch-check=%(objectname) %(objectsize)"], stdin=stdin)
-        sizes = dict(line.split(" ") for line in printed.decode().splitlines())
-        return tuple(replace(file, size=int(sizes[file.blob])) for file in files)
-
     def read(self, files: Sequence[GitFile]) -> Iterator[tuple[GitFile, bytes]]:
-        """Yield the content of files whose blobs were fetched."""
-        for batch in _batches(files):
-            stdin = "".join(f"{file.blob}\n" for file in batch).encode()
+        """Fetch the blobs of files in one request, and yield each file with its content."""
+        if not files:
+            return
+        self._fetch("--stdin", "--", self._source.url, stdin=_list({file.blob for file in files}))
+        blobs = [file.blob for file in files]
+        sizes = self._run(["cat-file", "--batch-check=%(objectsize)"], stdin=_list(blobs))
+        numbered = zip(files, accumulate(map(int, sizes.split())), strict=True)
+        for _, group in groupby(numbered, lambda each: each[1] // BATCH_BYTES):
+            batch = [file for file, _ in group]
+            stdin = _list(file.blob for file in batch)
             printed = self._run(["cat-file", "--batch"], stdin=stdin)
-            position = 0
-            for file in batch:
-                # "<id> blob <size>\n<content>\n"
-                position = printed.index(b"\n", position) + 1
-                end = position + (file.size or 0)
-                yield file, printed[position:end]
-                position = end + 1
+            for file, found in zip(batch, git.split_objects(printed), strict=True):
+                yield file, found.data if found else b""
 
     def _fetch(self, *args: str, stdin: bytes = b"") -> None:
         common = ("fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--filter=blob:none")
         config = [] if "--depth=1" in args else ["-c", "fetch.negotiationAlgorithm=noop"]
-        command = [*config, *common, *args]
-        self._ask(command, stdin=stdin)
+        self._ask([*config, *common, *args], stdin=stdin)
 
 
-def _batches(files: Sequence[GitFile]) -> Iterator[list[GitFile]]:
-    batch: list[GitFile] = []
-    size = 0
-    for file in files:
-        if batch and size + (file.size or 0) > BATCH_BYTES:
-            yield batch
-            batch, size = [], 0
-        batch.append(file)
-        size += file.size or 0
-    if batch:
-        yield batch
+def _list(blobs: Iterable[str]) -> bytes:
+    return "".join(f"{blob}\n" for blob in blobs).encode()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GitFile:
-    """A file of a source; in a commit it has a `blob`, and no size until the blob is fetched."""
+    """A file of a commit, and the id of its content."""
 
     path: str
-    blob: str = ""
-    size: int | None = None
+    blob: str
     mode: str = "100644"
 
 
@@ -395,7 +339,7 @@ def select_files(source: GitSource, entries: Sequence[GitFile]) -> tuple[list[Gi
     """
     wanted = [file for file in entries if covers(source.paths, file.path)]
     regular = [file for file in wanted if file.mode.startswith("100")]
-    files = sorted((f for f in regular if is_safe_path(f.path)), key=lambda file: file.path)
+    files = sorted((f for f in regular if rules.is_safe_path(f.path)), key=lambda file: file.path)
     left_out = (
         ("link", "", sum(file.mode == "120000" for file in wanted)),
         ("submodule", "", sum(file.mode == "160000" for file in wanted)),

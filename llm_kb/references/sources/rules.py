@@ -36,9 +36,14 @@ USUAL_PORTS = {"http": 80, "https": 443, "ssh": 22}
 _REF = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./+=#@-]*")
 
 
+def git_protocols(added: Collection[str]) -> frozenset[str]:
+    """Return the protocols that git may use, with those that the user adds."""
+    return GIT_PROTOCOLS | (OPTIONAL_GIT_PROTOCOLS & set(added))
+
+
 def check_git_url(url: str, protocols: Collection[str] = ()) -> str:
     """Return the URL of a repository, checked; raise SourceError if git may not use it."""
-    allowed = GIT_PROTOCOLS | (OPTIONAL_GIT_PROTOCOLS & set(protocols))
+    allowed = git_protocols(protocols)
     if "::" in url.partition("//")[0]:
         raise SourceError(f"url {url!r}: git remote helpers are never run")
     split = _split(url)
