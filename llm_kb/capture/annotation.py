@@ -4,34 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from llm_kb.capture import notes, store
 from llm_kb.capture.emission import InvalidEntryError, add_entry, parse_emission
-from llm_kb.capture.entries import (
-    EVERYWHERE,
-    Entry,
-    dump_json,
-    find_place_problem,
-    normalize_place,
-    read_fields,
-)
-from llm_kb.capture.notes import (
-    ANNOTATIONS_REF,
-    Move,
-    commit_notes,
-    list_notes,
-    read_author,
-    read_note,
-    read_ref,
-)
+from llm_kb.capture.entries import EVERYWHERE, Entry, dump_json, normalize_place, read_fields
 from llm_kb.capture.rendering import Item, Section, code_span, shorten_commit
-from llm_kb.capture.store import Snapshot, change_store, has_place, save_store
 from llm_kb.errors import KbError
 from llm_kb.files.fields import Fields
-from llm_kb.files.git import read_objects, run_git
+from llm_kb.files.git import GitError, read_objects, run_git
 from llm_kb.rendering.plain_text import one_line, shorten
 
 SCHEMA = "chronicle/v3"
@@ -117,75 +102,55 @@ def _parse_knowledge(items: Iterable[Fields]) -> Iterator[Entry]:
             item.problems.extend(f"{item.path}.{problem}" for problem in error.problems)
 
 
-def annotation_json(
-    live: LiveInput, *, commit: str, timestamp: str, author: str | None
-) -> dict[str, object]:
-    """Return the annotation of a commit as JSON."""
-    raw: dict[str, object] = {
-        "schema": SCHEMA,
-        "commit": commit,
-        "timestamp": timestamp,
-        "summary": live.summary,
-    }
-    if live.wisdom:
-        raw["wisdom"] = list(live.wisdom)
-    raw["provenance"] = {"source": "live"} | ({"author": author} if author else {})
-    return raw
-
-
 def annotate(directory: Path, live: LiveInput) -> dict[str, object]:
     """Write an annotation on its commit and its entries to the store; return a LiveResult's JSON.
 
     Both are written, or neither. Raises UnknownCommitError, and DamagedStoreError when the
     entries could not be added.
     """
-    author = read_author(directory)
 
-    def decide(snapshot: Snapshot) -> tuple[dict[str, object], Sequence[Move]]:
-        commit, store = snapshot.commit, snapshot.store
-        warnings = _find_missing_places(directory, commit, live)
-        for entry in live.knowledge:
-            store = add_entry(store, entry, commit).store
-        written = len(store.entries) - len(snapshot.store.entries)
-        note = read_note(directory, ANNOTATIONS_REF, commit)
-        now = datetime.now(timezone.utc).isoformat()
-        raw = annotation_json(live, commit=commit, timestamp=now, author=author)
-        message = f"Annotate {commit[:12]}"
-        new = commit_notes(directory, note.commit, {commit: dump_json(raw)}, message)
+    def decide(snapshot: store.Snapshot) -> tuple[dict[str, object], Sequence[notes.Move]]:
+        commit, kept = snapshot.commit, snapshot.store
+        warnings = []
+        for number, entry in enumerate(live.knowledge):
+            if problem := store.find_place_problem(directory, commit, entry):
+                warnings.append(f"knowledge[{number}].{problem}")
+            kept = add_entry(kept, entry, commit).store
+        written = len(kept.entries) - len(snapshot.store.entries)
+        note = notes.read_note(directory, notes.ANNOTATIONS_REF, commit)
         if note.data is not None:
             warnings.insert(0, f"replaced the annotation that {commit[:8]} had")
-        result: dict[str, object] = {
+        message = f"Annotate {commit[:12]}"
+        text = dump_json(_make_note(directory, commit, live))
+        new = notes.commit_notes(directory, note.commit, {commit: text}, message)
+        moves = [(notes.ANNOTATIONS_REF, new, note.commit)]
+        if written:
+            moves.append(store.save_store(directory, snapshot, kept, message))
+        return {
             "success": True,
             "commit": commit,
             "wisdom_written": len(live.wisdom),
             "knowledge_written": written,
             "knowledge_duplicates": len(live.knowledge) - written,
             "warnings": warnings,
-        }
-        moves = [(ANNOTATIONS_REF, new, note.commit)]
-        if written:
-            moves.append(save_store(directory, snapshot, store, message))
-        return result, moves
+        }, moves
 
-    return change_store(directory, decide, live.commit)
+    return store.change_store(directory, decide, live.commit)
 
 
-def _find_missing_places(directory: Path, commit: str, live: LiveInput) -> list[str]:
-    """Return a warning for each place that does not exist; raise if one is not a path."""
-    warnings, problems = [], []
-    for number, entry in enumerate(live.knowledge):
-        place = entry.place
-        if not place or has_place(directory, commit, place, head=True):
-            continue
-        problem = find_place_problem(place, exists=False)
-        where = f"knowledge[{number}].{entry.kind.place}: {place!r}"
-        if problem:
-            problems.append(f"{where} {problem}")
-        else:
-            warnings.append(f"{where} does not exist at {commit[:12]}")
-    if problems:
-        raise InvalidAnnotationError(problems)
-    return warnings
+def _make_note(directory: Path, commit: str, live: LiveInput) -> dict[str, object]:
+    provenance = {"source": "live"}
+    with suppress(GitError):  # it is not set
+        name = run_git("config", "--get", "user.name", cwd=directory).decode(errors="replace")
+        provenance["author"] = name.strip()
+    return {
+        "schema": SCHEMA,
+        "commit": commit,
+        "timestamp": datetime.now(timezone.utc).isoformat(),
+        "summary": live.summary,
+        **({"wisdom": list(live.wisdom)} if live.wisdom else {}),
+        "provenance": provenance,
+    }
 
 
 MAX_NOTES = 2000
@@ -220,25 +185,18 @@ def read_wisdom(directory: Path) -> Section:
 
 def _read_lessons(directory: Path) -> Iterator[tuple[str, Wisdom]]:
     """Yield commits and lessons from their annotations."""
-    if read_ref(directory, ANNOTATIONS_REF) is None:
+    if notes.read_ref(directory, notes.ANNOTATIONS_REF) is None:
         return
-    notes = sorted(list_notes(directory, ANNOTATIONS_REF).items())[:MAX_NOTES]
     left = MAX_BYTES
-    read: dict[str, str] = {}
-    for (commit, id_), size in zip(notes, _read_sizes(directory, notes), strict=True):
+    chosen: dict[str, str] = {}
+    listed = notes.list_notes(directory, notes.ANNOTATIONS_REF)
+    for commit, (blob, size) in sorted(listed.items())[:MAX_NOTES]:
         if size is not None and size <= min(MAX_NOTE_BYTES, left):
             left -= size
-            read[commit] = id_
-    for commit, blob in zip(read, read_objects(directory, read.values()), strict=True):
-        if blob:
-            yield from parse_lessons(commit, blob.data)
-
-
-def _read_sizes(directory: Path, notes: Sequence[tuple[str, str]]) -> list[int | None]:
-    """Return the number of bytes of each note; None for a missing one."""
-    asked = "".join(f"{blob}\n" for _, blob in notes).encode()
-    listed = run_git("cat-file", "--batch-check=%(objectsize)", cwd=directory, stdin=asked)
-    return [int(line) if line.isdigit() else None for line in listed.splitlines()]
+            chosen[commit] = blob
+    for commit, text in zip(chosen, read_objects(directory, chosen.values()), strict=True):
+        if text:
+            yield from parse_lessons(commit, text.data)
 
 
 def parse_lessons(commit: str, data: bytes) -> Iterator[tuple[str, Wisdom]]:

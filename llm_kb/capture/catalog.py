@@ -4,20 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
+from llm_kb.capture import notes
 from llm_kb.capture.annotation import read_wisdom
-from llm_kb.capture.entries import KINDS, find_place_problem, normalize_place
-from llm_kb.capture.notes import (
-    ANNOTATIONS_REF,
-    KNOWLEDGE_REF,
-    Repository,
-    find_repository,
-    may_have_ref,
-    read_note,
-)
+from llm_kb.capture.entries import KINDS, is_outside, normalize_place
 from llm_kb.capture.rendering import Section, make_section, make_texts, render_place
 from llm_kb.capture.store import NOT_ON_BRANCH, parse_note, read_doubts
 from llm_kb.errors import KbError, UnreadableError
@@ -27,21 +19,19 @@ TOPIC_ID = "repo-knowledge"
 _EXTENSION = ".md"
 
 
-def find_knowledge(directory: Path) -> Repository | None:
+def find_knowledge(directory: Path) -> notes.Repository | None:
     """Return the repository of a directory if something may be captured in it.
 
     No process is started.
     """
-    repository = find_repository(directory)
-    if repository and any(may_have_ref(repository, r) for r in (KNOWLEDGE_REF, ANNOTATIONS_REF)):
-        return repository
-    return None
+    repository = notes.find_repository(directory)
+    refs = (notes.KNOWLEDGE_REF, notes.ANNOTATIONS_REF)
+    is_used = repository and any(notes.may_have_ref(repository, ref) for ref in refs)
+    return repository if is_used else None
 
 
 def open_knowledge(
-    repository: Repository,
-    *,
-    branch_only: bool = False,
+    repository: notes.Repository, *, branch_only: bool = False
 ) -> tuple[Topic, Catalog]:
     """Return the topic of a repository's captured entries, and its catalog.
 
@@ -71,7 +61,7 @@ class KnowledgeCatalog:
     cannot be read, the catalog has no subjects and reports the reason.
     """
 
-    def __init__(self, repository: Repository, branch_only: bool) -> None:
+    def __init__(self, repository: notes.Repository, branch_only: bool) -> None:
         self._repository = repository
         self._branch_only = branch_only
         self._problem: str | None = None
@@ -83,7 +73,7 @@ class KnowledgeCatalog:
             named = [s for s in subjects if reference in {s.slug, s.path}]
             return Listing(subjects=tuple(named) or self._find_place(reference))
         problem = self._problem
-        skipped = () if problem is None else (Skipped(path=KNOWLEDGE_REF, reason=problem),)
+        skipped = () if problem is None else (Skipped(path=notes.KNOWLEDGE_REF, reason=problem),)
         return Listing(subjects=tuple(subjects), skipped=skipped)
 
     def _find_place(self, reference: str) -> Sequence[Subject]:
@@ -105,7 +95,7 @@ class KnowledgeCatalog:
 
     def _render_place(self, place: str) -> str | None:
         """Return the entries that apply to a path below the root; None for an unknown path."""
-        if find_place_problem(place, exists=True):
+        if is_outside(place):
             return None
         exists = bool(self.sections) and os.path.lexists(self._repository.root / place)
         return render_place(place, self.sections, exists=exists)
@@ -126,12 +116,11 @@ class KnowledgeCatalog:
 
     def _load(self) -> tuple[Section, ...]:
         root = self._repository.root
-        store = parse_note(read_note(root, KNOWLEDGE_REF))
+        store = parse_note(notes.read_note(root, notes.KNOWLEDGE_REF))
         doubts = read_doubts(root, store.entries)
         if self._branch_only:
             elsewhere = {anchor for anchor, found in doubts.items() if NOT_ON_BRANCH in found}
-            entries = (entry for entry in store.entries if entry.anchor not in elsewhere)
-            store = replace(store, entries=tuple(entries))
+            store = store.with_entries(e for e in store.entries if e.anchor not in elsewhere)
         kinds = (make_section(kind, store.of_kind(kind), doubts) for kind in KINDS)
         return (*kinds, read_wisdom(root))
 

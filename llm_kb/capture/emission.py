@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from llm_kb.capture.entries import (
@@ -13,10 +13,9 @@ from llm_kb.capture.entries import (
     Entry,
     Kind,
     KnowledgeStore,
-    arrange,
     find_duplicate,
     find_nearest,
-    find_place_problem,
+    is_outside,
     plain_place,
 )
 from llm_kb.capture.rendering import render_short
@@ -87,52 +86,43 @@ def parse_emission(arguments: Mapping[str, object], *, tag: str = "entry_type") 
 
     `tag` is the argument that names the kind. Raises InvalidEntryError with every problem.
     """
-    # Models fill arguments that they do not need with null or empty text.
-    cleaned = {
-        name: clean(value) if isinstance(value, str) else value for name, value in arguments.items()
-    }
-    given = {name: value for name, value in cleaned.items() if value is not None and value != ""}
-    kind = _parse_kind(given.pop(tag, None), tag)
-    missing = [name for name in kind.required if name not in given]
-    problems = [f"{name}: required for {kind.name}" for name in missing]
-    fields: dict[str, object] = {}
-    for name, value in given.items():
-        problem = _find_problem(kind, name, value)
-        if problem:
-            problems.append(f"{name}: {problem}")
-        else:
-            fields[name] = value
-    if kind.place in fields:
-        fields[kind.place] = plain_place(str(fields[kind.place]))
-        # The place may exist under any name, which is checked later.
-        problem = find_place_problem(str(fields[kind.place]), exists=True)
-        if problem:
-            problems.append(f"{kind.place}: {fields[kind.place]!r} {problem}")
-    if problems:
-        raise InvalidEntryError(problems)
-    if kind is CONVENTION:
-        fields.setdefault("stability", "provisional")
-    return Entry(kind, fields)
-
-
-def _parse_kind(name: object, tag: str) -> Kind:
+    fields = dict(arguments)
+    name = fields.pop(tag, None)
     for kind in KINDS:
         if kind.name == name:
-            return kind
+            return parse_fields(kind, fields)
     names = ", ".join(kind.name for kind in KINDS)
-    found = "required" if name is None else f"unknown type {name!r}"
+    found = f"unknown type {name!r}" if name else "required"
     raise InvalidEntryError([f"{tag}: {found}; use one of {names}"])
+
+
+def parse_fields(kind: Kind, fields: Mapping[str, object]) -> Entry:
+    """Return the entry of a kind with some fields. Raises InvalidEntryError likewise."""
+    # Models fill arguments that they do not need with null or empty text.
+    cleaned = {n: clean(value) if isinstance(value, str) else value for n, value in fields.items()}
+    given = {name: value for name, value in cleaned.items() if value is not None and value != ""}
+    problems = [f"{name}: required for {kind.name}" for name in kind.required if name not in given]
+    for name, value in given.items():
+        if problem := _find_problem(kind, name, value):
+            problems.append(f"{name}: {problem}")
+    if problems:
+        raise InvalidEntryError(problems)
+    if kind.place:
+        given[kind.place] = plain_place(str(given[kind.place]))
+    if kind is CONVENTION:
+        given.setdefault("stability", "provisional")
+    return Entry(kind, given)
 
 
 def _find_problem(kind: Kind, name: str, value: object) -> str | None:
     if name not in kind.settable:
-        owner = next((other.name for other in KINDS if name in other.settable), None)
-        belongs = f"belongs to {owner}, not to" if owner else "is not a field of"
-        return f"{belongs} {kind.name}, which takes {', '.join(kind.settable)}"
+        return f"is not a field of {kind.name}, which takes {', '.join(kind.settable)}"
     if not isinstance(value, str):
         return f"expected text, found {describe(value)}"
     if name == "stability" and value not in STABILITIES:
         return f"unknown stability {value!r}; use one of {', '.join(STABILITIES)}"
+    if name == kind.place and is_outside(value):
+        return f"{value!r} is outside the repository; give a path below its root, or '*' for all"
     if len(value) > MAX_FIELD_CHARS:
         return f"{len(value):,} characters; keep it to {MAX_FIELD_CHARS:,}"
     return None
@@ -152,7 +142,7 @@ def add_entry(store: KnowledgeStore, entry: Entry, commit: str) -> Addition:
     near = find_nearest(entry, store.entries)
     id_ = store.next_id(entry.kind)
     entry = entry.with_fields(**{"id": id_, entry.kind.provenance: commit})
-    store = replace(store, entries=arrange((*store.entries, entry)))
+    store = store.with_entries((*store.entries, entry))
     return Addition(store=store, entry=entry, is_new=True, near=near)
 
 
@@ -166,11 +156,8 @@ def edit_entry(
     """
     found = _find_entry(store, id_)
     kept = {name: found.text(name) for name in found.kind.settable}
-    checked = parse_emission({"entry_type": found.kind.name, **kept, **changes})
-    entry = found.with_fields(**checked.fields)
-    others = [other for other in store.entries if other is not found]
-    duplicate = find_duplicate(entry, others)
-    if duplicate:
+    entry = found.with_fields(**parse_fields(found.kind, {**kept, **changes}).fields)
+    if duplicate := find_duplicate(entry, (e for e in store.entries if e is not found)):
         raise KbError(
             f"{duplicate.id!r} says the same already; "
             f"`llm kb knowledge remove {id_}` drops this one"
@@ -196,8 +183,7 @@ def remove_entry(store: KnowledgeStore, id_: str) -> tuple[KnowledgeStore, tuple
     """
     _find_entry(store, id_)
     removed = tuple(entry for entry in store.entries if entry.id == id_)
-    left = tuple(entry for entry in store.entries if entry.id != id_)
-    return replace(store, entries=left), removed
+    return store.with_entries(e for e in store.entries if e.id != id_), removed
 
 
 def _find_entry(store: KnowledgeStore, id_: str) -> Entry:
@@ -210,7 +196,7 @@ def _find_entry(store: KnowledgeStore, id_: str) -> Entry:
 
 
 def _put(store: KnowledgeStore, old: Entry, new: Entry) -> KnowledgeStore:
-    return replace(store, entries=tuple(new if entry is old else entry for entry in store.entries))
+    return store.with_entries(new if entry is old else entry for entry in store.entries)
 
 
 def render_reply(addition: Addition) -> str:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
 
-from llm_kb.files.fields import BadValueError, Fields, describe
+from llm_kb.errors import limit_problems
+from llm_kb.files.fields import Fields, describe
 
 SCHEMA = "chronicle/knowledge-v1"
 STABILITIES = ("permanent", "provisional", "experimental")
@@ -110,6 +111,10 @@ class Entry(NamedTuple):
         """The scope or module it applies to; None for an anti-pattern, which applies everywhere."""
         return self.text(self.kind.place) if self.kind.place else None
 
+    def applies_to(self, file: str) -> bool:
+        """Tell whether it applies to a file or directory of the repository."""
+        return self.place is None or covers(self.place, file)
+
     @property
     def rule(self) -> str:
         """The text of its rule, boundary or pattern."""
@@ -131,6 +136,11 @@ class Entry(NamedTuple):
         """Its place and its provenance."""
         return self.place, self.provenance
 
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """Its kind, place and rule, normalized: equal for duplicates."""
+        return self.kind.name, normalize_place(self.place or EVERYWHERE), normalize(self.rule)
+
     def with_fields(self, **fields: object) -> Entry:
         """Return the entry with some fields changed."""
         return Entry(self.kind, {**self.fields, **fields})
@@ -148,6 +158,15 @@ class KnowledgeStore:
         """Return the entries of one kind, in their order."""
         return tuple(entry for entry in self.entries if entry.kind is kind)
 
+    def with_entries(self, entries: Iterable[Entry]) -> KnowledgeStore:
+        """Return the store with other entries, which are put in the order of their kinds."""
+        ordered = sorted(entries, key=lambda entry: KINDS.index(entry.kind))
+        return replace(self, entries=tuple(ordered))
+
+    def narrow(self, file: str) -> KnowledgeStore:
+        """Return the entries that apply to a file, with all anti-patterns."""
+        return self.with_entries(entry for entry in self.entries if entry.applies_to(file))
+
     def next_id(self, kind: Kind) -> str:
         """Return an id above those of all entries of a kind."""
         # Python refuses to convert very long numbers.
@@ -156,28 +175,23 @@ class KnowledgeStore:
         return f"{kind.prefix}-{max(numbers, default=0) + 1}"
 
 
-def arrange(entries: Iterable[Entry]) -> tuple[Entry, ...]:
-    """Return entries kind by kind, in the order of `KINDS` and of their own within each."""
-    ordered = tuple(entries)
-    return tuple(entry for kind in KINDS for entry in ordered if entry.kind is kind)
-
-
 MakeError: TypeAlias = Callable[[Sequence[str]], Exception]
 """Returns an error about all problems, each given with its path."""
 
 
 def parse_store(data: bytes, make_error: MakeError) -> KnowledgeStore:
     """Return the store of a JSON text; raise the error of `make_error` for its problems."""
-    fields = read_fields(data, make_error)
-    if (found := fields.table.get("schema")) != SCHEMA:
-        # The fields of another schema are unknown.
-        fields.refuse("schema", BadValueError(describe(found), repr(SCHEMA)))
-        fields.raise_problems(make_error)
-    entries = tuple(entry for kind in KINDS for entry in _parse_kind(kind, fields))
-    fields.raise_problems(make_error)
+    table: Mapping[str, Any] = read_fields(data, make_error).table
+    if (found := table.get("schema")) != SCHEMA:
+        raise make_error([f"schema: found {describe(found)}; allowed: {SCHEMA!r}"])
+    # Not by getters, which are slow: every command reads the whole store.
+    problems = [problem for kind in KINDS for problem in _find_problems(kind, table.get(kind.key))]
+    if problems:
+        raise make_error(limit_problems(problems))
+    entries = (Entry(kind, item) for kind in KINDS for item in table.get(kind.key) or ())
     known = {"schema", *(kind.key for kind in KINDS)}
-    extra = {key: value for key, value in fields.table.items() if key not in known}
-    return KnowledgeStore(entries=entries, extra=extra)
+    extra = {key: value for key, value in table.items() if key not in known}
+    return KnowledgeStore(entries=tuple(entries), extra=extra)
 
 
 def read_fields(data: str | bytes, make_error: MakeError) -> Fields:
@@ -188,30 +202,23 @@ def read_fields(data: str | bytes, make_error: MakeError) -> Fields:
         raise make_error([f"not JSON: {error}"]) from error
 
 
-def _parse_kind(kind: Kind, fields: Fields) -> list[Entry]:
-    listed = fields.table[kind.key] if fields.has(kind.key) else []
-    if isinstance(listed, list) and all(_is_entry(kind, item) for item in listed):
-        return [Entry(kind, item) for item in listed]
-    # Field by field is slow, and every command reads the whole store.
-    for item in fields.list_of_fields(kind.key):
-        for name in ("id", *kind.required):
-            item.text(name)
-        if "stability" in kind.order:
-            item.choice("stability", STABILITIES)
-        item.text(kind.provenance, "")
-    return []
-
-
-def _is_entry(kind: Kind, item: object) -> bool:
-    """Tell whether a JSON value is a valid entry."""
-    if not isinstance(item, dict):
-        return False
-    provenance = item.get(kind.provenance)
-    return (
-        all(isinstance(item.get(name), str) for name in ("id", *kind.required))
-        and (provenance is None or isinstance(provenance, str))
-        and ("stability" not in kind.order or item.get("stability") in STABILITIES)
-    )
+def _find_problems(kind: Kind, listed: Any) -> Iterator[str]:
+    """Yield what is wrong with the list of one kind; it may be absent."""
+    if not isinstance(listed, list | None):
+        yield f"{kind.key}: found {describe(listed)}; allowed: a list of tables"
+        return
+    for number, item in enumerate(listed or ()):
+        where = f"{kind.key}[{number}]"
+        if not isinstance(item, dict):
+            yield f"{where}: found {describe(item)}; allowed: a table"
+            continue
+        wrong = [n for n in ("id", *kind.required) if not isinstance(item.get(n), str)]
+        if not isinstance(item.get(kind.provenance), str | None):
+            wrong.append(kind.provenance)
+        yield from (f"{where}.{n}: found {describe(item.get(n))}; allowed: a string" for n in wrong)
+        if "stability" in kind.order and item.get("stability") not in STABILITIES:
+            found = describe(item.get("stability"))
+            yield f"{where}.stability: found {found}; allowed: {', '.join(STABILITIES)}"
 
 
 def dump_store(store: KnowledgeStore) -> bytes:
@@ -240,9 +247,6 @@ def dump_json(value: object) -> bytes:
 NEAR_ENOUGH = 0.5
 """The least share of common words of two similar rules."""
 
-EVERYWHERE = "*"
-"""The place of an entry that applies to the whole repository."""
-
 _SENTENCE_ENDS = ".,;:!?…。、，；：！？ "  # noqa: RUF001 - the full-width ones end sentences too
 # Brackets and quotes stay: `parse()` and `parse(*)` are different rules.
 
@@ -252,60 +256,10 @@ def normalize(text: str) -> str:
     return " ".join(text.lower().split()).rstrip(_SENTENCE_ENDS)
 
 
-def dedup_key(entry: Entry) -> tuple[str, str | None, str]:
-    """Return the kind, place and rule of an entry, normalized: equal for duplicates."""
-    place = entry.place
-    return entry.kind.name, None if place is None else normalize_place(place), normalize(entry.rule)
-
-
-def normalize_place(place: str) -> str:
-    """Return a scope in the form for comparison: `src` for `./src/`, `src/**` and `src`."""
-    plain = plain_place(place.strip())
-    while plain.startswith("./"):
-        plain = plain[2:].lstrip("/")
-    return plain.rstrip("/") or plain
-
-
-def plain_place(place: str) -> str:
-    """Return a place in the form for storage: `src/` for `src/**`, `*` for the root itself."""
-    plain = without_stars(place)
-    # A model writes `.` or `./` for the whole repository.
-    is_root = plain.startswith(".") and set(plain.split("/")) <= {"", "."}
-    return EVERYWHERE if is_root else plain
-
-
-def without_stars(place: str) -> str:
-    """Return a place without stars at its end: `src/` for `src/**`, `*` for stars alone."""
-    parts = place.split("/")
-    count = len(parts)
-    while parts and parts[-1] in {"*", "**"}:
-        parts.pop()
-    if not parts:
-        return EVERYWHERE
-    return place if len(parts) == count else "/".join(parts) + "/"
-
-
-def find_place_problem(place: str, *, exists: bool) -> str | None:
-    """Return the reason why a text is not a place below the root; None if it is one.
-
-    A place need not exist. `exists` tells whether it does, since an existing file may be
-    named like a pattern or like two paths.
-    """
-    parts = place.split("/")
-    if parts[0] in {"", "~"} or ".." in parts or place[1:3] in {":/", ":\\"}:
-        return "is outside the repository; give a path below its root, or '*' for everything"
-    if place == EVERYWHERE or exists:
-        return None
-    if set(place) & set("\\*?{},;| "):
-        return "is not a path; give one directory such as 'src/' or file, or '*' for everything"
-    return None
-
-
 def find_duplicate(candidate: Entry, entries: Iterable[Entry]) -> Entry | None:
     """Return the first entry that is a duplicate of the candidate."""
-    key = dedup_key(candidate)
-    same = (e for e in entries if e.kind is candidate.kind and dedup_key(e) == key)
-    return next(same, None)
+    key = candidate.key
+    return next((entry for entry in entries if entry.key == key), None)
 
 
 def find_nearest(candidate: Entry, entries: Iterable[Entry], limit: int = 3) -> tuple[Entry, ...]:
@@ -322,22 +276,42 @@ def find_nearest(candidate: Entry, entries: Iterable[Entry], limit: int = 3) -> 
     return tuple(entry for _, entry in scored[:limit])
 
 
-def scope_matches(scope: str, file: str) -> bool:
-    """Tell whether a scope covers a file; both are paths below the repository's root.
+EVERYWHERE = "*"
+"""The place of an entry that applies to the whole repository."""
 
-    `*` and the root cover everything; `dir/`, `dir/**` and `dir` cover the files below; a path
-    covers itself.
+
+def normalize_place(place: str) -> str:
+    """Return a place in the form for comparison: `src` for `./src/`, `src/**` and `src`.
+
+    The root itself, which a model may write as `.`, and stars alone become `*`.
     """
-    scope = plain_place(scope)
-    if scope == EVERYWHERE:
-        return True
-    scope, file = scope.removeprefix("./"), file.removeprefix("./")
-    if scope.endswith("/"):
-        return file.startswith(scope)
-    return file == scope or file.startswith(scope + "/")
+    parts = [part for part in place.strip().split("/") if part not in {"", "."}]
+    while parts and parts[-1] in {"*", "**"}:
+        parts.pop()
+    return "/".join(parts) or EVERYWHERE
 
 
-def filter_by_file(store: KnowledgeStore, file: str) -> KnowledgeStore:
-    """Return the entries that apply to a file, with all anti-patterns."""
-    entries = (e for e in store.entries if e.place is None or scope_matches(e.place, file))
-    return replace(store, entries=tuple(entries))
+def plain_place(place: str) -> str:
+    """Return a place in the form for storage: a directory given as such ends in a slash."""
+    plain = normalize_place(place)
+    is_directory = plain != EVERYWHERE and place.rstrip("*").endswith("/")
+    return f"{plain}/" if is_directory else plain
+
+
+def covers(place: str, file: str) -> bool:
+    """Tell whether a place is a path below the root itself, a directory above it, or everything."""
+    plain = normalize_place(place)
+    return plain == EVERYWHERE or f"{normalize_place(file)}/".startswith(f"{plain}/")
+
+
+def is_outside(place: str) -> bool:
+    """Tell whether a place cannot be below the root of the repository."""
+    parts = place.split("/")
+    return parts[0] in {"", "~"} or ".." in parts or place[1:3] in {":/", ":\\"}
+
+
+def find_pattern_problem(place: str) -> str | None:
+    """Return the reason why a place that does not exist is not one path; None if it is one."""
+    if place != EVERYWHERE and set(place) & set("\\*?{},;| "):
+        return "is not a path; give one directory such as 'src/' or file, or '*' for everything"
+    return None

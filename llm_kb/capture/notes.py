@@ -35,9 +35,6 @@ _MAX_LISTED = 20_000_000
 """The most bytes of a list of notes: about 200,000. Trees can share subtrees, so a few
 objects may unfold to any number."""
 
-_DEEPEST = 3
-"""The most directories of a note's path; git splits its tree once there are some hundred."""
-
 _LONGEST_PATH = 8192
 
 
@@ -51,45 +48,32 @@ class Repository:
     """The directory that all work trees share, with the refs and the objects."""
 
 
-def find_repository(directory: Path) -> Repository | None:
+def find_repository(directory: Path | None) -> Repository | None:
     """Return the repository that git would find from a directory; None without one.
 
     Only the `.git` entries of the directory and its parents are read. A directory that is a
     repository itself does not count: a clone can carry one among its files, with a
     configuration that runs programs, while a `.git` is never cloned.
     """
+    if directory is None:  # it was deleted
+        return None
     directory = directory.absolute()
     for root in (directory, *directory.parents):
-        try:
-            git_dir = _find_git_dir(root)
-        except OSError:
-            continue  # a directory of another user
-        if git_dir:
-            named = git_dir / "commondir"
-            # Without it, this is the main work tree or a submodule.
-            common_dir = git_dir / _read_start(named).strip() if named.is_file() else git_dir
-            return Repository(root=root, common_dir=common_dir)
+        with suppress(OSError):  # a directory of another user
+            if git_dir := _find_git_dir(root):
+                named = git_dir / "commondir"
+                # Without it, this is the main work tree or a submodule.
+                common_dir = git_dir / _read_start(named).strip() if named.is_file() else git_dir
+                return Repository(root=root, common_dir=common_dir)
     return None
 
 
 def _find_git_dir(root: Path) -> Path | None:
-    dot_git = root / ".git"
-    if dot_git.is_dir():
-        return dot_git if _is_git_dir(dot_git) else None
-    if not dot_git.is_file():
-        return None
-    # A linked work tree or a submodule: one line with the path.
-    said = _read_start(dot_git)
-    named = root / said.removeprefix("gitdir:").strip()
-    return named if said.startswith("gitdir:") and named.is_dir() else None
-
-
-def _is_git_dir(directory: Path) -> bool:
-    return (
-        (directory / "HEAD").is_file()
-        and (directory / "objects").is_dir()
-        and (directory / "refs").is_dir()
-    )
+    found = root / ".git"
+    if found.is_file():
+        # A linked work tree or a submodule: one line with the path.
+        found = root / _read_start(found).removeprefix("gitdir:").strip()
+    return found if (found / "HEAD").is_file() else None
 
 
 def _read_start(path: Path) -> str:
@@ -110,16 +94,6 @@ def may_have_ref(repository: Repository, ref: str) -> bool:
         return False
 
 
-def read_author(directory: Path) -> str | None:
-    """Return the name that annotations are signed with, by git's configuration."""
-    for name in ("chronicle.author", "user.name"):
-        with suppress(GitError):  # it is not set
-            value = run_git("config", "--get", name, cwd=directory).decode(errors="replace")
-            if value.strip():
-                return value.strip()
-    return None
-
-
 class DamagedNotesError(KbError):
     """A ref or an object that does not hold git notes."""
 
@@ -131,29 +105,17 @@ class RefMovedError(KbError):
     """A ref that has moved since it was read, or that another process has locked."""
 
 
-class UnknownAuthorError(KbError):
-    """A git that has no name or address for the commits it makes."""
-
-    def __init__(self) -> None:
-        super().__init__(
-            "git does not know who you are, and knowledge is written as a commit; "
-            'run `git config --global user.name "…"` and '
-            '`git config --global user.email "…"`, then try again'
-        )
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Note:
     """The note of one object at one commit of its ref."""
 
     ref: str
-    target: str
-    commit: str | None
+    commit: str | None = None
     """The commit of the ref; None if the ref does not exist."""
-    data: bytes | None
+    blob: str = ""
+    """The id of the note's text; empty if the object has no note."""
+    data: bytes | None = None
     """The text of the note; None if the object has no note."""
-    path: str = ""
-    """The path of the note in the tree of its ref; empty if the object has no note."""
 
 
 def read_ref(directory: Path, name: str) -> str | None:
@@ -163,54 +125,41 @@ def read_ref(directory: Path, name: str) -> str | None:
 
 
 def read_note(directory: Path, ref: str, target: str = "") -> Note:
-    """Return the note of an object, by default of the empty tree.
-
-    Its `target` is only empty if no object is named and the ref does not exist: the empty tree's
-    id depends on the repository's hash, which is then unknown.
-    """
+    """Return the note of an object, by default of the empty tree."""
     (found,) = read_objects(directory, [ref])
     if found is None:
-        return Note(ref=ref, target=target, commit=None, data=None)
+        return Note(ref=ref)
     if found.type != "commit":
         raise DamagedNotesError(ref)
-    target = target or EMPTY_TREES[len(found.id)]
-    paths = [_spread(target, depth) for depth in range(_DEEPEST + 1)]
-    try:
-        blobs = read_objects(directory, [f"{found.id}:{path}" for path in paths])
-    except GitError as error:
-        raise DamagedNotesError(ref) from error  # a malformed tree ends git
-    for path, blob in zip(paths, blobs, strict=True):
-        if blob and blob.type == "blob":
-            return Note(ref=ref, target=target, commit=found.id, data=blob.data, path=path)
-    if _list_tree(directory, found.id, *paths):
+    blob, _ = list_notes(directory, found.id).get(target or EMPTY_TREES[len(found.id)], ("", None))
+    if not blob:
+        return Note(ref=ref, commit=found.id)
+    (text,) = read_objects(directory, [blob])
+    if text is None:
         # Without this error the note would be overwritten.
         raise DamagedNotesError(ref)
-    return Note(ref=ref, target=target, commit=found.id, data=None)
+    return Note(ref=ref, commit=found.id, blob=blob, data=text.data)
 
 
-def _spread(target: str, depth: int) -> str:
-    """Return the path of an object's note in a tree that is split `depth` times."""
-    parts = [target[start : start + 2] for start in range(0, 2 * depth, 2)]
-    return "/".join([*parts, target[2 * depth :]])
+def list_notes(directory: Path, commit: str) -> dict[str, tuple[str, int | None]]:
+    """Return the blob of every note of a commit and its size, keyed by the id of its object.
 
-
-def list_notes(directory: Path, commit: str) -> dict[str, str]:
-    """Return the blob of every note of a commit, keyed by the id of its object."""
-    listed = ((path.replace("/", ""), id_) for path, id_ in _list_tree(directory, commit, "-r"))
-    # Other files may be in the tree, too.
-    return {name: id_ for name, id_ in listed if re.fullmatch(f"[0-9a-f]{{{len(id_)}}}", name)}
-
-
-def _list_tree(directory: Path, commit: str, *args: str) -> list[tuple[str, str]]:
-    """Return the paths in a commit's tree with the ids of their objects."""
-    command = ("ls-tree", "-z", "--full-tree", commit)
+    The size of a missing blob is None.
+    """
+    command = ("ls-tree", "-r", "-l", "-z", "--full-tree", commit)
     try:
-        listed = run_git(*command, *args, cwd=directory, max_output=_MAX_LISTED)
+        listed = run_git(*command, cwd=directory, max_output=_MAX_LISTED)
     except GitError as error:
-        raise DamagedNotesError(commit) from error
-    records = (record.partition("\t") for record in listed.decode(errors="replace").split("\0"))
-    # "<mode> <type> <id>\t<path>"
-    return [(path, meta.rpartition(" ")[2]) for meta, _, path in records if path]
+        raise DamagedNotesError(commit) from error  # a malformed tree ends git
+    found = {}
+    for record in listed.decode(errors="replace").split("\0")[:-1]:
+        meta, _, path = record.partition("\t")
+        _, _, id_, size = meta.split()
+        name = path.replace("/", "")  # git splits a large tree into directories
+        # Other files may be in the tree, too.
+        if re.fullmatch(f"[0-9a-f]{{{len(id_)}}}", name):
+            found[name] = id_, int(size) if size.isdigit() else None
+    return found
 
 
 def commit_notes(
@@ -223,7 +172,7 @@ def commit_notes(
     """Write a commit with further `notes`, keyed by their object, and return its id.
 
     Its parents are `commit` and `merged`, whose other notes it has as well, those of
-    `commit` where both have one. No ref moves. Raises UnknownAuthorError.
+    `commit` where both have one. No ref moves.
     """
     draft = f"refs/notes/llm-kb-draft-{secrets.token_hex(8)}"
     parents = [parent for parent in (commit, merged) if parent]
@@ -243,15 +192,16 @@ def commit_notes(
         options = [option for parent in parents for option in ("-p", parent)]
         return write("commit-tree", *options, "-m", message, f"{draft}^{{tree}}")
     except GitError as error:
-        raise _explain(error) from error
+        if "ident" not in error.stderr and "tell me who you are" not in error.stderr:
+            raise
+        raise KbError(
+            "git does not know who you are, and knowledge is written as a commit; "
+            'run `git config --global user.name "…"` and '
+            '`git config --global user.email "…"`, then try again'
+        ) from error
     finally:
         with suppress(GitError):
             write("update-ref", "-d", draft)
-
-
-def _explain(error: GitError) -> KbError:
-    is_unknown = "ident" in error.stderr or "tell me who you are" in error.stderr
-    return UnknownAuthorError() if is_unknown else error
 
 
 Move: TypeAlias = tuple[str, str, "str | None"]

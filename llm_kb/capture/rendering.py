@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
 from typing import NamedTuple, TypeAlias
 
 from llm_kb.capture.entries import (
@@ -20,8 +22,8 @@ from llm_kb.capture.entries import (
     Entry,
     Kind,
     KnowledgeStore,
+    covers,
     normalize_place,
-    scope_matches,
 )
 from llm_kb.errors import KbError
 from llm_kb.rendering.plain_text import count, one_line, shorten
@@ -100,12 +102,8 @@ def shorten_commit(provenance: str) -> str:
 
 def render_store(store: KnowledgeStore, doubts: Doubts) -> str:
     """Return the entries for people, kind by kind, as models see them."""
-    groups = []
-    for kind in KINDS:
-        if entries := store.of_kind(kind):
-            lines = [f"{kind.title}:", *(render_item(entry, doubts) for entry in entries)]
-            groups.append("\n".join(lines))
-    return "\n\n".join(groups)
+    groups = {kind: [render_item(entry, doubts) for entry in store.of_kind(kind)] for kind in KINDS}
+    return "\n\n".join("\n".join([f"{k.title}:", *lines]) for k, lines in groups.items() if lines)
 
 
 def render_short(entry: Entry) -> str:
@@ -143,29 +141,29 @@ def render_place(place: str, sections: Iterable[Section], *, exists: bool) -> st
     The narrowest places come first. The text says so if nothing applies to a path that exists.
     Returns None for a path that neither exists nor has an item.
     """
-    parts, room, left, is_about = [f"# What applies to {code_span(place)}"], MAX_ITEMS, 0, exists
+    found: list[tuple[str, str]] = []
+    is_about = exists
     for section in sections:
         near = [item for item in section.items if _is_near(item.place, place)]
         near.sort(key=lambda item: -len(item.place))
         is_about = is_about or bool(near)
-        items = [*near, *(item for item in section.items if item.place == EVERYWHERE)]
-        if shown := items[:room]:
-            parts.append(f"## {section.title}\n\n" + "\n".join(item.text for item in shown))
-        room -= len(shown)
-        left += len(items) - len(shown)
-    if left:
-        more = count(left, "more entry", "more entries")
-        parts.append(f"{more}: learn a narrower path, or the subjects that are listed.")
+        everywhere = [item for item in section.items if item.place == EVERYWHERE]
+        found += [(section.title, item.text) for item in (*near, *everywhere)]
     if not is_about:
         return None
-    if len(parts) == 1:
+    parts = [f"# What applies to {code_span(place)}"]
+    for title, group in groupby(found[:MAX_ITEMS], key=itemgetter(0)):
+        parts.append(f"## {title}\n\n" + "\n".join(text for _, text in group))
+    if (left := len(found) - MAX_ITEMS) > 0:
+        more = count(left, "more entry", "more entries")
+        parts.append(f"{more}: learn a narrower path, or the subjects that are listed.")
+    if not found:
         parts.append("No entry applies to this path.")
     return "\n\n".join(parts) + "\n"
 
 
 def _is_near(scope: str, place: str) -> bool:
-    is_narrow = scope != EVERYWHERE
-    return is_narrow and (scope_matches(scope, place) or scope_matches(place, scope))
+    return scope != EVERYWHERE and (covers(scope, place) or covers(place, scope))
 
 
 def code_span(text: str) -> str:
@@ -182,29 +180,17 @@ _BEGIN_LINE, _END_LINE = (
 )
 
 
-def render_block(entries: Iterable[Entry]) -> str:
+def render_block(store: KnowledgeStore) -> str:
     """Return the entries as Markdown between two marks, each with its id."""
-    ordered = tuple(entries)
-    parts = [BEGIN]
-    for kind in KINDS:
-        items = [_render_line(entry) for entry in ordered if entry.kind is kind]
-        if items:
-            parts.append(f"## {kind.title}\n\n" + "\n".join(items))
-    return "\n\n".join([*parts, END]) + "\n"
+    lines = {kind: "\n".join(map(_render_line, store.of_kind(kind))) for kind in KINDS}
+    lists = [f"## {kind.title}\n\n{items}" for kind, items in lines.items() if items]
+    return "\n\n".join([BEGIN, *lists, END]) + "\n"
 
 
 def _render_line(entry: Entry) -> str:
-    """Return the line of an entry in a block."""
-    return f"- {_escape(render_plain(entry))} <!-- {_escape_id(entry.id)} -->"
-
-
-def _escape(text: str) -> str:
     # An entry that could begin or end a comment could imitate a mark or an id.
-    return text.replace("<!--", "&lt;!--").replace("-->", "--&gt;")
-
-
-def _escape_id(id_: str) -> str:
-    return re.sub(r"-(?=[->])", "_", "_".join(one_line(id_).split()))
+    text = render_plain(entry).replace("<!--", "&lt;!--").replace("-->", "--&gt;")
+    return f"- {text} <!-- {re.sub(r'[^a-zA-Z0-9-]|-(?=-)', '_', entry.id)} -->"
 
 
 def place_block(text: str | None, block: str, place: str) -> str:

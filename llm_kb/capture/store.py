@@ -11,36 +11,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from llm_kb.capture.emission import (
-    Addition,
-    InvalidEntryError,
-    add_entry,
-    edit_entry,
-    keep_entry,
-    remove_entry,
-)
+from llm_kb.capture import emission, notes
 from llm_kb.capture.entries import (
     EVERYWHERE,
     Anchor,
     Entry,
     KnowledgeStore,
     dump_store,
-    find_place_problem,
+    find_pattern_problem,
     normalize_place,
     parse_store,
-)
-from llm_kb.capture.notes import (
-    EMPTY_TREES,
-    KNOWLEDGE_REF,
-    Move,
-    Note,
-    RefMovedError,
-    Repository,
-    commit_notes,
-    find_repository,
-    move_refs,
-    read_note,
-    read_ref,
 )
 from llm_kb.errors import KbError
 from llm_kb.files.git import run_git
@@ -49,16 +29,6 @@ PATIENCE = 20.0
 """Seconds of attempts while others change the store."""
 
 T = TypeVar("T")
-
-
-class NotARepositoryError(KbError):
-    """A directory that is not in a git repository."""
-
-    def __init__(self, directory: Path) -> None:
-        super().__init__(
-            f"{str(directory)!r} is not inside a git repository with a work tree; "
-            "captured knowledge is kept in one, so change into it or run `git init`"
-        )
 
 
 class UnknownCommitError(KbError):
@@ -77,25 +47,13 @@ class UnknownCommitError(KbError):
 class DamagedStoreError(KbError):
     """A note that is not a knowledge store; it is not overwritten."""
 
-    def __init__(
-        self, ref: str, path: str, problems: Sequence[str], remote: str | None = None
-    ) -> None:
+    def __init__(self, note: notes.Note, place: str, problems: Sequence[str]) -> None:
         self.problems = tuple(problems)
         listed = "".join(f"\n  - {problem}" for problem in self.problems)
-        place = f"under {ref}" if remote is None else f"of {remote!r}"
         super().__init__(
             f"the knowledge store {place} cannot be read, and nothing was changed:{listed}\n"
-            f"Look at it with: git show {ref}:{path}\n"
-            f"Find the versions before it with: git log -p {ref}"
-        )
-
-
-class BusyStoreError(KbError):
-    """A store that other writers kept changing until the time was over."""
-
-    def __init__(self, ref: str, reason: str) -> None:
-        super().__init__(
-            f"{ref} kept being changed or locked by others; try again. git's message: {reason}"
+            f"Look at it with: git show {note.blob}\n"
+            f"Find the versions before it with: git log -p {note.ref}"
         )
 
 
@@ -104,66 +62,63 @@ class Snapshot:
     """The store at one moment, and the commit that a new entry would come from."""
 
     commit: str
-    note: Note
+    note: notes.Note
     store: KnowledgeStore
 
 
-def require_repository(directory: Path) -> Repository:
-    """Return the repository of a directory or raise NotARepositoryError."""
-    repository = find_repository(directory)
-    if repository is None:
-        raise NotARepositoryError(directory)
-    return repository
+def require_repository(directory: Path | None) -> notes.Repository:
+    """Return the repository of a directory. Raises KbError if it is in none."""
+    if repository := notes.find_repository(directory):
+        return repository
+    raise KbError(
+        f"{str(directory or '.')!r} is not inside a git repository with a work tree; "
+        "captured knowledge is kept in one, so change into it or run `git init`"
+    )
 
 
 def load_store(directory: Path) -> KnowledgeStore:
     """Return the store of a repository, which is empty if nothing was captured yet.
 
-    Raises NotARepositoryError, or DamagedStoreError if the note is not a store.
+    Raises DamagedStoreError if the note is not a store.
     """
     require_repository(directory)
-    return parse_note(read_note(directory, KNOWLEDGE_REF))
+    return parse_note(notes.read_note(directory, notes.KNOWLEDGE_REF))
 
 
-def parse_note(note: Note, remote: str | None = None) -> KnowledgeStore:
+def parse_note(note: notes.Note, remote: str | None = None) -> KnowledgeStore:
     """Return the store in a note, which is empty without a note.
 
     Raises DamagedStoreError, which names the `remote` that the note was fetched from.
     """
     if note.data is None:
         return KnowledgeStore()
-    return parse_store(
-        note.data, lambda problems: DamagedStoreError(note.ref, note.path, problems, remote)
-    )
+    place = f"of {remote!r}" if remote else f"under {note.ref}"
+    return parse_store(note.data, lambda problems: DamagedStoreError(note, place, problems))
 
 
 def read_snapshot(directory: Path, commit: str = "HEAD") -> Snapshot:
     """Read the store, and resolve the commit that new entries come from."""
-    found = read_ref(directory, commit)
+    found = notes.read_ref(directory, commit)
     if found is None:
         raise UnknownCommitError(commit)
-    note = read_note(directory, KNOWLEDGE_REF, EMPTY_TREES[len(found)])
+    note = notes.read_note(directory, notes.KNOWLEDGE_REF)
     return Snapshot(commit=found, note=note, store=parse_note(note))
 
 
-def move_with(directory: Path, decide: Callable[[], tuple[T, Sequence[Move]]]) -> T:
-    """Move the refs that `decide` returns with a result, and return the result.
+def retry(what: str, attempt: Callable[[], T]) -> T:
+    """Return the result of `attempt`, which is called again while it raises RefMovedError.
 
-    `decide` is called again whenever another writer was faster. Raises BusyStoreError if
-    other writers always are.
+    Raises KbError if other writers are faster all the time.
     """
     deadline = time.monotonic() + PATIENCE
     pause = 0.005
     while True:
-        result, moves = decide()
         try:
-            if moves:
-                move_refs(directory, moves)
-        except RefMovedError as error:
+            return attempt()
+        except notes.RefMovedError as error:
             if time.monotonic() > deadline:
-                raise BusyStoreError(moves[0][0], str(error)) from error
-        else:
-            return result
+                message = f"{what} kept being changed or locked by others; try again. git's message"
+                raise KbError(f"{message}: {error}") from error
         # Jitter, so that two writers do not collide again.
         time.sleep(random.uniform(0, pause))  # noqa: S311 - no secret
         pause = min(pause * 2, 0.5)
@@ -171,12 +126,21 @@ def move_with(directory: Path, decide: Callable[[], tuple[T, Sequence[Move]]]) -
 
 def change_store(
     directory: Path,
-    decide: Callable[[Snapshot], tuple[T, Sequence[Move]]],
+    decide: Callable[[Snapshot], tuple[T, Sequence[notes.Move]]],
     commit: str = "HEAD",
 ) -> T:
-    """Do the same with a `decide` that is given the store at that moment."""
+    """Move the refs that `decide` returns with a result, and return the result.
+
+    `decide` is given the store at that moment, again whenever another writer was faster.
+    """
     require_repository(directory)
-    return move_with(directory, lambda: decide(read_snapshot(directory, commit)))
+
+    def attempt() -> T:
+        result, moves = decide(read_snapshot(directory, commit))
+        notes.move_refs(directory, moves)
+        return result
+
+    return retry(notes.KNOWLEDGE_REF, attempt)
 
 
 def save_store(
@@ -186,82 +150,80 @@ def save_store(
     message: str,
     *,
     merged: str | None = None,
-) -> Move:
+) -> notes.Move:
     """Write a commit with the store, and return the move that publishes it."""
     note = snapshot.note
-    notes = {note.target: dump_store(store)}
-    return note.ref, commit_notes(directory, note.commit, notes, message, merged), note.commit
+    texts = {notes.EMPTY_TREES[len(snapshot.commit)]: dump_store(store)}
+    new = notes.commit_notes(directory, note.commit, texts, message, merged)
+    return note.ref, new, note.commit
 
 
 def add_to_store(
     directory: Path, entry: Entry, *, commit: str = "HEAD", is_checked: bool = False
-) -> Addition:
+) -> emission.Addition:
     """Write an entry to the store unless it already exists; its provenance becomes `commit`.
 
-    With `is_checked`, for entries of models, raises InvalidEntryError if its place is neither in
-    the commit nor, for HEAD, in the work tree.
+    With `is_checked`, for entries of models, raises InvalidEntryError if its place does not exist.
     """
 
-    def decide(snapshot: Snapshot) -> tuple[KnowledgeStore, Addition]:
-        if is_checked:
-            _require_place(directory, snapshot.commit, entry, head=commit == "HEAD")
-        addition = add_entry(snapshot.store, entry, snapshot.commit)
+    def decide(snapshot: Snapshot) -> tuple[KnowledgeStore, emission.Addition]:
+        problem = find_place_problem(directory, snapshot.commit, entry) if is_checked else None
+        if problem:
+            raise emission.InvalidEntryError([problem])
+        addition = emission.add_entry(snapshot.store, entry, snapshot.commit)
         return addition.store, addition
 
     return _update(directory, f"Add {entry.kind.name}", decide, commit)
 
 
-def _require_place(directory: Path, commit: str, entry: Entry, *, head: bool) -> None:
-    place = entry.place
-    if not place or has_place(directory, commit, place, head=head):
-        return
-    problem = find_place_problem(place, exists=False) or (
+def find_place_problem(directory: Path, commit: str, entry: Entry) -> str | None:
+    """Return what is wrong with the place of an entry.
+
+    None if there is such a path in a commit or in the work tree.
+    """
+    place = normalize_place(entry.place or EVERYWHERE)
+    if place == EVERYWHERE or _find_objects(directory, [f"{commit}:{place}"]):
+        return None
+    if os.path.lexists(require_repository(directory).root / place):
+        return None
+    problem = find_pattern_problem(place) or (
         f"does not exist at {commit[:12]}; give a directory or file that does,"
         " or '*' for everything"
     )
-    raise InvalidEntryError([f"{entry.kind.place}: {place!r} {problem}"])
-
-
-def has_place(directory: Path, commit: str, place: str, *, head: bool) -> bool:
-    """Tell whether a place is in a commit or, with `head`, in the work tree."""
-    plain = normalize_place(place)
-    if plain == EVERYWHERE or _find_objects(directory, [f"{commit}:{plain}"]):
-        return True
-    return head and os.path.lexists(require_repository(directory).root / plain)
+    return f"{entry.kind.place}: {entry.place!r} {problem}"
 
 
 NOT_ON_BRANCH = "not on this branch"
 """The doubt about an entry whose commit is neither HEAD nor an ancestor of it."""
 
 _COMMIT_ID = re.compile(r"[0-9a-f]{7,64}")
-_UPWARD = re.compile(r"[:/]\.\.?(/|$)")
+_UPWARD = re.compile(r"[:/]\.\.(/|$)")
 
 
 def read_doubts(directory: Path, entries: Collection[Entry]) -> dict[Anchor, list[str]]:
     """Return the reasons to doubt entries at HEAD, keyed by their places and commits."""
     anchors = {entry.anchor for entry in entries}
     places = {place: normalize_place(place) for place, _ in anchors if place}
-    # A pattern is not a path.
-    asked = {plain for plain in places.values() if not set(plain) & set("*?")}
-    # A provenance such as `BUG-42` is not the branch of that name.
-    ids = {name for _, name in anchors if name and _COMMIT_ID.fullmatch(name)}
-    names = [*(f"HEAD:{plain}" for plain in asked), *(f"{id_}^{{commit}}" for id_ in ids)]
-    found = _find_objects(directory, ["HEAD", *names])
+    # A pattern is not a path. A provenance such as `BUG-42` is not the branch of that name.
+    paths = {p: f"HEAD:{plain}" for p, plain in places.items() if not set(plain) & set("*?")}
+    commits = {c: f"{c}^{{commit}}" for _, c in anchors if c and _COMMIT_ID.fullmatch(c)}
+    found = _find_objects(directory, ["HEAD", *paths.values(), *commits.values()])
     if "HEAD" not in found:
         return {}
-    commits = {id_: found[name] for id_ in ids if (name := f"{id_}^{{commit}}") in found}
-    elsewhere = _find_elsewhere(directory, set(commits.values()))
+    ids = {found[name] for name in commits.values() if name in found}
+    asked = "".join(f"{id_}\n" for id_ in ids) + "^HEAD\n"
+    listed = run_git("rev-list", "--stdin", cwd=directory, stdin=asked.encode()) if ids else b""
+    elsewhere = {*listed.decode().split()}
 
-    def describe(place: str | None, name: str | None) -> Iterator[str]:
-        plain = places.get(place or "")
-        if plain in asked and f"HEAD:{plain}" not in found:
+    def describe(place: str | None, commit: str | None) -> Iterator[str]:
+        if place in paths and paths[place] not in found:
             yield "place gone"
-        if commits.get(name or "") in elsewhere:
-            yield NOT_ON_BRANCH
-        if name in ids and name not in commits:
+        if commit in commits and commits[commit] not in found:
             yield "its commit is not in this clone"
+        elif commit in commits and found[commits[commit]] in elsewhere:
+            yield NOT_ON_BRANCH
 
-    return {(place, name): [*describe(place, name)] for place, name in anchors}
+    return {anchor: [*describe(*anchor)] for anchor in anchors}
 
 
 def _find_objects(directory: Path, names: Iterable[str]) -> dict[str, str]:
@@ -274,26 +236,19 @@ def _find_objects(directory: Path, names: Iterable[str]) -> dict[str, str]:
     return {name: id_ for name, id_ in answers if " " not in id_}
 
 
-def _find_elsewhere(directory: Path, ids: Collection[str]) -> Collection[str]:
-    """Return the ids of the commits that are neither HEAD nor an ancestor of it."""
-    asked = "".join(f"{id_}\n" for id_ in ids) + "^HEAD\n"
-    listed = run_git("rev-list", "--stdin", cwd=directory, stdin=asked.encode()) if ids else b""
-    return set(listed.decode().split()) & set(ids)
-
-
 def edit_in_store(directory: Path, id_: str, changes: Mapping[str, object]) -> Entry:
     """Change fields of an entry and return it; raises like `edit_entry`."""
-    return _update(directory, f"Edit {id_}", lambda s: edit_entry(s.store, id_, changes))
+    return _update(directory, f"Edit {id_}", lambda s: emission.edit_entry(s.store, id_, changes))
 
 
 def keep_in_store(directory: Path, id_: str) -> Entry:
     """Record that a person confirmed an entry, and return it; a convention becomes permanent."""
-    return _update(directory, f"Keep {id_}", lambda s: keep_entry(s.store, id_, s.commit))
+    return _update(directory, f"Keep {id_}", lambda s: emission.keep_entry(s.store, id_, s.commit))
 
 
 def remove_from_store(directory: Path, id_: str) -> tuple[Entry, ...]:
     """Remove the entries of an id and return them. Raises KbError for an unknown id."""
-    return _update(directory, f"Remove {id_}", lambda s: remove_entry(s.store, id_))
+    return _update(directory, f"Remove {id_}", lambda s: emission.remove_entry(s.store, id_))
 
 
 def _update(
@@ -302,7 +257,7 @@ def _update(
     decide: Callable[[Snapshot], tuple[KnowledgeStore, T]],
     commit: str = "HEAD",
 ) -> T:
-    def change(snapshot: Snapshot) -> tuple[T, Sequence[Move]]:
+    def change(snapshot: Snapshot) -> tuple[T, Sequence[notes.Move]]:
         store, result = decide(snapshot)
         if store == snapshot.store:
             return result, ()

@@ -3,42 +3,21 @@
 from __future__ import annotations
 
 import os
-import random
 import re
 import secrets
 import shlex
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from llm_kb.capture.entries import Entry, KnowledgeStore, arrange, dedup_key, normalize
-from llm_kb.capture.notes import (
-    ANNOTATIONS_REF,
-    KNOWLEDGE_REF,
-    Move,
-    RefMovedError,
-    commit_notes,
-    list_notes,
-    read_note,
-    read_ref,
-)
+from llm_kb.capture import notes, store
+from llm_kb.capture.entries import Entry, KnowledgeStore, normalize
 from llm_kb.capture.rendering import render_short
-from llm_kb.capture.store import (
-    BusyStoreError,
-    Snapshot,
-    change_store,
-    load_store,
-    move_with,
-    parse_note,
-    require_repository,
-    save_store,
-)
 from llm_kb.errors import KbError
 from llm_kb.files.git import NO_PROGRAMS, GitError, Settings, find_program, run_git
 from llm_kb.rendering.plain_text import count, one_line
 
-SHARED_REFS = (KNOWLEDGE_REF, ANNOTATIONS_REF)
+SHARED_REFS = (notes.KNOWLEDGE_REF, notes.ANNOTATIONS_REF)
 
 MAX_PUSHES = 10
 _NETWORK_TIMEOUT = 300.0
@@ -64,11 +43,11 @@ def merge(
     another entry. Entries that either side added stay; entries that one side removed and
     the other did not change go. Of an entry that both changed theirs stays. Pure.
     """
-    before, here, there = ({dedup_key(e): e for e in s.entries} for s in (base, ours, theirs))
+    before, here, there = ({e.key: e for e in side.entries} for side in (base, ours, theirs))
     notices: list[str] = []
     kept: list[Entry] = []
     for entry in theirs.entries:
-        old, mine = before.get(dedup_key(entry)), here.get(dedup_key(entry))
+        old, mine = before.get(entry.key), here.get(entry.key)
         if mine:
             chosen, notice = _choose(old, mine, entry)
             kept.append(chosen)
@@ -77,8 +56,8 @@ def merge(
             notices.append(f"Received: {render_short(entry)}")
             kept.append(entry)
     for entry in ours.entries:
-        old = before.get(dedup_key(entry))
-        if dedup_key(entry) in there:
+        old = before.get(entry.key)
+        if entry.key in there:
             continue
         if old and _is_same(entry, old):
             notices.append(f"Removed there: {render_short(entry)}")
@@ -92,7 +71,7 @@ def merge(
             kept.append(entry)
     changed = {key: v for key, v in ours.extra.items() if base.extra.get(key) != v}
     extra = {**ours.extra, **theirs.extra, **changed}
-    return KnowledgeStore(entries=arrange(kept), extra=extra), notices
+    return KnowledgeStore(extra=extra).with_entries(kept), notices
 
 
 def _choose(before: Entry | None, ours: Entry, theirs: Entry) -> tuple[Entry, str | None]:
@@ -128,77 +107,89 @@ def pull(directory: Path, remote: str) -> list[str]:
 
     Raises DamagedStoreError for a remote whose store cannot be read.
     """
-    require_repository(directory)
+    store.require_repository(directory)
     fetched = fetch_notes(directory, remote)
     name = hide_secrets(remote)
-    lines: list[str] = []
-    if theirs := fetched.get(ANNOTATIONS_REF):
-        lines += move_with(directory, lambda: _merge_annotations(directory, theirs))
-    if entries := fetched.get(KNOWLEDGE_REF):
-        lines += change_store(directory, lambda s: _merge_entries(directory, s, entries, name))
-    else:
+
+    def decide(snapshot: store.Snapshot) -> tuple[list[str], Sequence[notes.Move]]:
+        lines: list[str] = []
+        moves: list[notes.Move] = []
+        annotated = notes.read_ref(directory, notes.ANNOTATIONS_REF)
+        pairs = ((notes.ANNOTATIONS_REF, annotated), (notes.KNOWLEDGE_REF, snapshot.note.commit))
+        for ref, ours in pairs:
+            theirs = fetched.get(ref)
+            base = _find_merge_base(directory, ours, theirs) if ours and theirs else None
+            if not theirs or base == theirs:
+                continue
+            if ref == notes.KNOWLEDGE_REF:
+                told, new = _merge_entries(directory, snapshot, base, theirs, name)
+            else:
+                told, new = _merge_annotations(directory, ours, base, theirs)
+            lines += told
+            moves.append((ref, new, ours))
+        return lines, moves
+
+    lines = store.change_store(directory, decide)
+    if notes.KNOWLEDGE_REF not in fetched:
         lines.append(f"{name}: the remote has no knowledge store.")
-    return lines
+    return lines or [f"{name}: nothing new."]
 
 
 def _merge_entries(
-    directory: Path, snapshot: Snapshot, theirs: str, name: str
-) -> tuple[list[str], Sequence[Move]]:
-    ours = snapshot.note.commit
-    ancestor = _find_merge_base(directory, ours, theirs) if ours else None
-    if ancestor == theirs:
-        return [f"{name}: nothing new."], ()
-    base = _store_at(directory, ancestor, name) if ancestor else KnowledgeStore()
-    store, notices = merge(base, snapshot.store, _store_at(directory, theirs, name))
-    lines = [*notices[:MAX_NOTICES], f"{count(len(store.entries), 'entry', 'entries')}."]
+    directory: Path, snapshot: store.Snapshot, base: str | None, theirs: str, name: str
+) -> tuple[list[str], str]:
+    """Return lines about the merge, and the commit that has it."""
+    before = _store_at(directory, base, name) if base else KnowledgeStore()
+    merged, notices = merge(before, snapshot.store, _store_at(directory, theirs, name))
+    lines = [*notices[:MAX_NOTICES], f"{count(len(merged.entries), 'entry', 'entries')}."]
     if len(notices) > MAX_NOTICES:
         lines.insert(MAX_NOTICES, f"{len(notices) - MAX_NOTICES:,} more.")
-    if ours is None or ancestor == ours:
-        return lines, [(KNOWLEDGE_REF, theirs, ours)]
+    if base == snapshot.note.commit:
+        return lines, theirs
     message = f"Merge knowledge of {name}"
-    return lines, [save_store(directory, snapshot, store, message, merged=theirs)]
+    return lines, store.save_store(directory, snapshot, merged, message, merged=theirs)[1]
 
 
-def _merge_annotations(directory: Path, theirs: str) -> tuple[list[str], Sequence[Move]]:
+def _merge_annotations(
+    directory: Path, ours: str | None, base: str | None, theirs: str
+) -> tuple[list[str], str]:
     """Of a commit that both sides annotated since they parted, our annotation stays."""
-    ours = read_ref(directory, ANNOTATIONS_REF)
-    base = _find_merge_base(directory, ours, theirs) if ours else None
-    if base == theirs:
-        return [], ()
     new = theirs
     if base != ours:
-        new = commit_notes(directory, ours, {}, "Merge annotations", merged=theirs)
-    before = list_notes(directory, ours) if ours else {}
-    number = sum(before.get(name) != blob for name, blob in list_notes(directory, new).items())
-    return [f"Annotations of {count(number, 'commit')} received."], [(ANNOTATIONS_REF, new, ours)]
+        new = notes.commit_notes(directory, ours, {}, "Merge annotations", merged=theirs)
+    before = notes.list_notes(directory, ours) if ours else {}
+    found = notes.list_notes(directory, new)
+    number = sum(before.get(commit) != note for commit, note in found.items())
+    return [f"Annotations of {count(number, 'commit')} received."], new
 
 
 def push(directory: Path, remote: str) -> list[str]:
     """Push our entries and annotations, pull before that if the remote has moved; return lines.
 
-    Raises BusyStoreError if the remote keeps moving.
+    Raises KbError if the remote keeps moving.
     """
-    store = load_store(directory)  # a damaged store is not pushed
-    refs = [ref for ref in SHARED_REFS if read_ref(directory, ref)]
+    store.load_store(directory)  # a damaged store is not pushed
+    refs = [ref for ref in SHARED_REFS if notes.read_ref(directory, ref)]
     if not refs:
         raise KbError("there is nothing to push: no entry was ever captured here")
     lines: list[str] = []
-    for attempt in range(MAX_PUSHES):
+    reason = ""
+    for _ in range(MAX_PUSHES):
         try:
             push_refs(directory, remote, refs)
-        except RefMovedError as error:
-            last = error
+        except notes.RefMovedError as error:
+            reason = str(error)
+            lines += pull(directory, remote)
         else:
-            entries = count(len(store.entries), "entry", "entries")
+            entries = count(len(store.load_store(directory).entries), "entry", "entries")
             return [*lines, f"Pushed {entries} to {hide_secrets(remote)}."]
-        time.sleep(random.uniform(0, 0.1 * attempt))  # noqa: S311 - no secret
-        lines += pull(directory, remote)
-        store = load_store(directory)
-    raise BusyStoreError(f"the notes of {hide_secrets(remote)}", str(last)) from last
+    raise KbError(
+        f"{hide_secrets(remote)} kept being changed by others; try again. git's message: {reason}"
+    )
 
 
 def _store_at(directory: Path, commit: str, remote: str) -> KnowledgeStore:
-    return parse_note(read_note(directory, commit), remote)
+    return store.parse_note(notes.read_note(directory, commit), remote)
 
 
 def _find_merge_base(directory: Path, one: str, other: str) -> str | None:
@@ -212,8 +203,10 @@ def _find_merge_base(directory: Path, one: str, other: str) -> str | None:
 
 
 def fetch_notes(directory: Path, remote: str) -> Mapping[str, str]:
-    """Fetch the notes of a remote, and return the commits of those refs it has."""
-    _require_remote(directory, remote)
+    """Fetch the notes of a remote, and return the commits of those refs it has.
+
+    They have no ref here; git keeps them for two weeks.
+    """
     # Nobody can have made a symbolic ref of a name that nobody can guess.
     place = f"refs/llm-kb/{secrets.token_hex(8)}"
     options = ("--quiet", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head")
@@ -223,29 +216,18 @@ def fetch_notes(directory: Path, remote: str) -> Mapping[str, str]:
     refs = "+refs/notes/chronicle*:" + f"{place}/chronicle*"
     try:
         _ask_server(directory, "fetch", *options, *own, "--end-of-options", remote, refs)
-    except BaseException:
-        _take_refs(directory, place)  # of those that arrived
-        raise
-    fetched = _take_refs(directory, place)
-    return {ref.replace(place, "refs/notes", 1): commit for ref, commit in fetched.items()}
-
-
-def _take_refs(directory: Path, place: str) -> Mapping[str, str]:
-    """Delete the refs below a place and return their commits, which git keeps for two weeks."""
-    shape = "--format=%(objectname) %(refname)"
-    listed = run_git("for-each-ref", shape, f"{place}/", cwd=directory)
-    # The names are the remote's: in any bytes, and with any end of a line but git's.
-    lines = listed.decode(errors="surrogateescape").split("\n")[:-1]
-    taken = {ref: commit for commit, _, ref in (line.partition(" ") for line in lines)}
-    deletions = "".join(f"delete {ref}\n" for ref in taken)
-    stdin = deletions.encode(errors="surrogateescape")
-    run_git("update-ref", "--stdin", cwd=directory, stdin=stdin)
-    return taken
+        names = {ref: ref.replace("refs/notes", place) for ref in SHARED_REFS}
+        found = {ref: notes.read_ref(directory, name) for ref, name in names.items()}
+        return {ref: commit for ref, commit in found.items() if commit}
+    finally:
+        # Of a fetch that failed some may have arrived.
+        shape = "--format=delete %(refname)"
+        listed = run_git("for-each-ref", shape, f"{place}/", cwd=directory)
+        run_git("update-ref", "--stdin", cwd=directory, stdin=listed)
 
 
 def push_refs(directory: Path, remote: str, refs: Sequence[str]) -> None:
     """Push refs without force. Raises RefMovedError if the remote's have moved."""
-    _require_remote(directory, remote)
     # Neither tags nor submodules, whatever `push.*` sets for the user's own pushes.
     options = ("--quiet", "--no-follow-tags", "--recurse-submodules=no", "--no-signed")
     program, settings = _choose_receiver(directory, remote)
@@ -255,7 +237,7 @@ def push_refs(directory: Path, remote: str, refs: Sequence[str]) -> None:
         _ask_server(directory, *command, settings=settings)
     except GitError as error:
         if _MOVED.search(error.stderr):
-            raise RefMovedError(error.stderr.strip()) from error
+            raise notes.RefMovedError(error.stderr.strip()) from error
         raise
 
 
@@ -313,16 +295,6 @@ def _own_programs() -> Iterator[tuple[str, str]]:
     yield "core.askPass", found.get("core.askpass") or os.environ.get("SSH_ASKPASS", "")
     yield "credential.helper", ""  # resets the list of helpers
     yield from ((key, value) for key, _, value in own if key.startswith("credential."))
-
-
-def _require_remote(directory: Path, remote: str) -> None:
-    """Raise KbError for a name that is neither a remote nor a path nor a URL."""
-    if not re.search(r"[/:\\]", remote) and not (directory / remote).exists():
-        try:
-            run_git("remote", "get-url", "--", remote, cwd=directory)
-        except GitError as error:
-            message = f"no remote is called {remote!r} here; `git remote -v` lists them"
-            raise KbError(message) from error
 
 
 def _find_push_urls(directory: Path, remote: str) -> list[str]:

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import click
 
+from llm_kb.capture.notes import find_repository
 from llm_kb.commands._config import require_cwd
 from llm_kb.commands._options import knowledge_options
 from llm_kb.commands._output import confirm, say, show_content
 from llm_kb.config.workspace import find_workspace, owner_of
 from llm_kb.errors import show_place
 from llm_kb.files.atomic import replace_file
-from llm_kb.host.capture_tools import find_root
 from llm_kb.host.terminal import is_terminal
 from llm_kb.knowledge_base.api import KnowledgeBase
 from llm_kb.knowledge_base.user_dir import find_user_dir
@@ -79,7 +79,9 @@ def _change_client(client: str, options: Sequence[str], *, yes: bool) -> None:
 
     cwd = require_cwd()
     workspace = find_workspace(cwd, {}, user_dir=find_user_dir())
-    project = owner_of(workspace) if workspace else find_root(cwd) or cwd
+    repository = find_repository(cwd)
+    root = repository.root if repository else cwd
+    project = owner_of(workspace) if workspace else root
     file, command = clients.find_file(client, project), clients.find_command(client, options)
     entry, data = clients.add_server(client, file, command)
     place = show_place(file)

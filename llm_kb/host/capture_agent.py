@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from llm_kb.capture.briefing import SYSTEM_PROMPT, Briefing
-from llm_kb.capture.commits import Journal, read_briefing
+from llm_kb.capture.commits import SYSTEM_PROMPT, Briefing, Journal, read_briefing
 from llm_kb.capture.emission import Addition, render_reply
 from llm_kb.capture.store import load_store
 from llm_kb.errors import KbError
@@ -29,22 +28,10 @@ MAX_FAILURES = 5
 PAUSES = (5.0, 15.0, 40.0, 60.0)
 """Seconds to wait before each further attempt when the provider limits requests."""
 
-INTERRUPTED = "interrupted"
-"""The reason of a run that stops on Ctrl-C."""
+GO_ON = "what was captured is kept, and the same command goes on with the commits that are left"
 
 _MAX_TURNS = 15
 _BUSY_STATUS = frozenset({429, 503, 529})
-
-
-class RunStoppedError(KbError):
-    """A run that ended before its last commit."""
-
-    def __init__(self, reason: str) -> None:
-        self.reason = reason
-        super().__init__(
-            f"stopped: {reason}; what was captured is kept, "
-            "and the same command goes on with the commits that are left"
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,24 +55,22 @@ def capture_commits(
     directory: Path,
     commits: Sequence[str],
     journal: Journal,
-    say: Callable[[str], None] = lambda _text: None,
+    say: Callable[[str], None],
 ) -> Iterator[Captured]:
     """Let a model look at the commits; yield the result of each, which is recorded if it finished.
 
-    `say` is called with messages for the person who waits. Raises RunStoppedError after
-    MAX_FAILURES in a row and on Ctrl-C.
+    `say` is called with messages for the person who waits. Raises KbError after MAX_FAILURES
+    in a row.
     """
     failures = 0
     for commit in commits:
         captured = _capture(model, directory, commit, say)
         if not captured.failed:
-            journal.append(commit, model.model_id)
+            journal.append(commit)
         yield captured
-        if captured.failed == INTERRUPTED:
-            raise RunStoppedError(INTERRUPTED)
         failures = failures + 1 if captured.failed else 0
         if failures == MAX_FAILURES:
-            raise RunStoppedError(f"{failures} commits in a row failed")
+            raise KbError(f"stopped: {failures} commits in a row failed; {GO_ON}")
 
 
 def _capture(
@@ -110,14 +95,12 @@ def _capture(
     failed = None
     try:
         _answer(model, briefing, tool, responses, say)
-        failed = find_fault(responses)
-    except KeyboardInterrupt:
-        failed = INTERRUPTED
+        if not any(response.text().strip() or response.tool_calls() for response in responses):
+            failed = "the answer is empty"
     except Exception as error:  # noqa: BLE001 - a model of a plugin may raise anything
         failed = f"{type(error).__name__}: {error}"
     finally:
         _log(responses, say)
-    sent, received = _count_tokens(responses, briefing)
     return Captured(
         commit=commit,
         subject=briefing.subject,
@@ -125,8 +108,9 @@ def _capture(
         duplicates=sum(not addition.is_new for addition in additions),
         left_out=briefing.left_out,
         failed=failed,
-        tokens_sent=sent,
-        tokens_received=received,
+        # Estimated if the model does not report them.
+        tokens_sent=sum(each.input_tokens or briefing.tokens for each in responses),
+        tokens_received=sum(e.output_tokens or estimate_tokens(e.text()) for e in responses),
     )
 
 
@@ -178,23 +162,3 @@ def _log(responses: Sequence[llm.Response], say: Callable[[str], None]) -> None:
                 response.log_to_db(db)
     except Exception as error:  # noqa: BLE001 - see above
         say(f"Warning: not logged: {error}")
-
-
-def find_fault(responses: Sequence[llm.Response]) -> str | None:
-    """Return the reason why the responses are not answers of a model; None if they are."""
-    text = responses[-1].text().strip() if responses else ""
-    if text[:15].lower().startswith(("<!doctype html", "<html")):
-        return "the answer is an HTML page; a proxy or a login may be in between"
-    if not text and not any(response.tool_calls() for response in responses):
-        return "the answer is empty"
-    return None
-
-
-def _count_tokens(responses: Sequence[llm.Response], briefing: Briefing) -> tuple[int, int]:
-    """Return the tokens sent and received, estimated if the model does not report them."""
-    request = briefing.tokens
-    sent, received = (0 if responses else request), 0  # a request that failed was sent, too
-    for number, response in enumerate(responses):
-        sent += response.input_tokens or request + 120 * number
-        received += response.output_tokens or estimate_tokens(response.text())
-    return sent, received

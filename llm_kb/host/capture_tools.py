@@ -32,18 +32,7 @@ def make_emit_knowledge() -> Tool | None:
 
     Starts no process: this runs whenever llm collects its tools.
     """
-    return make_emit_tool() if find_root(find_cwd()) else None
-
-
-def find_root(directory: Path | None) -> Path | None:
-    """Return the root of the repository that holds a directory; None without one."""
-    repository = find_repository(directory) if directory else None
-    return repository.root if repository else None
-
-
-def require_root(directory: Path | None) -> Path:
-    """Return the root of the repository that holds a directory. Raises NotARepositoryError."""
-    return require_repository(directory or Path("/")).root
+    return make_emit_tool() if find_repository(find_cwd()) else None
 
 
 def record(
@@ -51,7 +40,7 @@ def record(
 ) -> Addition:
     """Record the entry of a call of `emit_knowledge` in a repository. Raises KbError."""
     entry = parse_emission(read_arguments(EMIT, arguments))
-    return add_to_store(require_root(directory), entry, commit=commit, is_checked=True)
+    return add_to_store(require_repository(directory).root, entry, commit=commit, is_checked=True)
 
 
 def make_emit_tool() -> Tool:

@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING
 import click
 import llm
 
+from llm_kb.capture.notes import find_repository
 from llm_kb.config.load import list_exclusions
 from llm_kb.config.trust import find_untrusted_auto, render_skipped, render_withheld
 from llm_kb.config.workspace import find_cwd, find_workspace, owner_of
 from llm_kb.errors import KbError, UnknownTopicError
-from llm_kb.host.capture_tools import find_root, make_emit_knowledge
+from llm_kb.host.capture_tools import make_emit_knowledge
 from llm_kb.host.log import Memory, read_memory, render_memory
 from llm_kb.host.request import (
     MEMORY,
@@ -221,7 +222,7 @@ def _leave_out(tool: str, reason: str, *, is_error: bool) -> None:
 
 
 def _has_repository() -> bool:
-    return find_root(find_cwd()) is not None
+    return find_repository(find_cwd()) is not None
 
 
 def _first_line(error: KbError) -> str:

@@ -15,9 +15,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from llm_kb.capture.annotation import annotate, parse_live_input
 from llm_kb.capture.emission import render_reply
 from llm_kb.capture.entries import dump_json
+from llm_kb.capture.notes import find_repository
+from llm_kb.capture.store import require_repository
 from llm_kb.errors import KbError
 from llm_kb.host import reference_calls
-from llm_kb.host.capture_tools import EMIT, LIVE_INPUT, find_root, record, require_root
+from llm_kb.host.capture_tools import EMIT, LIVE_INPUT, record
 from llm_kb.knowledge_base.api import KnowledgeBase
 from llm_kb.knowledge_base.tool_text import LEARN, SEARCH_KNOWLEDGE, ToolText, read_arguments
 from llm_kb.knowledge_base.user_dir import find_library
@@ -121,7 +123,7 @@ def find_tools(kb: KnowledgeBase) -> list[ToolText]:
         SEARCH,
         *(REFERENCES if open_references(kb).store.ids() else []),
         reference_calls.CREATE,
-        *([EMIT, ANNOTATE] if find_root(kb.directory) else []),
+        *([EMIT, ANNOTATE] if find_repository(kb.directory) else []),
     ]
 
 
@@ -186,7 +188,7 @@ def _annotate(kb: KnowledgeBase, arguments: Arguments, _: Report) -> str:
             f"annotate: {items:,} items, {len(text):,} characters in all; at most {MOST_ITEMS} and"
             f" {MOST_CHARACTERS:,} are allowed"
         )
-    result = annotate(require_root(kb.directory), parse_live_input(text))
+    result = annotate(require_repository(kb.directory).root, parse_live_input(text))
     return dump_json(result).decode()
 
 

@@ -79,13 +79,6 @@ def test_annotations_of_other_commits_stay(repo: Repo) -> None:
     assert sorted(line.split()[1] for line in listed) == sorted(heads)
 
 
-def test_the_author_can_be_set(repo: Repo) -> None:
-    repo.git("config", "chronicle.author", "an agent")
-    run(repo)
-    provenance = repo.note_json(ANNOTATIONS_REF, repo.head)["provenance"]
-    assert provenance == {"source": "live", "author": "an agent"}
-
-
 @pytest.mark.parametrize("name", ["nothing", "HEAD:README.md", "HEAD\nHEAD", "--all", " "])
 def test_a_commit_that_is_none_writes_nothing(repo: Repo, name: str) -> None:
     live = LiveInput(commit=name, summary=SUMMARY)

@@ -6,12 +6,7 @@ import json
 
 import pytest
 
-from llm_kb.capture.annotation import (
-    InvalidAnnotationError,
-    LiveInput,
-    annotation_json,
-    parse_live_input,
-)
+from llm_kb.capture.annotation import InvalidAnnotationError, LiveInput, parse_live_input
 from llm_kb.capture.entries import ANTI_PATTERN, CONVENTION, Entry
 
 MINIMAL = LiveInput(commit="HEAD", summary="Because the broker limits reconnects")
@@ -146,7 +141,7 @@ GIVEN = {"commit": "HEAD", "summary": "why"}
                 "knowledge[1].owns: required for boundary",
                 "knowledge[1].boundary: required for boundary",
                 (
-                    "knowledge[1].rule: belongs to convention, not to boundary, "
+                    "knowledge[1].rule: is not a field of boundary, "
                     "which takes module, owns, boundary"
                 ),
                 "knowledge[2].type: required; use one of convention, boundary, anti_pattern",
@@ -165,41 +160,3 @@ def test_every_problem_is_reported_with_its_path(raw: object, problems: list[str
 def test_what_is_not_json_is_said_to_be_none(data: str | bytes) -> None:
     with pytest.raises(InvalidAnnotationError, match="nothing was written:\n  - not JSON: "):
         parse_live_input(data)
-
-
-def test_the_annotation_is_what_git_chronicle_reads() -> None:
-    live = LiveInput(
-        commit="HEAD",
-        summary="why",
-        wisdom=(
-            {"category": "insight", "content": "c"},
-            {"category": "gotcha", "content": "c", "file": "f", "lines": {"start": 1, "end": 2}},
-        ),
-    )
-    now = "2026-01-02T03:04:05+00:00"
-    assert annotation_json(live, commit="abc", timestamp=now, author="Me") == {
-        "schema": "chronicle/v3",
-        "commit": "abc",
-        "timestamp": now,
-        "summary": "why",
-        "wisdom": [
-            {"category": "insight", "content": "c"},
-            {
-                "category": "gotcha",
-                "content": "c",
-                "file": "f",
-                "lines": {"start": 1, "end": 2},
-            },
-        ],
-        "provenance": {"source": "live", "author": "Me"},
-    }
-
-
-def test_what_is_empty_is_left_out_of_the_annotation() -> None:
-    assert annotation_json(MINIMAL, commit="abc", timestamp="t", author=None) == {
-        "schema": "chronicle/v3",
-        "commit": "abc",
-        "timestamp": "t",
-        "summary": "Because the broker limits reconnects",
-        "provenance": {"source": "live"},
-    }

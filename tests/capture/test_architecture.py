@@ -6,7 +6,6 @@ import subprocess
 import sys
 
 PURE = (
-    "briefing",
     "emission",
     "entries",
     "rendering",

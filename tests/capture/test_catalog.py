@@ -140,7 +140,8 @@ def test_a_store_that_cannot_be_read_is_reported_and_breaks_nothing(repo: Repo) 
     listing = open_catalog(repo.path).list()
     assert listing.subjects == ()
     assert [skipped.path for skipped in listing.skipped] == [KNOWLEDGE_REF]
-    assert f"git show {KNOWLEDGE_REF}:{SHA1_EMPTY_TREE}" in listing.skipped[0].reason
+    blob = repo.git("rev-parse", f"{KNOWLEDGE_REF}:{SHA1_EMPTY_TREE}")
+    assert f"git show {blob}" in listing.skipped[0].reason
 
 
 def test_a_store_emptied_again_has_no_subjects(repo: Repo) -> None:

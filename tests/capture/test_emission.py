@@ -117,10 +117,7 @@ def test_arguments_make_an_entry(arguments: dict[str, object], expected: Entry) 
                 "decided_in": "x",
             },
             [
-                (
-                    "pattern: belongs to anti_pattern, not to convention, "
-                    "which takes scope, rule, stability"
-                ),
+                "pattern: is not a field of convention, which takes scope, rule, stability",
                 "decided_in: is not a field of convention, which takes scope, rule, stability",
             ],
             id="misplaced",

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from llm_kb.capture.entries import ANTI_PATTERN, CONVENTION, Entry, KnowledgeStore, arrange
+from llm_kb.capture.entries import ANTI_PATTERN, CONVENTION, Entry, KnowledgeStore
 
 
 def test_entries_are_kept_kind_by_kind() -> None:
     anti = Entry(ANTI_PATTERN, {"id": "ap-1", "pattern": "p", "instead": "i"})
     first = Entry(CONVENTION, {"id": "conv-2", "scope": "*", "rule": "r"})
     second = Entry(CONVENTION, {"id": "conv-1", "scope": "*", "rule": "q"})
-    assert arrange([anti, first, second]) == (first, second, anti)
+    store = KnowledgeStore(extra={"x": 1}).with_entries([anti, first, second])
+    assert store == KnowledgeStore(entries=(first, second, anti), extra={"x": 1})
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The entries that apply to a file, by git-chronicle's rules."""
+"""The entries that apply to a file or directory."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from llm_kb.capture.entries import (
     CONVENTION,
     Entry,
     KnowledgeStore,
-    filter_by_file,
-    scope_matches,
+    covers,
 )
 
 
@@ -20,7 +19,7 @@ from llm_kb.capture.entries import (
     [
         ("*", "any/file.rs", True),
         ("src/", "src/a.rs", True),
-        ("src/", "src", False),
+        ("src/", "src", True),
         ("src/", "srcs/a.rs", False),
         ("src", "src/a.rs", True),
         ("src", "src", True),
@@ -29,12 +28,12 @@ from llm_kb.capture.entries import (
         ("src/a.rs", "src/a.rs.bak", False),
         ("./src/", "src/a.rs", True),
         ("src/", "./src/a.rs", True),
-        ("", "a", False),
+        ("", "a", True),
         ("src/**", "src/b/a.rs", True),
         ("src/*", "src/a.rs", True),
         ("src/**/*", "./src/a.rs", True),
         ("./src/**", "src/a.rs", True),
-        ("src/**", "src", False),
+        ("src/**", "src", True),
         ("src/**", "srcs/a.rs", False),
         ("**", "any/file.rs", True),
         ("src/*.rs", "src/a.rs", False),
@@ -44,7 +43,7 @@ from llm_kb.capture.entries import (
     ],
 )
 def test_scopes(scope: str, file: str, expected: bool) -> None:
-    assert scope_matches(scope, file) is expected
+    assert covers(scope, file) is expected
 
 
 def test_boundaries_go_by_module_and_anti_patterns_always_hold() -> None:
@@ -55,4 +54,4 @@ def test_boundaries_go_by_module_and_anti_patterns_always_hold() -> None:
     always = Entry(ANTI_PATTERN, {"id": "ap-1", "pattern": "p", "instead": "i"})
     store = KnowledgeStore(entries=(here, there, module, always), extra={"x": 1})
     expected = KnowledgeStore(entries=(here, module, always), extra={"x": 1})
-    assert filter_by_file(store, "src/git/ops.rs") == expected
+    assert store.narrow("src/git/ops.rs") == expected

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm_kb.capture.entries import ANTI_PATTERN, CONVENTION, Entry, KnowledgeStore, dedup_key
+from llm_kb.capture.entries import ANTI_PATTERN, CONVENTION, Entry, KnowledgeStore
 from llm_kb.capture.sync import merge
 
 
@@ -195,10 +195,10 @@ stores = st.lists(entries, max_size=6, unique_by=(lambda e: e.id, lambda e: e.ru
 def test_nothing_is_lost_but_what_one_side_removed(
     base: KnowledgeStore, ours: KnowledgeStore, theirs: KnowledgeStore
 ) -> None:
-    merged = {dedup_key(entry) for entry in merge(base, ours, theirs)[0].entries}
-    before = {dedup_key(entry) for entry in base.entries}
-    here = {dedup_key(entry) for entry in ours.entries}
-    there = {dedup_key(entry) for entry in theirs.entries}
+    merged = {entry.key for entry in merge(base, ours, theirs)[0].entries}
+    before = {entry.key for entry in base.entries}
+    here = {entry.key for entry in ours.entries}
+    there = {entry.key for entry in theirs.entries}
     assert (here | there) - before <= merged
     assert merged <= here | there
     assert here & there <= merged

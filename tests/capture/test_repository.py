@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from llm_kb.capture.notes import Repository, find_repository, may_have_ref, read_author
+from llm_kb.capture.notes import Repository, find_repository, may_have_ref
 from tests.capture.repositories import KNOWLEDGE_REF, Repo, make_repo
 
 
@@ -97,9 +97,3 @@ def test_where_refs_are_no_files_any_may_be_there(repo: Repo) -> None:
     repository = find_repository(repo.path)
     assert repository is not None
     assert may_have_ref(repository, KNOWLEDGE_REF)
-
-
-def test_the_first_setting_that_is_set_is_read(repo: Repo) -> None:
-    assert read_author(repo.path) == "Test Author"
-    repo.git("config", "chronicle.author", "The Team")
-    assert read_author(repo.path) == "The Team"

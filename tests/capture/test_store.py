@@ -18,9 +18,7 @@ from llm_kb.capture.emission import InvalidEntryError, parse_emission
 from llm_kb.capture.entries import Entry, KnowledgeStore
 from llm_kb.capture.notes import DamagedNotesError, Move
 from llm_kb.capture.store import (
-    BusyStoreError,
     DamagedStoreError,
-    NotARepositoryError,
     Snapshot,
     UnknownCommitError,
     add_to_store,
@@ -123,7 +121,8 @@ def test_unknown_keys_survive_a_write(repo: Repo) -> None:
 def test_a_damaged_store_is_reported_and_never_overwritten(repo: Repo, note: str) -> None:
     repo.write_note(note)
     before = repo.git("rev-parse", KNOWLEDGE_REF)
-    command = f"git show {KNOWLEDGE_REF}:{SHA1_EMPTY_TREE}"
+    blob = repo.git("rev-parse", f"{KNOWLEDGE_REF}:{SHA1_EMPTY_TREE}")
+    command = f"git show {blob}"
     for act in (
         lambda: load_store(repo.path),
         lambda: add_to_store(repo.path, convention("a")),
@@ -150,7 +149,7 @@ def test_a_note_that_cannot_be_read_is_not_taken_for_none(repo: Repo) -> None:
 
 def test_outside_a_repository(tmp_path: Path) -> None:
     for act in (load_store, lambda directory: add_to_store(directory, convention("a"))):
-        with pytest.raises(NotARepositoryError, match="is not inside a git repository"):
+        with pytest.raises(KbError, match="is not inside a git repository"):
             act(tmp_path)
 
 
@@ -186,7 +185,7 @@ def test_every_place_of_a_repository_shares_one_store(repo: Repo, tmp_path: Path
         assert rules(repo.path)[-1] == rule
     bare = tmp_path / "bare.git"
     repo.git("clone", "--quiet", "--mirror", ".", str(bare))
-    with pytest.raises(NotARepositoryError, match="with a work tree"):
+    with pytest.raises(KbError, match="with a work tree"):
         add_to_store(bare, convention("bare"))
 
 
@@ -244,18 +243,11 @@ def test_a_model_can_record_nothing_for_a_place_that_is_not_there(
 
 
 def test_a_place_may_be_named_like_a_pattern_or_be_new_in_the_work_tree(repo: Repo) -> None:
-    old = repo.commit("src", **{"src__odd*, name": ""})
+    repo.commit("src", **{"src__odd*, name": ""})
     (repo.path / "new dir").mkdir()
     for place in ("src/odd*, name", "new dir/", "src", "./src/**", "*", "."):
         entry = parse_emission({"entry_type": "convention", "scope": place, "rule": f"r {place}"})
         assert add_to_store(repo.path, entry, is_checked=True).is_new
-    with pytest.raises(InvalidEntryError, match="'new dir/' is not a path"):
-        add_to_store(
-            repo.path,
-            parse_emission({"entry_type": "convention", "scope": "new dir/", "rule": "q"}),
-            commit=old,
-            is_checked=True,
-        )
 
 
 def test_a_store_that_never_rests_is_given_up_with_what_git_said(
@@ -265,7 +257,7 @@ def test_a_store_that_never_rests_is_given_up_with_what_git_said(
     lock = repo.path / ".git" / f"{KNOWLEDGE_REF}.lock"
     lock.parent.mkdir(parents=True)
     lock.touch()
-    with pytest.raises(BusyStoreError, match=r"chronicle-knowledge\.lock"):
+    with pytest.raises(KbError, match=r"chronicle-knowledge\.lock"):
         add_to_store(repo.path, convention("a"))
 
 

@@ -28,7 +28,7 @@ def rules(repo: Repo) -> dict[str, str]:
 
 
 _REMOTE_DAMAGED = (
-    r"(?s)store of 'origin' cannot be read, and nothing was changed.*git show [0-9a-f]{40}:4b82"
+    r"(?s)store of 'origin' cannot be read, and nothing was changed.*git show [0-9a-f]{40}\n"
 )
 
 

@@ -32,7 +32,8 @@ def test_a_place_that_does_not_exist_is_reported(repo: Repo, run_llm: RunLlm) ->
     assert (result.exit_code, result.stdout, result.stderr) == (
         0,
         "Added convention: conv-1\n",
-        "Warning: 'nope/' is neither in the current commit nor in the work tree\n",
+        "Warning: 'nope/' does not exist at HEAD; give a directory or file that does, or '*' for"
+        " everything\n",
     )
     listed = run_llm([*KNOWLEDGE, "list", "--scope", "other/"])
     assert (listed.stdout, listed.stderr) == ("", "No entries for 'other/', of 1 in all.\n")
@@ -107,12 +108,18 @@ def test_each_type_is_added(repo: Repo, run_llm: RunLlm) -> None:
     ("args", "message"),
     [
         ([], "what is to be added? A RULE, or --module, --owns and --boundary, or --pattern"),
-        (["--owns", "x", "--pattern", "y"], "module: required for boundary; boundary: required"),
-        (["--instead", "x"], "pattern: required for anti_pattern\n"),
-        (["--module", "m", "--owns", " "], "owns: required for boundary; boundary: required for"),
+        (
+            ["--owns", "x", "--pattern", "y"],
+            "--module: required for boundary; --boundary: required",
+        ),
+        (["--instead", "x"], "--pattern: required for anti-pattern\n"),
+        (
+            ["--module", "m", "--owns", " "],
+            "--owns: required for boundary; --boundary: required for",
+        ),
         (["Be", "brief", "now"], "unexpected extra argument (now)"),
-        (["r", "--module", "m/"], "module: belongs to boundary, not to convention, which takes"),
-        (["\u200b", "src/"], "rule: required for convention"),
+        (["r", "--module", "m/"], "--module: is not a field of convention, which takes"),
+        (["\u200b", "src/"], "RULE: required for convention"),
     ],
 )
 def test_arguments_that_make_no_entry_are_usage_errors(
@@ -305,7 +312,7 @@ def test_a_damaged_store_is_reported(repo: Repo, run_llm: RunLlm) -> None:
     for args in (["list"], ["remove", "x"], CONVENTION[2:]):
         result = run_llm([*KNOWLEDGE, *args])
         assert result.exit_code == 1
-        assert f"git show {KNOWLEDGE_REF}:" in result.stderr
+        assert f"git log -p {KNOWLEDGE_REF}" in result.stderr
     assert repo.note() == "oops"
 
 

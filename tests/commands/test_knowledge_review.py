@@ -113,8 +113,12 @@ def test_editing_keeps_id_and_provenance(repo: Repo, run_llm: RunLlm) -> None:
     [
         (["conv-1"], 2, "nothing to change: give an option such as --rule"),
         (["conv-7", "--rule", "x"], 1, "no entry is called 'conv-7'"),
-        (["conv-1", "--pattern", "x"], 2, "pattern: belongs to anti_pattern, not to convention"),
-        (["conv-1", "--rule", " "], 2, "rule: required for convention"),
+        (
+            ["conv-1", "--pattern", "x"],
+            2,
+            "--pattern: is not a field of convention, which takes scope",
+        ),
+        (["conv-1", "--rule", " "], 2, "--rule: required for convention"),
         (
             ["conv-1", "--rule", "use x always here.", "--scope", "gone"],
             1,
@@ -156,7 +160,7 @@ def test_an_export_makes_no_directory_and_stays_in_the_repository(
     repo: Repo, run_llm: RunLlm, place: str
 ) -> None:
     result = run_llm([*KNOWLEDGE, "export", "--to", place])
-    reason = "it is outside the repository" if place.startswith("..") else "there is no directory"
+    reason = ", outside the repository" if place.startswith("..") else "there is no directory"
     assert (result.exit_code, reason in result.stderr) == (1, True)
     assert not (repo.path / place).parent.joinpath("x.md").exists()
     assert not (repo.path / "new").exists()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from llm_kb.capture.annotation import InvalidAnnotationError, annotation_json, parse_live_input
+from llm_kb.capture.annotation import InvalidAnnotationError, parse_live_input
 from llm_kb.capture.entries import dump_json
 
 
@@ -12,4 +12,4 @@ def fuzz(data: bytes) -> None:
         live = parse_live_input(data)
     except InvalidAnnotationError:
         return
-    dump_json(annotation_json(live, commit="abc", timestamp="t", author=None))
+    dump_json([live.summary, *live.wisdom, *(entry.fields for entry in live.knowledge)])

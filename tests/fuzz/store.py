@@ -5,10 +5,11 @@ from __future__ import annotations
 from functools import partial
 
 from llm_kb.capture.entries import dump_store, parse_store
+from llm_kb.capture.notes import Note
 from llm_kb.capture.rendering import render_store
 from llm_kb.capture.store import DamagedStoreError
 
-refuse = partial(DamagedStoreError, "ref", "path")
+refuse = partial(DamagedStoreError, Note(ref="ref"), "under ref")
 
 
 def fuzz(data: bytes) -> None:

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from llm_kb.capture.briefing import Briefing
-from llm_kb.capture.commits import Journal, plan_commits, resolve_commits
+from llm_kb.capture.commits import Briefing, Journal, plan_commits, resolve_commits
 from llm_kb.capture.store import require_repository
 from llm_kb.commands._config import require_cwd
 from llm_kb.commands._output import confirm, say, show
-from llm_kb.host.capture_agent import INTERRUPTED, Captured, RunStoppedError, capture_commits
-from llm_kb.rendering.plain_text import count, one_line, shorten, visible_text
+from llm_kb.host.capture_agent import GO_ON, Captured, capture_commits
+from llm_kb.rendering.plain_text import count, one_line, shorten
 
 if TYPE_CHECKING:
     import llm
@@ -74,10 +73,9 @@ def capture(
         )
     if done := len(found) - len(chosen):
         say(f"{count(done, 'commit was', 'commits were')} looked at before; --again looks again.")
-    with click.progressbar(
-        length=len(chosen), label="Reading commits", file=sys.stderr, hidden=len(chosen) <= _MANY
-    ) as progress:
-        planned, skipped = plan_commits(repository.root, chosen, limit=limit, watch=progress.update)
+    if len(chosen) > _MANY:
+        say(f"Reading {len(chosen):,} commits.")
+    planned, skipped = plan_commits(repository.root, chosen, limit=limit)
     for reason, number in sorted(skipped.items()):
         say(f"{count(number, 'commit')} skipped: {reason}.")
     if dry_run:
@@ -109,42 +107,25 @@ def echo_plan(planned: Sequence[Briefing]) -> None:
 def run(model: llm.Model, root: Path, planned: Sequence[Briefing], journal: Journal) -> None:
     """Run the model on the commits, then print the summary, even after an interruption."""
     done: list[Captured] = []
-    stop: RunStoppedError | None = None
     commits = [item.commit for item in planned]
     captured = capture_commits(model, root, commits, journal, lambda text: say(f"\n{text}"))
+    bar = click.progressbar(
+        captured, len(planned), label="Looking at commits", show_pos=True, file=sys.stderr
+    )
     try:
-        with click.progressbar(
-            captured,
-            length=len(planned),
-            label="Looking at commits",
-            show_pos=True,
-            file=sys.stderr,
-        ) as progress:
+        with bar as progress:
             for result in progress:
                 done.append(result)  # noqa: PERF402 - it counts, also if the next one raises
-    except KeyboardInterrupt:
-        stop = RunStoppedError(INTERRUPTED)  # between two commits
-    except RunStoppedError as error:
-        stop = error
+    except KeyboardInterrupt as error:
+        raise InterruptedRunError(f"interrupted; {GO_ON}") from error
     finally:
         # Also after any other error: entries were recorded already.
         echo_summary(done)
-    raise_problems(done, stop)
-
-
-def raise_problems(done: Sequence[Captured], stop: RunStoppedError | None) -> None:
-    """Raise an error with the reason a run stopped, its failures and how to continue."""
-    problems = [str(stop)] if stop else []
-    failed = sum(captured.failed not in {None, INTERRUPTED} for captured in done)
-    if failed:
-        problems.append(
+    if failed := sum(result.failed is not None for result in done):
+        raise click.ClickException(
             f"the model failed on {count(failed, 'commit')} of {len(done)}; "
             "the same command tries again"
         )
-    if problems:
-        is_interrupted = stop is not None and stop.reason == INTERRUPTED
-        error = InterruptedRunError if is_interrupted else click.ClickException
-        raise error(visible_text("\n".join(problems)))
 
 
 def echo_summary(done: Sequence[Captured]) -> None:

@@ -6,30 +6,15 @@ from typing import BinaryIO
 
 import click
 
+from llm_kb.capture import notes, store
 from llm_kb.capture.annotation import annotate as write_annotation
 from llm_kb.capture.annotation import parse_live_input
-from llm_kb.capture.emission import InvalidEntryError, parse_emission
+from llm_kb.capture.emission import parse_fields
 from llm_kb.capture.entries import EVERYWHERE, KINDS, dump_store
-from llm_kb.capture.notes import KNOWLEDGE_REF, read_note
 from llm_kb.capture.rendering import render_short, render_store
-from llm_kb.capture.store import (
-    add_to_store,
-    has_place,
-    parse_note,
-    read_doubts,
-    remove_from_store,
-    require_repository,
-)
 from llm_kb.commands._config import require_cwd
 from llm_kb.commands._output import say, show, show_json, show_json_document
-from llm_kb.commands.knowledge._shared import (
-    FIELD_OPTIONS,
-    complete_id,
-    find_place,
-    narrow,
-    scope_option,
-    with_options,
-)
+from llm_kb.commands.knowledge import _shared
 from llm_kb.host.capture_tools import LIVE_INPUT
 
 MOST_LISTED = 200_000
@@ -39,7 +24,7 @@ NOTHING = "No entries. `llm kb knowledge add RULE` makes one."
 
 
 @click.command("list")
-@scope_option
+@_shared.scope_option
 @click.option("json_", "--json", is_flag=True, help="Output the store as it is kept, as JSON")
 def list_(scope: str | None, json_: bool) -> None:
     """
@@ -54,18 +39,18 @@ def list_(scope: str | None, json_: bool) -> None:
         llm kb knowledge list --json
     """
     here = require_cwd()
-    require_repository(here)
-    note = read_note(here, KNOWLEDGE_REF)
-    store = parse_note(note)
-    total = len(store.entries)
-    store = narrow(store, scope)
+    store.require_repository(here)
+    note = notes.read_note(here, notes.KNOWLEDGE_REF)
+    kept = store.parse_note(note)
+    shown = _shared.narrow(kept, scope)
     if json_:
         # Without a filter the note is printed to the byte, whichever program wrote it.
-        data = note.data if note.data and scope is None else dump_store(store)
+        data = note.data if note.data and scope is None else dump_store(shown)
         show_json_document(data)
         return
-    text = render_store(store, read_doubts(here, store.entries))
+    text = render_store(shown, store.read_doubts(here, shown.entries))
     # With `color` click does not search the text for control sequences; it has none.
+    total = len(kept.entries)
     nothing = f"No entries for {scope!r}, of {total} in all." if total else NOTHING
     click.echo(text[:MOST_LISTED] or nothing, err=not text, color=True)
     if len(text) > MOST_LISTED:
@@ -75,7 +60,7 @@ def list_(scope: str | None, json_: bool) -> None:
 @click.command()
 @click.argument("rule", required=False)
 @click.argument("path", required=False)
-@with_options(*FIELD_OPTIONS)
+@_shared.field_options("rule", "scope")
 def add(rule: str | None, path: str | None, **fields: str | None) -> None:
     """
     Add an entry
@@ -103,24 +88,23 @@ def add(rule: str | None, path: str | None, **fields: str | None) -> None:
             " --instead"
         )
     if kind.place and (place := fields[kind.place]):
-        fields[kind.place] = find_place(place)
-    try:
-        entry = parse_emission({"entry_type": kind.name, **fields})
-    except InvalidEntryError as error:
-        raise click.UsageError(str(error)) from error
-    addition = add_to_store(require_cwd(), entry)
+        fields[kind.place] = _shared.find_place(place)
+    with _shared.explaining(rule="RULE", scope="PATH"):
+        entry = parse_fields(kind, fields)
+    here = require_cwd()
+    addition = store.add_to_store(here, entry)
     if addition.is_new:
         show(f"Added {kind.name.replace('_', '-')}: {addition.entry.id}")
     else:
         say(f"Already exists: {render_short(addition.entry)}")
     for near in addition.near:
         say(f"Similar: {render_short(near)}")
-    if entry.place and not has_place(require_cwd(), "HEAD", entry.place, head=True):
-        say(f"Warning: {entry.place!r} is neither in the current commit nor in the work tree")
+    if problem := store.find_place_problem(here, "HEAD", entry):
+        say(f"Warning: {problem.partition(': ')[2]}")
 
 
 @click.command()
-@click.argument("id_", metavar="ID", shell_complete=complete_id)
+@click.argument("id_", metavar="ID", shell_complete=_shared.complete_id)
 def remove(id_: str) -> None:
     """
     Remove an entry by its ID
@@ -128,7 +112,7 @@ def remove(id_: str) -> None:
     \b
         llm kb knowledge remove conv-3
     """
-    for entry in remove_from_store(require_cwd(), id_):
+    for entry in store.remove_from_store(require_cwd(), id_):
         show(f"Removed: {render_short(entry)}")
 
 

@@ -6,27 +6,12 @@ from pathlib import Path
 
 import click
 
-from llm_kb.capture.emission import InvalidEntryError
+from llm_kb.capture import store
 from llm_kb.capture.entries import STABILITIES, Entry, find_nearest
 from llm_kb.capture.rendering import render_item, render_short
-from llm_kb.capture.store import (
-    edit_in_store,
-    keep_in_store,
-    load_store,
-    read_doubts,
-    remove_from_store,
-)
 from llm_kb.commands._config import require_cwd
 from llm_kb.commands._output import say, show
-from llm_kb.commands.knowledge._shared import (
-    FIELD_OPTIONS,
-    RULE_OPTIONS,
-    complete_id,
-    find_place,
-    narrow,
-    scope_option,
-    with_options,
-)
+from llm_kb.commands.knowledge import _shared
 from llm_kb.errors import KbError
 from llm_kb.host import terminal
 from llm_kb.rendering.plain_text import visible_line
@@ -38,7 +23,7 @@ _KEYS = {"k": "keep", "e": "edit", "r": "reject", "s": "skip", "q": "quit"}
 
 
 @click.command()
-@scope_option
+@_shared.scope_option
 def review(scope: str | None) -> None:
     """
     Look at entries one at a time, the doubtful ones first
@@ -51,10 +36,10 @@ def review(scope: str | None) -> None:
         llm kb knowledge review --scope src/git/
     """
     here = require_cwd()
-    store = narrow(load_store(here), scope)
-    doubts = read_doubts(here, store.entries)
-    waiting = [entry for entry in store.entries if doubts.get(entry.anchor)]
-    waiting += [e for e in store.entries if not doubts.get(e.anchor) and not e.is_settled]
+    entries = _shared.narrow(store.load_store(here), scope).entries
+    doubts = store.read_doubts(here, entries)
+    waiting = [entry for entry in entries if doubts.get(entry.anchor)]
+    waiting += [e for e in entries if not doubts.get(e.anchor) and not e.is_settled]
     if not waiting:
         say("Nothing to review.")
         return
@@ -67,7 +52,7 @@ def review(scope: str | None) -> None:
     for number, entry in enumerate(waiting, 1):
         text = render_item(entry, doubts)
         show(f"\n{number}/{len(waiting)}\n{text[:_LONGEST]}")
-        for near in find_nearest(entry, [other for other in store.entries if other is not entry]):
+        for near in find_nearest(entry, [e for e in entries if e is not entry]):
             show(f"  near: {render_short(near)}")
         key = _ask(here, entry, menu)
         if key == "q":
@@ -80,11 +65,11 @@ def _ask(here: Path, entry: Entry, menu: str) -> str:
         key: str = click.prompt(menu, type=click.Choice(list(_KEYS)), show_choices=False, err=True)
         try:
             if key == "k":
-                say(f"Kept: {render_short(keep_in_store(here, entry.id))}")
+                say(f"Kept: {render_short(store.keep_in_store(here, entry.id))}")
             elif key == "e":
                 say(describe_edit(entry, _edit_fields(here, entry)))
             elif key == "r":
-                for removed in remove_from_store(here, entry.id):
+                for removed in store.remove_from_store(here, entry.id):
                     say(f"Removed: {render_short(removed)}")
         except KbError as error:
             say(f"Error: {error}")
@@ -100,13 +85,13 @@ def _edit_fields(here: Path, entry: Entry) -> Entry:
         default = visible_line(entry.text(name))
         typed = click.prompt(name, default=default, type=kind, err=True)
         if typed != default:
-            changes[name] = find_place(typed) if name == entry.kind.place else typed
-    return edit_in_store(here, entry.id, changes)
+            changes[name] = _shared.find_place(typed) if name == entry.kind.place else typed
+    return store.edit_in_store(here, entry.id, changes)
 
 
 @click.command()
-@click.argument("id_", metavar="ID", shell_complete=complete_id)
-@with_options(*RULE_OPTIONS, *FIELD_OPTIONS)
+@click.argument("id_", metavar="ID", shell_complete=_shared.complete_id)
+@_shared.field_options()
 def edit(id_: str, **fields: str | None) -> None:
     """
     Change fields of an entry
@@ -122,12 +107,10 @@ def edit(id_: str, **fields: str | None) -> None:
     if not changes:
         raise click.UsageError("nothing to change: give an option such as --rule")
     for name in {"scope", "module"} & changes.keys():
-        changes[name] = find_place(changes[name])
-    before = next((entry for entry in load_store(here).entries if entry.id == id_), None)
-    try:
-        entry = edit_in_store(here, id_, changes)
-    except InvalidEntryError as error:
-        raise click.UsageError(str(error)) from error
+        changes[name] = _shared.find_place(changes[name])
+    before = next((entry for entry in store.load_store(here).entries if entry.id == id_), None)
+    with _shared.explaining():
+        entry = store.edit_in_store(here, id_, changes)
     show(describe_edit(before, entry))
 
 

@@ -82,7 +82,7 @@ def export(file: str | None, scope: str | None, check: bool) -> None:
     """
     here = require_cwd()
     store = narrow(load_store(here), scope)
-    block = render_block(store.entries)
+    block = render_block(store)
     if file is None and check:
         raise click.UsageError("--check needs --to FILE")
     if file is None:
@@ -92,8 +92,7 @@ def export(file: str | None, scope: str | None, check: bool) -> None:
             say("Nothing to export.")
         return
     path = here / file
-    root = require_repository(here).root
-    _refuse_place(path, root)
+    _require_inside(path, require_repository(here).root)
     before = _read(path)
     if not store.entries and not has_block(before):
         say("Nothing to export.")
@@ -111,13 +110,11 @@ def export(file: str | None, scope: str | None, check: bool) -> None:
         say(f"{file}: written, {number}.")
 
 
-def _refuse_place(path: Path, root: Path) -> None:
+def _require_inside(path: Path, root: Path) -> None:
     """Raise WriteError for a file outside the repository or in a directory that does not exist."""
     real = resolve_links(path)
     if not real.is_relative_to(resolve_links(root)):
-        is_link = path.is_relative_to(root) and ".." not in path.parts
-        way = f"leads to {str(real)!r}," if is_link else "is"
-        raise WriteError(path, f"it {way} outside the repository")
+        raise WriteError(path, f"it leads to {str(real)!r}, outside the repository")
     if not real.parent.is_dir():
         raise WriteError(path, f"there is no directory {str(real.parent)!r}")
 
