@@ -25,7 +25,7 @@ from llm_kb.knowledge_base.tool_text import (
 )
 from llm_kb.knowledge_base.topics import SHIPPED, open_catalogs
 from llm_kb.knowledge_base.user_dir import find_embedder, find_user_dir
-from llm_kb.rendering.passages import QUOTED, render_passages
+from llm_kb.rendering.passages import render_passages
 from llm_kb.subjects.patterns import split_knowledge
 from llm_kb.subjects.topics import Config
 
@@ -189,7 +189,7 @@ class KnowledgeBase(open_topics.OpenTopics):
             **read_filters(tool, given),
             progress=progress,
         )
-        return render_passages(found, given.get("limit", QUOTED))
+        return render_passages(found, given.get("limit", found.quoted))
 
     def answer_call(self, /, **arguments: object) -> str:
         """Answer a call of `learn` with the arguments that a model wrote. Raises KbError.

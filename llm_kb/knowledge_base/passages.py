@@ -29,7 +29,7 @@ from llm_kb.references.topic.topic_file import (
 )
 from llm_kb.rendering.excerpt import find_excerpt, mark_cuts, trim
 from llm_kb.rendering.parts import find_line, find_line_numbers, name_lines
-from llm_kb.rendering.passages import Passage, Passages, find_notes
+from llm_kb.rendering.passages import SURE, Passage, Passages, find_notes
 from llm_kb.rendering.plain_text import name_some, shorten
 from llm_kb.search.chunking.outline import find_outline
 from llm_kb.search.chunking.text import read_text
@@ -53,9 +53,8 @@ SPARE = 12
 MAX_PASSAGE = 2400
 """Number of characters of a passage for a reader who cannot load more."""
 
-FIRST_PASSAGE = 700
-NEXT_PASSAGES = 250
-"""Number of characters of a passage that are shown if its address can load more."""
+SURE_PASSAGE = 900
+"""Number of characters of a passage that is quoted alone; each of several has half as many."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,7 +107,8 @@ def find_passages(
         topic, path = place = hit.topic, hit.path
         if place not in sources:
             sources[place] = _open(by_id[topic], sets[topic].find_subject(path))
-        most = MAX_PASSAGE if options.whole else NEXT_PASSAGES if passages else FIRST_PASSAGE
+        is_sure = not passages and hit.score >= SURE
+        most = MAX_PASSAGE if options.whole else SURE_PASSAGE if is_sure else SURE_PASSAGE // 2
         if source := sources[place]:
             passages += _cut(source, hit, result.rarities, most, shown[place])
     return Passages(

@@ -16,7 +16,7 @@ from llm_kb.search.ranking import find_stems
 CLOSE = 8_000
 """Longest part, in characters, that names an excerpt from its middle."""
 
-WHOLE = 1.75
+WHOLE = 1.5
 """A part of up to this many times the length of an excerpt is shown whole."""
 
 LONG_BLOCK = 600
@@ -229,7 +229,7 @@ class _Chooser:
     def _extend(
         self, blocks: Sequence[_Block], first: int, last: int, found: int
     ) -> tuple[int, int]:
-        """Return a run extended back to its heading and on to the next one, as far as that fits.
+        """Return a run extended to its heading, on to the next one, and back, as far as that fits.
 
         It continues below the next heading only within the first `found` blocks.
         """
@@ -241,6 +241,10 @@ class _Chooser:
             if is_other or blocks[at].end - blocks[first].start > self._most:
                 break
             last = at
+        while first and not blocks[first].opens:
+            if blocks[last].end - blocks[first - 1].start > self._most:
+                break
+            first -= 1
         return blocks[first].start, blocks[last].end
 
 

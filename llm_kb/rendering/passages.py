@@ -22,11 +22,11 @@ MAX_CHARACTERS = 2_000
 MAX_WHOLE = 6_000
 """The same for a reader who cannot: about 1,500 tokens."""
 
-AHEAD = 0.7
-"""A passage with less than this share of the best score is named, not quoted."""
+SURE = 0.8
+"""Score of a first passage beside which no other is quoted: that answered in 2 of 95 such cases."""
 
 QUOTED = 2
-"""Default number of quoted passages: a third answered 2 of 83 real questions."""
+"""Number of passages quoted otherwise, unless a number is asked for."""
 
 FOUND_NOTHING = "Nothing in "
 """The beginning of the answer if nothing fits the question."""
@@ -91,18 +91,21 @@ class Passages:
     notices: tuple[str, ...] = ()
     """Notices on what was not searched, with the reasons."""
 
+    @property
+    def quoted(self) -> int:
+        """The number of passages that are quoted unless a number is asked for."""
+        return 1 if self.passages and self.passages[0].score >= SURE else QUOTED
+
 
 def render_passages(found: Passages, quoted: int | None = None) -> str:
     """Return the answer of a search, as a model reads it.
 
-    Only the first `quoted` that are not pre-loaded, as many as there is room for, and none that
-    the best is clearly ahead of, are quoted; the others are named by their addresses.
+    Only the first `quoted` that are not pre-loaded, as many as there is room for, are quoted; the
+    addresses of the others are named once.
     """
     parts: list[str] = []
     most = room = MAX_WHOLE if quoted is None else MAX_CHARACTERS
-    best = max((passage.score for passage in found.passages), default=0.0)
-    enough = 0.0 if quoted is None else AHEAD * best
-    more: dict[str, None] = {}
+    addresses: dict[str, bool] = {}
     origin: str | None = None
     left = len(found.passages) if quoted is None else quoted
     for passage in found.passages:
@@ -110,15 +113,14 @@ def render_passages(found: Passages, quoted: int | None = None) -> str:
             parts.append(f"{bounded_line(passage.heading)}: already in your system prompt\n")
             continue
         rendered = _render(passage, room, with_origin=passage.origin != origin)
-        is_first = room == most
-        if left and (is_first or (len(rendered) <= room and passage.score >= enough)):
+        is_quoted = left > 0 and (room == most or len(rendered) <= room)
+        if is_quoted:
             parts.append(rendered)
             origin = passage.origin
             room -= len(rendered)
             left -= 1
-        else:
-            more[f"{passage.topic}/{passage.address}"] = None
-    if more:
+        addresses.setdefault(f"{passage.topic}/{passage.address}", is_quoted)
+    if more := [address for address, is_quoted in addresses.items() if not is_quoted]:
         parts.append(f"Also: {', '.join(map(bounded_line, more))}\n")
     if not found.passages:
         parts.append(f"{explain_nothing(found)}\n")

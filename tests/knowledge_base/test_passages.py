@@ -371,7 +371,22 @@ def test_the_tool_says_how_many_passages_it_quotes() -> None:
     limit = SEARCH_KNOWLEDGE.schema["properties"]["limit"]["description"]
 
     assert (QUOTED, DEFAULT_LIMIT) == (2, 4)
-    assert "two are quoted and two are named" in limit
+    assert "of four the best one or two are quoted" in limit
+
+
+def test_beside_a_passage_with_most_of_the_question_no_other_is_quoted() -> None:
+    found = Passages(passages=(make("a", "walrus"), make("b", "otter")), topics=("zoo",))
+    unsure = replace(found, passages=(replace(make("a", "walrus"), score=0.7), make("b", "otter")))
+
+    assert (found.quoted, unsure.quoted) == (1, 2)
+    assert render_passages(found, found.quoted).endswith("Also: zoo/b#x\n")
+    assert "Also" not in render_passages(unsure, unsure.quoted)
+
+
+def test_the_address_of_a_quoted_passage_is_not_named_again() -> None:
+    found = Passages(passages=tuple(make("a", text) for text in ("walrus", "otter")), topics=())
+
+    assert "Also" not in render_passages(found, 1)
 
 
 def test_where_nothing_fits_the_answer_says_what_to_try() -> None:

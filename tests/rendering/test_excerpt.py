@@ -17,7 +17,8 @@ from tests.cost import at_most
 
 WORDS = {"walrus": 3.0, "tusk": 2.0, "zoo": 1.0}
 FILLER = "Nothing is said here.\n\n" * 10
-LONG = f"{FILLER}{'x' * 90}\n\n{FILLER}"
+ABOVE = f"{FILLER}{'x' * 90}\n\n"
+LONG = f"{ABOVE}{FILLER}"
 
 
 class Excerpt(NamedTuple):
@@ -62,19 +63,19 @@ def show(
             "Walrus\n------\n\nTusks.", id="with the title and without its label",
         ),
         pytest.param(
-            "a.rst", f"{FILLER}.. warning::\n\n    A walrus.\n\n    It has tusks.\n\n{'x' * 90}\n",
+            "a.rst", f"{ABOVE}.. warning::\n\n    A walrus.\n\n    It has tusks.\n\n{'x' * 90}\n",
             ".. warning::\n\n    A walrus.\n\n    It has tusks.", id="a directive and its body",
         ),
         pytest.param(
-            "a.rst", f"TT\n==\n\n{FILLER}A walrus.\n\n.. _x: y\n\n.. _b:\n\nBB\n--\n\n{LONG}",
+            "a.rst", f"TT\n==\n\n{ABOVE}A walrus.\n\n.. _x: y\n\n.. _b:\n\nBB\n--\n\n{LONG}",
             "A walrus.\n\n.. _x: y", id="no heading after a target",
         ),
         pytest.param(
-            "a.md", f"{FILLER}Call this:\n\n```\nwalrus()\n\ntusk()\n```\n\n{'x' * 90}\n",
+            "a.md", f"{ABOVE}Call this:\n\n```\nwalrus()\n\ntusk()\n```\n\n{'x' * 90}\n",
             "Call this:\n\n```\nwalrus()\n\ntusk()\n```", id="code and what announces it",
         ),
         pytest.param(
-            "a.md", f"{FILLER}- walrus\n\n  its tusks\n\n{'x' * 90}\n",
+            "a.md", f"{ABOVE}- walrus\n\n  its tusks\n\n{'x' * 90}\n",
             "- walrus\n\n  its tusks", id="an item and its indented lines",
         ),
         pytest.param(
@@ -122,8 +123,15 @@ def test_a_small_part_is_shown_whole_and_a_piece_of_another_is_named_by_it() -> 
     assert otter.text.startswith("A tusk.")
 
 
+def test_room_that_is_left_at_the_end_of_a_part_is_filled_with_what_is_above() -> None:
+    text = f"# Zoo\n\n{ABOVE}It counts.\n\nThe walrus.\n\n# Otter\n\n{LONG}"
+    at = text.index("The walrus")
+
+    assert show(text, (at, at + 9)).text == "It counts.\n\nThe walrus."
+
+
 def test_what_begins_amid_one_part_does_not_go_on_in_the_next() -> None:
-    text = f"# Zoo\n\n{LONG}The walrus.\n\n# Otter\n\nA tusk.\n\n{LONG}"
+    text = f"# Zoo\n\n{ABOVE}The walrus.\n\n# Otter\n\nA tusk.\n\n{LONG}"
     span = text.index("The walrus"), text.index("A tusk") + 9
 
     assert show(text, span).text == "The walrus."
@@ -273,7 +281,7 @@ def test_the_address_of_an_excerpt_loads_its_lines(
 
 
 def test_a_part_of_a_few_lines_is_shown_whole_whatever_the_length_of_a_passage() -> None:
-    part = f"## Walrus\n\n{'Its tusks. ' * 30}\n\n{'More of it. ' * 20}\n\nDefault: False\n\n"
+    part = f"## Walrus\n\n{'Its tusks. ' * 30}\n\n{'More of it. ' * 14}\n\nDefault: False\n\n"
     text = f"# Zoo\n\n{FILLER * 40}{part}## Otter\n\n{FILLER * 40}"
     at = text.index("Its tusks")
 
