@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -12,25 +11,17 @@ import click
 from llm_kb.commands._config import current_config, edit_file, require_cwd, workspace_file
 from llm_kb.commands._output import confirm, say, show
 from llm_kb.config.changes import define_topic
-from llm_kb.config.workspace import (
-    WORKSPACE_FILES,
-    find_foreign_owner,
-)
+from llm_kb.config.workspace import WORKSPACE_FILES, find_foreign_owner
 from llm_kb.errors import show_place
 from llm_kb.files.atomic import create_below
 from llm_kb.files.containment import resolve_links
-from llm_kb.host.terminal import is_terminal
 from llm_kb.rendering.plain_text import count, shorten, visible_line
-from llm_kb.upkeep.first_topics import (
-    FIRST_TOPIC,
-    Proposal,
-    propose_topics,
-    render_workspace,
-)
+from llm_kb.upkeep import first_topics
+from llm_kb.upkeep.first_topics import FIRST_TOPIC, Proposal
 from llm_kb.upkeep.project_files import RULES
 
+_FILE = "llm-kb.toml"
 _WIDTH = 60
-_RULES = {rule.name: rule.what for rule in RULES}
 
 
 @click.command()
@@ -38,7 +29,7 @@ _RULES = {rule.name: rule.what for rule in RULES}
     "rules",
     "--with",
     multiple=True,
-    type=click.Choice(list(_RULES)),
+    type=click.Choice(list(RULES)),
     help="Also take what this rule leaves out",
 )
 @click.option("--dry-run", is_flag=True, help="Print the file and the topics, write nothing")
@@ -58,34 +49,43 @@ def init(rules: tuple[str, ...], dry_run: bool, yes: bool) -> None:
         llm kb init --with changes --with tests
     """
     root = require_cwd()
-    if any((root / name).exists() for name in WORKSPACE_FILES):
-        _add_new(root, rules, dry_run=dry_run, yes=yes)
-        return
-    owner = find_foreign_owner(root)
-    if owner is not None:
+    is_new = not any((root / name).exists() for name in WORKSPACE_FILES)
+    existing = () if is_new else current_config().topics
+    topics, left_out = first_topics.propose_topics(root, rules, existing)
+    if is_new:
+        _write(root, topics, dry_run=dry_run)
+    _report(topics, left_out)
+    if is_new:
+        _say_next(is_empty=not topics)
+    elif not topics:
+        say("Every page is in a topic already, or left out")
+    elif not dry_run:
+        _add(topics, yes=yes or bool(rules))
+
+
+def _write(root: Path, topics: Sequence[Proposal], *, dry_run: bool) -> None:
+    """Write the first configuration, or print it."""
+    if owner := find_foreign_owner(root):
         say(f"{show_place(root)} belongs to another user (uid {owner})")
         say("llm uses a configuration here only after 'llm kb trust'")
-    topics, left_out = propose_topics(root, rules)
-    text = render_workspace(topics or [FIRST_TOPIC])
-    _write(root / "llm-kb.toml", text, dry_run=dry_run)
-    _report(topics, left_out)
-    if not (topics or dry_run):
-        (root / FIRST_TOPIC.subjects).mkdir(parents=True, exist_ok=True)
-    _say_next(is_empty=not topics)
-
-
-def _add_new(root: Path, rules: Sequence[str], *, dry_run: bool, yes: bool) -> None:
-    """Propose topics for the pages that no topic of the configuration has, and add them."""
-    topics, left_out = propose_topics(root, rules, current_config().topics)
-    file = workspace_file()
-    _report(topics, left_out)
+    text = first_topics.render_workspace(topics or [FIRST_TOPIC])
+    if dry_run:
+        show(text, nl=False)
+        return
+    place = show_place(root / _FILE)
+    try:
+        create_below(resolve_links(root), _FILE, text.encode())
+    except FileExistsError as error:
+        raise click.ClickException(f"{place} exists already and is left as it is") from error
+    say(f"Wrote {place}")
     if not topics:
-        say("Every page is in a topic already, or left out")
-    elif file is not None and not dry_run:
-        if not (yes or rules or is_terminal(sys.stdin)):
-            say("New topics; add them: llm kb init -y")
-            return
-        confirm(f"Add them to {show_place(file.path)}?", yes=yes or bool(rules))
+        (root / FIRST_TOPIC.subjects).mkdir(parents=True, exist_ok=True)
+
+
+def _add(topics: Sequence[Proposal], *, yes: bool) -> None:
+    """Add topics to the configuration."""
+    if file := workspace_file():
+        confirm(f"Add them to {show_place(file.path)}?", yes=yes)
         for topic in topics:
             edit_file(file, partial(define_topic, id_=topic.id, fields=topic.fields))
         say(f"Added {count(len(topics), 'topic')} to {show_place(file.path)}")
@@ -101,9 +101,9 @@ def _report(topics: Sequence[Proposal], left_out: Mapping[str, Sequence[str]]) -
     if left_out:
         say("Left out:")
     for rule, paths in left_out.items():
-        what = _RULES.get(rule, "pages that no topic can hold")
+        what = RULES[rule].what if rule in RULES else "pages that no topic can hold"
         example = shorten(visible_line(paths[0]), _WIDTH)
-        take = f": llm kb init --with {rule}" if rule in _RULES else ""
+        take = f": llm kb init --with {rule}" if rule in RULES else ""
         say(f"  {len(paths):>6,}  {what} ({example}){take}")
 
 
@@ -121,13 +121,3 @@ def _say_next(*, is_empty: bool) -> None:
     else:
         say(f"Found nothing to read; {FIRST_TOPIC.subjects} is the topic for what you write")
         say(f'Next: llm kb new {FIRST_TOPIC.id}/overview; then: llm -T learn "your question"')
-
-
-def _write(path: Path, text: str, *, dry_run: bool) -> None:
-    if dry_run:
-        show(text, nl=False)
-        return
-    if path.is_symlink() or path.exists():
-        raise click.ClickException(f"{show_place(path)} exists already and is left as it is")
-    create_below(resolve_links(path.parent), path.name, text.encode())
-    say(f"Wrote {show_place(path)}")

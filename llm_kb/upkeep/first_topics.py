@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from itertools import chain, count
 from pathlib import Path
+from typing import NamedTuple
 
 from llm_kb.config.changes import define_topic
 from llm_kb.files.directory import NO_SKILL, DirectoryCatalog
@@ -17,15 +19,8 @@ from llm_kb.knowledge_base.topics import OpenTopic
 from llm_kb.subjects.ignore import IgnoreRules
 from llm_kb.subjects.names import UNUSABLE, find_extension
 from llm_kb.subjects.topics import Layout, Topic
-from llm_kb.upkeep.project_files import (
-    RULES,
-    count_below,
-    escape,
-    find_dense,
-    find_pages,
-    is_documentation,
-    list_parents,
-)
+from llm_kb.upkeep import project_files
+from llm_kb.upkeep.project_files import count_below, escape, is_documentation, list_parents
 
 _MOST_TOPICS = 8
 """The most directories in one that are topics each; of more, only their parent is one."""
@@ -38,17 +33,16 @@ _FEW = 2
 _MOST_NAMED = 5
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Proposal:
+class Proposal(NamedTuple):
     """A topic that a first configuration may define, and the pages that it lists."""
 
     id: str
     title: str
     introduction: str
     subjects: str
+    pages: Collection[str] = ()
     ignore: tuple[str, ...] = ()
     layout: Layout = Layout.FILES
-    pages: Collection[str] = ()
     totals: tuple[int, int] = (0, 0)
     """The number of its subjects, and of their tokens."""
 
@@ -65,12 +59,7 @@ class Proposal:
         return {name: value for name, value in fields.items() if value}
 
 
-FIRST_TOPIC = Proposal(
-    id="project",
-    title="Project",
-    introduction="How we work on this project, and why.",
-    subjects="kb/project",
-)
+FIRST_TOPIC = Proposal("project", "Project", "How we work on this project, and why.", "kb/project")
 """The proposal for an empty workspace; its directory must be created."""
 
 
@@ -82,33 +71,27 @@ def propose_topics(
     The pages of the `rules` named are taken. Pages that no rule leaves out, and that no topic
     can hold, have the rule `other`.
     """
-    files, found = find_pages(root)
+    sizes, found = project_files.find_pages(root)
+    patterns = {path: pattern for path, (rule, pattern) in found.items() if rule}
+    left_out: dict[str, list[str]] = {rule: [] for rule in ("", *project_files.RULES, "other")}
     covered = {path for topic in existing for path in _list_covered(root, topic)}
-    left_out: defaultdict[str, list[str]] = defaultdict(list)
     for path in sorted(found.keys() - covered):
         left_out[found[path][0]].append(path)
-    patterns = {path: pattern for path, (rule, pattern) in found.items() if rule}
-    sizes = {path: size for path, size in files.items() if path not in patterns}
-    whole = sum(sizes[path] for path in found if path in sizes)
-    groups = _group(left_out.pop("", ()), sizes, whole)
+    groups = _group(left_out.pop(""), {path: sizes[path] for path in sizes.keys() - patterns})
     proposals = [_name_topic(place, paths) for place, paths in groups.items()]
-    for rule in (rule for rule in rules if rule in left_out):
-        own = {path: patterns.pop(path) for path in left_out.pop(rule)}
-        proposals.extend(_name_rule(rule, part) for part in _split_hidden(own))
+    for rule in rules:
+        proposals += _name_rule(rule, {path: patterns.pop(path) for path in left_out.pop(rule)})
     topics: dict[str, Proposal] = {}
     taken = {topic.id for topic in existing}
     for proposal in proposals:
         topic = _settle(root, proposal, patterns)
         if topic.pages:
-            numbered = (f"{topic.id}-{number}" for number in range(2, 99))
-            id_ = next(id_ for id_ in (topic.id, *numbered) if id_ not in {*taken, *topics})
-            topics[id_] = replace(topic, id=id_)
+            ids = chain([topic.id], (f"{topic.id}-{number}" for number in count(2)))
+            id_ = next(id_ for id_ in ids if id_ not in {*taken, *topics})
+            topics[id_] = topic._replace(id=id_)
     listed = {path for topic in topics.values() for path in topic.pages}
-    if lost := [p for each in proposals for p in each.pages if p not in listed]:
-        left_out["other"] = lost
-    order = {rule.name: number for number, rule in enumerate(RULES)}
-    ranked = sorted(left_out, key=lambda rule: order.get(rule, len(order)))
-    return list(topics.values()), {rule: left_out[rule] for rule in ranked}
+    left_out["other"] += [path for each in proposals for path in each.pages if path not in listed]
+    return list(topics.values()), {rule: paths for rule, paths in left_out.items() if paths}
 
 
 def find_layout(directory: Path) -> Layout:
@@ -118,36 +101,28 @@ def find_layout(directory: Path) -> Layout:
 
 
 def _list_covered(root: Path, topic: Topic) -> Iterator[str]:
-    """Yield the files of a topic that are below a directory, by their paths there."""
+    """Yield the files of a topic by their paths below a directory."""
     top = f"{os.path.realpath(root)}{os.sep}"
     for subject in DirectoryCatalog(topic).list().subjects:
-        path = f"{topic.root}{os.sep}{subject.path}"
-        if path.startswith(top):
-            yield path[len(top) :]
+        yield f"{topic.root}{os.sep}{subject.path}".removeprefix(top)
 
 
 # Groups of pages
 
 
-def _group(paths: Sequence[str], sizes: Mapping[str, int], whole: int) -> dict[str, list[str]]:
-    """Return pages by the directory that is their topic, of pages of `whole` bytes in all.
+def _group(paths: Sequence[str], sizes: Mapping[str, int]) -> dict[str, list[str]]:
+    """Return pages by the directory that is their topic; `sizes` are those of all files.
 
-    Those beside the README have the directory `.`, and all others `./`.
+    Pages beside the README have the directory `.`, and all others `./`.
     """
-    inside = [path for path in paths if not path.startswith(".") and "/." not in path]
-    places = {place for path in paths if (place := _find_tool_place(path))}
-    places.update(_find_places(inside, sizes, whole))
-    groups: dict[str, list[str]] = {".": []}
-    rest = []
+    places = {*map(_find_tool_place, paths), *_find_places(paths, sizes)} - {""}
+    groups: defaultdict[str, list[str]] = defaultdict(list)
     for path in paths:
         parents = [*list_parents(path)]
         place = next((place for place in reversed(parents) if place in places), "")
-        if place or not parents:
-            groups.setdefault(place or ".", []).append(path)
-        else:
-            rest.append(path)
-    if rest:
-        groups.setdefault("." if len(rest) <= _FEW else "./", []).extend(rest)
+        groups[place or ("./" if parents else ".")].append(path)
+    if len(groups["./"]) <= _FEW:
+        groups["."] += groups.pop("./")
     order = sorted(groups, key=lambda place: (place != ".", "/." in f"/{place}", place))
     return {place: groups[place] for place in order if groups[place]}
 
@@ -166,32 +141,30 @@ def _find_hidden(path: str) -> str:
     return next((p for p in list_parents(path) if p.rpartition("/")[2][0] == "."), "")
 
 
-def _find_places(paths: Sequence[str], sizes: Mapping[str, int], whole: int) -> Iterator[str]:
-    """Yield the outermost directories of documentation, and those that hold little but pages.
+def _find_places(paths: Sequence[str], sizes: Mapping[str, int]) -> Iterable[str]:
+    """Return the outermost directories of documentation, and those that hold little but pages.
 
     One inside another directory must hold a good part of the pages, and not a few of many.
     Of many beside one another their parent is one.
     """
+    whole = sum(sizes[path] for path in paths)
+    paths = [path for path in paths if not _find_hidden(path)]
     counts, written = count_below(paths), count_below(paths, sizes)
-    dense = find_dense(sizes, paths)
-    places: list[str] = []
+    dense = project_files.find_dense(sizes, paths)
+    places: dict[str, str] = {}
     for place in sorted(counts, key=lambda place: (place.count("/"), place)):
         above, _, name = place.rpartition("/")
         is_inner = above == "kb" or name.lower() in _DECISIONS
-        if not is_inner and any(parent in places for parent in list_parents(place)):
+        if not is_inner and not places.keys().isdisjoint(list_parents(place)):
             continue
         is_named = is_inner or is_documentation(name)
-        share = _NAMED_SHARES["/" in place] if is_named else _SHARES["/" in place]
-        is_large = counts[place] >= (1 if is_named else _LEAST_PAGES)
-        if is_large and written[place] >= share * whole and (is_named or place in dense):
-            places.append(place)
-    beside = Counter(place.rpartition("/")[0] for place in places)
-    merged = dict.fromkeys(
-        above if beside[above := place.rpartition("/")[0]] > _MOST_TOPICS else place
-        for place in places
-    )
-    ranked = sorted(merged, key=lambda place: -counts[place])[: 2 * _MOST_TOPICS]
-    return filter(None, ranked)
+        share = (_NAMED_SHARES if is_named else _SHARES)["/" in place]
+        is_one = is_named or (counts[place] >= _LEAST_PAGES and place in dense)
+        if is_one and written[place] >= share * whole:
+            places[place] = above
+    beside = Counter(places.values())
+    merged = {above if beside[above] > _MOST_TOPICS else place for place, above in places.items()}
+    return sorted(merged, key=lambda place: (-counts[place], place))[: 2 * _MOST_TOPICS]
 
 
 # Names
@@ -200,97 +173,77 @@ def _find_places(paths: Sequence[str], sizes: Mapping[str, int], whole: int) -> 
 _DECISIONS = frozenset({"adr", "adrs", "decisions"})
 _GENERIC = re.compile(r"(?i)src|content|contents|site|website|www|packages?|apps?|libs?|en|main")
 _SAME = {"doc": "docs", "documentation": "docs", "adr": "decisions", "adrs": "decisions"}
+_TITLES = {"docs": "Documentation", ".github": "Contributing"}
 
 
 def _name_topic(place: str, paths: Sequence[str]) -> Proposal:
-    """Return the topic of the pages of a directory, without patterns."""
-    inside = place if "/." in f"/{place.rstrip('./')}" else _narrow(paths)
+    """Return the topic of the pages of a directory."""
+    inside = place if _find_hidden(paths[0]) else _narrow(paths)
     content = _name_content(inside, paths)
-    names = [name for name in place.split("/") if not _GENERIC.fullmatch(name)] or ["docs"]
-    owner, last = names[-2] if len(names) > 1 else "", names[-1]
-    last = _SAME.get(last.lower().partition(".")[0], last)
-    id_, title, about = last, _title(last), f"Pages about {content}."
-    layout, ignore = Layout.FILES, list[str]()
     if place == ".":
-        id_, title, inside = "overview", "Overview", "."
-        ignore = _keep_beside_readme(paths)
+        about = f"Pages about {content}."
         if len(paths) <= 2 * _MOST_TOPICS:
             about = "What this project is, and the rules for changing it."
-    elif place == "./":
-        id_, title, inside = "pages", "Pages", "."
-        ignore = ["*", "!*/", *(f"!{kind}" for kind in _list_kinds(paths)), "/*.*", *_ALWAYS_OUT]
+        return Proposal("overview", "Overview", about, ".", paths, _keep_beside_readme(paths))
+    if place == "./":
+        kinds = (f"!{kind}" for kind in _list_kinds(paths))
         about = f"Pages in single directories: {content}."
-    elif any(path.endswith(f"/{SKILL_FILE}") for path in paths):
-        inside, layout, title = place, Layout.SKILLS, " ".join(map(_title, names))
+        return Proposal("pages", "Pages", about, ".", paths, ("*", "!*/", *kinds, *_ALWAYS_OUT))
+    names = [name for name in place.split("/") if not _GENERIC.fullmatch(name)] or ["docs"]
+    owner, last = ["", *names][-2:]
+    last = _SAME.get(last.lower().partition(".")[0], last)
+    layout = Layout.FILES
+    if any(path.endswith(f"/{SKILL_FILE}") for path in paths):
+        inside, owner, layout = place, "", Layout.SKILLS
         about = "Step-by-step instructions for particular tasks."
     elif last == ".github":
-        title, about = "Contributing", "How to contribute, and the rules for it."
+        about = "How to contribute, and the rules for it."
     elif last.startswith("."):
-        id_, title = f"{owner}-{last}", f"{_title(owner)} {_title(last)}".strip()
         about = f"Rules and instructions for {_title(last)}."
     elif last == "decisions":
-        about = "What was decided, and why."
+        owner, about = "", "What was decided, and why."
     elif is_documentation(last):
-        name = "Documentation" if last == "docs" else _title(last)
-        id_, title = f"{owner}-{last}", f"{_title(owner)} {name}".strip()
         about = f"How {owner or 'this project'} is used and how it works: {content}."
-    return Proposal(
-        id=_make_id(id_),
-        title=title,
-        introduction=about,
-        subjects=inside,
-        ignore=tuple(ignore),
-        layout=layout,
-        pages=paths,
-    )
+    else:
+        owner, about = "", f"Pages about {content}."
+    title = f"{_title(owner)} {_TITLES.get(last) or _title(last)}".strip()
+    if layout is Layout.SKILLS:
+        title = " ".join(map(_title, names))
+    id_ = re.sub(r"[^a-z0-9]+", "-", f"{owner}-{last}".lower()).strip("-")[:60] or "pages"
+    return Proposal(id_, title, about, inside, paths, (), layout)
 
 
-def _keep_beside_readme(paths: Sequence[str]) -> list[str]:
+def _keep_beside_readme(paths: Sequence[str]) -> tuple[str, ...]:
     """Return patterns that keep the kinds of pages in the root, and single others."""
     inner = [f"!/{escape(path)}" for path in paths if "/" in path]
     kinds = _list_kinds([path for path in paths if "/" not in path])
-    return ["*", *(["!*/"] if inner else []), *(f"!/{kind}" for kind in kinds), *inner]
+    return ("*", *(["!*/"] if inner else []), *(f"!/{kind}" for kind in kinds), *inner)
 
 
-def _split_hidden(patterns: Mapping[str, str]) -> list[dict[str, str]]:
-    """Return pages with their patterns by hidden directory, or together if some are in none.
+def _name_rule(rule: str, patterns: Mapping[str, str]) -> Iterator[Proposal]:
+    """Yield topics of the pages that a rule would leave out, with their patterns.
 
     Only in a topic of its own are the pages of a hidden directory listed.
     """
-    parts: defaultdict[str, dict[str, str]] = defaultdict(dict)
-    for path, pattern in patterns.items():
-        parts[_find_hidden(path)][path] = pattern
-    is_split = "" not in parts and len(parts) <= _MOST_TOPICS
-    return [*parts.values()] if is_split else [dict(patterns)]
-
-
-def _name_rule(rule: str, patterns: Mapping[str, str]) -> Proposal:
-    """Return the topic of the pages that a rule would leave out, with their patterns."""
-    paths = list(patterns)
-    what = next(each.what for each in RULES if each.name == rule)
-    title = f"{what[:1].upper()}{what[1:]}"
-    about = f"{title}: {_name_content(_narrow(paths), paths)}."
-    place = _narrow(paths)
-    is_hidden = "/." in f"/{place}"
-    kept = _list_kinds(paths) if is_hidden else sorted({_keep(patterns[p], p) for p in paths})
-    return Proposal(
-        id=rule,
-        title=title,
-        introduction=about,
-        subjects=place if is_hidden else ".",
-        ignore=("*", "!*/", *(f"!{pattern}" for pattern in kept)),
-        pages=paths,
-    )
+    parts: defaultdict[str, list[str]] = defaultdict(list)
+    for path in patterns:
+        parts[_find_hidden(path)].append(path)
+    title = project_files.RULES[rule].what.capitalize()
+    for hidden, paths in parts.items():
+        place = _narrow(paths)
+        about = f"{title}: {_name_content(place, paths)}."
+        kept = sorted(
+            {_name_kind(path) if hidden else _keep(patterns[path], path) for path in paths}
+        )
+        ignore = ("*", "!*/", *(f"!{pattern}" for pattern in kept))
+        yield Proposal(rule, title, about, place if hidden else ".", paths, ignore)
 
 
 def _keep(pattern: str, path: str) -> str:
     """Return the pattern of the pages of one kind that a rule's pattern ignores."""
-    kind = _name_kind(path)
-    if pattern.endswith("/"):
-        return f"{pattern}**/{kind}" if pattern.startswith("/") else f"**/{pattern}**/{kind}"
-    # That for names is of any kind of file: `CHANGELOG.*`, `CHANGELOG[._-]*`.
-    start = re.fullmatch(r"([^/]+)(?:\.|\[\._-\])\*", pattern)
-    return f"{start[1]}{kind}" if start else pattern or kind
+    if not pattern.endswith("/"):
+        return pattern
+    return f"{pattern if pattern.startswith('/') else f'**/{pattern}'}**/{_name_kind(path)}"
 
 
 def _narrow(paths: Sequence[str]) -> str:
@@ -302,24 +255,16 @@ def _narrow(paths: Sequence[str]) -> str:
 def _name_content(place: str, paths: Sequence[str]) -> str:
     """Return the names on the first level below a place, those with the most pages first."""
     start = len(place) + 1 if place else 0
-    names = Counter(_bare(path[start:].split("/")[0]) for path in paths)
-    for name in list(names):
-        says_nothing = re.fullmatch(r"(?i)index|readme|introduction|summary|\d+", name)
-        if len(names) > 1 and says_nothing:
-            del names[name]
-    ranked = sorted(names, key=lambda name: (-names[name], name))[:_MOST_NAMED]
-    more = " and more" if len(names) > _MOST_NAMED else ""
-    return ", ".join(filter(None, map(_title, ranked))) + more
+    names = Counter(_title(_bare(path[start:].split("/")[0])) for path in paths)
+    silent = re.compile(r"(?i)index|readme|introduction|summary|\d*")
+    telling = [name for name in names if not silent.fullmatch(name)] or list(names)
+    ranked = sorted(telling, key=lambda name: (-names[name], name))
+    return ", ".join(ranked[:_MOST_NAMED]) + (" and more" if len(ranked) > _MOST_NAMED else "")
 
 
 def _bare(name: str) -> str:
     stem = name.rpartition(".")[0] if find_extension(name) else name
     return re.sub(r"^[\d._-]+(?=\D)", "", stem) or stem
-
-
-def _make_id(name: str) -> str:
-    id_ = re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-").lower()
-    return id_[:60] or "pages"
 
 
 def _title(name: str) -> str:
@@ -330,8 +275,8 @@ def _title(name: str) -> str:
 # Patterns
 
 
-_ALWAYS_OUT = (".*", "vendor/", "build/", "dist/", "target/", "venv/")
-"""What tools may write beside the pages of a whole project."""
+_ALWAYS_OUT = ("/*.*", ".*", "vendor/", "build/", "dist/", "target/", "venv/")
+"""What is beside the pages of a whole project, or tools may write there."""
 
 
 def _settle(root: Path, proposal: Proposal, patterns: Mapping[str, str]) -> Proposal:
@@ -341,61 +286,52 @@ def _settle(root: Path, proposal: Proposal, patterns: Mapping[str, str]) -> Prop
     """
     place = "" if proposal.subjects == "." else f"{proposal.subjects}/"
     kept = {path.removeprefix(place) for path in proposal.pages}
-    known = {
-        path.removeprefix(place): re.sub(rf"^/{re.escape(place)}", "/", pattern)
-        for path, pattern in patterns.items()
-        if path.startswith(place)
-    }
+    kinds = _list_kinds(kept)
+    known = {path.removeprefix(place): pattern for path, pattern in patterns.items()}
     directory = Path(os.path.realpath(root / proposal.subjects))
     ignore = proposal.ignore
-    for _ in range(3):  # a pattern can uncover what another one hid
+    for _ in range(4):  # a pattern can uncover what another one hid
         topic = Topic(id="proposed", root=directory, ignore=ignore, layout=proposal.layout)
         opened = OpenTopic(topic, DirectoryCatalog(topic))
         found = {subject.path for subject in opened.listing.subjects}
         surplus = {s.path for s in opened.listing.skipped if s.path and s.reason != NO_SKILL}
-        surplus |= found if proposal.layout is Layout.FILES else set()
-        new = list(_find_patterns(sorted(surplus - kept), kept, known, is_first=not ignore))
+        surplus = (surplus | (found if proposal.layout is Layout.FILES else set())) - kept
+        if not ignore and any(_name_kind(path) not in kinds for path in surplus):
+            new = ["*", "!*/", *(f"!{kind}" for kind in kinds)]
+        else:
+            new = [each for each in _find_patterns(surplus, kept, known) if each not in ignore]
         if not new:
             break
-        ignore += tuple(line for line in dict.fromkeys(new) if line not in ignore)
+        ignore += tuple(new)
     listed = list_topic(opened)
     totals = len(listed.visible), listed.tokens
-    pages = {place + path for path in found & kept}
-    return replace(proposal, ignore=ignore, totals=totals, pages=pages)
+    return proposal._replace(
+        ignore=ignore, totals=totals, pages={place + path for path in found & kept}
+    )
 
 
 def _find_patterns(
-    surplus: Sequence[str], kept: Collection[str], known: Mapping[str, str], *, is_first: bool
-) -> Iterator[str]:
-    """Yield patterns that ignore files and none of those that are kept.
-
-    Beside files of other kinds, the first ones are for the kinds of those that are kept.
-    """
-    kinds = _list_kinds(kept)
-    if is_first and any(_name_kind(path) not in kinds for path in surplus):
-        yield from ("*", "!*/", *(f"!{kind}" for kind in kinds))
-        surplus = [path for path in surplus if _name_kind(path) in kinds]
+    surplus: Collection[str], kept: Collection[str], known: Mapping[str, str]
+) -> Collection[str]:
+    """Return patterns that ignore files, by their rules if possible, and none that are kept."""
     places = {f"{place}/" for path in kept for place in list_parents(path)}
-    names = {name for path in kept for name in path.split("/")}
-    hides = {"/": True}
-    for pattern in {".*", *filter(None, map(known.get, surplus))}:
-        ignores = IgnoreRules([("", [pattern])]).ignores
-        hides[pattern] = any(map(ignores, (*kept, *places)))
-    closed: set[str] = set()
-    for path in sorted(surplus, key=lambda path: bool(known.get(path))):
-        parents = list(list_parents(path))
-        if closed.intersection(parents):
-            continue
-        empty = next((place for place in parents if f"{place}/" not in places), None)
-        pattern = known.get(path) or (".*" if "/." in f"/{path}" else "/")
-        name = path.rpartition("/")[2]
-        if not hides[pattern] and not (empty and pattern.startswith("/")):
-            yield pattern
-        elif empty:
-            closed.add(empty)
-            yield f"/{escape(empty)}/"
-        else:
-            yield f"/{escape(path)}" if name in names else escape(name)
+
+    @cache
+    def hides(pattern: str) -> bool:
+        return any(map(IgnoreRules([("", [pattern])]).ignores, (*kept, *places)))
+
+    patterns: dict[str, None] = {}
+    for path in sorted(surplus, key=lambda path: (path in known, path)):
+        empty = next((place for place in list_parents(path) if f"{place}/" not in places), None)
+        directory = empty and f"/{escape(empty)}/"
+        if directory not in patterns:
+            rule = known.get(path, "/")
+            options = [] if rule.startswith("/") else [rule]
+            options += [".*"] if "/." in f"/{path}" else []
+            options += [directory] if directory else [escape(path.rpartition("/")[2])]
+            pattern = next((each for each in options if not hides(each)), f"/{escape(path)}")
+            patterns[pattern] = None
+    return patterns
 
 
 def _list_kinds(paths: Collection[str]) -> list[str]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from llm_kb.files.git import GitError, read_git
+from llm_kb.files.walk import iter_files
 from llm_kb.search.roles import DOCS_DIRECTORY
 from llm_kb.subjects.editions import LANGUAGE, LANGUAGES, find_editions, find_translations
 from llm_kb.subjects.ignore import IgnoreRules, is_always_ignored
@@ -26,7 +27,6 @@ class Rule(NamedTuple):
     Directories count only outside documentation, except those that count `everywhere`.
     """
 
-    name: str
     what: str
     directories: str = ""
     everywhere: str = ""
@@ -36,46 +36,41 @@ class Rule(NamedTuple):
     """Expression for names that may be of a page, unless in upper case or a name in the root."""
 
 
-RULES = (
-    Rule(
-        "generated",
+RULES = {
+    "generated": Rule(
         "generated and vendored files",
         "vendor vendored third_party third-party thirdparty external node_modules build dist"
         " target out _build _site site-packages venv env deps bower_components pods"
         " generated",
         everywhere=".generated",
     ),
-    Rule(
-        "tests",
+    "tests": Rule(
         "tests and their data",
         "test tests __tests__ fixture fixtures testdata test-data test_data snapshots"
         " __snapshots__ cassettes revdep e2e",
     ),
-    Rule(
-        "formalities",
+    "formalities": Rule(
         "licences, authors, codes of conduct, forms for issues",
         everywhere="licenses licences issue_template pull_request_template discussion_template",
         sure="code.?of.?conduct|(?:issue|pull_request|discussion)_template",
         loud="licen[cs]es?|copying|(?:third.?party.?)?notices?|authors|contributors|maintainers"
         "|owners|credits|thanks|sponsors|backers|funding",
     ),
-    Rule(
-        "changes",
+    "changes": Rule(
         "change logs and release notes",
         everywhere="changelog changelogs .changeset .changes newsfragments release-notes relnotes",
         sure=rf"change.?logs?|release.?notes|(?:changes|history|news)(?={_OF_VERSION}$)",
         loud="changes|news|history",
     ),
-    Rule(
-        "demos",
+    "demos": Rule(
         "examples and demos with their code",
         "example examples demo demos sample samples playground playgrounds",
     ),
-    Rule("templates", "templates of a site", "archetypes _layouts _includes"),
-    Rule("languages", "other languages than the main one"),
-    Rule("versions", "other versions of the same pages", everywhere="versioned_docs"),
-    Rule("copies", "skills that another tool has too"),
-)
+    "templates": Rule("templates of a site", "archetypes _layouts _includes"),
+    "languages": Rule("other languages than the main one"),
+    "versions": Rule("other versions of the same pages", everywhere="versioned_docs"),
+    "copies": Rule("skills that another tool has too"),
+}
 """The rules by their names, in the order in which they are tried."""
 
 
@@ -85,8 +80,10 @@ _PROSE = frozenset(
     cheatmd livemd rd rdoc texi texinfo mediawiki wikitext creole
     """.split()  # noqa: SIM905 - as strings, one a line, nobody would read them
 )
-_BARE = re.compile(r"(?i)readme|install|hacking|contributing|architecture|design|agents")
-_RULES_FILE = re.compile(r"\.(?:cursor|windsurf|cline)rules")
+_BARE = re.compile(
+    r"(?i)readme|install|hacking|contributing|architecture|design|agents"
+    r"|\.(?:cursor|windsurf|cline)rules"
+)
 _NOT_PROSE = re.compile(
     r"(?i)(?:.*[_-])?(?:requirements|constraints)(?:[_-].*)?|cmakelists|robots|humans|runtime"
     r"|top_level|sources|entry_points|manifest|(?:.*[_-])?(?:packages|deps|list)"
@@ -95,7 +92,6 @@ _DOCUMENTATION = re.compile(
     rf"(?i)(?:{DOCS_DIRECTORY}|manuals|man|notes|handbook|adrs?|decisions|rfcs|kb|knowledge|skills)"
     r"(?:\..*)?"
 )
-_NOT_TEXT = frozenset({"css", "scss", "lock", "po", "pot"})
 _MOST_BYTES = 64_000_000
 _MANY = 10
 """Of more pages that are translated beside themselves, the languages are patterns."""
@@ -107,7 +103,7 @@ def find_pages(root: Path) -> tuple[Mapping[str, int], Mapping[str, tuple[str, s
     Each page has the name of the rule that leaves it out, and the pattern for that, or empty
     ones. Files are those that git knows or would add, or all without git; links are left out.
     """
-    listed = _list_files(root)
+    listed = sorted(_list_files(root))
     files = {path: size for path in listed if (size := _measure(root, path)) is not None}
     written = count_below(path for path in files if find_extension(path) in _PROSE)
     paths = [path for path in files if _is_page(path, written)]
@@ -117,10 +113,8 @@ def find_pages(root: Path) -> tuple[Mapping[str, int], Mapping[str, tuple[str, s
         for place, kind in find_editions(paths).items()
         if kind != "language" or re.fullmatch(LANGUAGE, place.split("/")[-2])
     }
-    for place in find_translations(paths):
-        editions[place] = "languages", f"/{place}"
-    for place, pattern in _find_language_twins(files):
-        editions[place] = "languages", pattern
+    editions |= {place: ("languages", f"/{place}") for place in find_translations(paths)}
+    editions |= {place: ("languages", pattern) for place, pattern in _find_language_twins(files)}
     own = {_find_stem(path).lower() for path in listed if "/" not in path}
     stems = (_find_stem(path).lower() for path in paths)
     own.update(stem[: of.start()] for stem in stems if (of := re.search(f"{_OF_VERSION}$", stem)))
@@ -129,13 +123,12 @@ def find_pages(root: Path) -> tuple[Mapping[str, int], Mapping[str, tuple[str, s
     for path in paths:
         places = [path, *(f"{place}/" for place in list_parents(path))]
         edition = next((editions[place] for place in places if place in editions), ("", ""))
-        rule = _find_rule(path, dense, own) or edition
+        pages[path] = _find_rule(path, dense, own) or edition
         skill = f"/{path}".rpartition("/.")[2].partition("/")[2]
         if any(map(find_flaw, path.split("/"))):
-            rule = "other", ""
+            pages[path] = "other", ""
         elif skill.startswith("skills/") and skills.setdefault(skill, path) != path:
-            rule = "copies", ""
-        pages[path] = rule
+            pages[path] = "copies", ""
     return files, pages
 
 
@@ -156,10 +149,10 @@ def count_below(paths: Iterable[str], sizes: Mapping[str, int] | None = None) ->
 
 def find_dense(sizes: Mapping[str, int], pages: Collection[str]) -> frozenset[str]:
     """Return the directories whose text is mostly pages, by the number or the size of files."""
-    texts = [path for path in sizes if is_readable(path) and find_extension(path) not in _NOT_TEXT]
+    texts = {*pages, *filter(is_readable, sizes)}
     dense: set[str] = set()
     for measure in (None, sizes):
-        whole, prose = count_below({*texts, *pages}, measure), count_below(pages, measure)
+        whole, prose = count_below(texts, measure), count_below(pages, measure)
         dense.update(place for place in prose if 2 * prose[place] > whole[place])
     return frozenset(dense)
 
@@ -169,59 +162,47 @@ def is_documentation(directory: str) -> bool:
     return any(map(_DOCUMENTATION.fullmatch, directory.split("/")))
 
 
-def _list_files(root: Path) -> list[str]:
+def _list_files(root: Path) -> Iterable[str]:
+    """Return the files that git knows or would add, or all that `.gitignore` does not exclude."""
     command = ("ls-files", "-z", "--cached", "--others", "--exclude-standard")
     try:
         listed, _ = read_git(*command, cwd=root, limit=_MOST_BYTES)
     except GitError:
-        return sorted(_walk(root))
-    return sorted(set(filter(None, os.fsdecode(listed).split("\0"))))
+        rules_file = root / ".gitignore"
+        text = rules_file.read_text("utf-8", "replace") if rules_file.is_file() else ""
+        ignores = IgnoreRules([(".gitignore", text.splitlines())]).ignores
+        found = iter_files(root, lambda path: not (_is_never_read(path) or ignores(path)))
+        return [path for path, _ in found if not ignores(path)]
+    return set(filter(None, os.fsdecode(listed).split("\0")))
 
 
-def _walk(root: Path) -> Iterator[str]:
-    """Yield the files below a directory, except those that its `.gitignore` excludes."""
-    rules_file = root / ".gitignore"
-    lines = rules_file.read_text("utf-8", "replace").splitlines() if rules_file.is_file() else []
-    rules = IgnoreRules([(".gitignore", lines)])
-    for parent, directories, names in os.walk(root):
-        place = os.path.relpath(parent, root)
-        above = "" if place == "." else f"{place}/"
-        directories[:] = [
-            name
-            for name in directories
-            if not is_always_ignored(name) and not rules.ignores(f"{above}{name}/")
-        ]
-        yield from (above + name for name in names if not rules.ignores(above + name))
+def _is_never_read(path: str) -> bool:
+    return any(map(is_always_ignored, path.split("/")))
 
 
 def _measure(root: Path, path: str) -> int | None:
     """Return the size of a file; None for a link, or a path that is never a subject's."""
-    if any(map(is_always_ignored, path.split("/"))):
-        return None
     try:
         status = os.lstat(f"{root}/{path}")
     except OSError:
         return None
-    return status.st_size if stat.S_ISREG(status.st_mode) else None
+    return status.st_size if stat.S_ISREG(status.st_mode) and not _is_never_read(path) else None
 
 
 def _is_page(path: str, written: Collection[str]) -> bool:
     """Tell whether a file is prose; `written` are the directories with pages in a markup."""
     directory, _, name = path.rpartition("/")
     extension = find_extension(name)
-    if extension in _PROSE:
-        return True
     if not extension:
-        return bool(_BARE.fullmatch(name) or _RULES_FILE.fullmatch(name))
+        return bool(_BARE.fullmatch(name))
     if extension in {"txt", "text"}:
-        is_text = not _NOT_PROSE.fullmatch(name[: -len(extension) - 1])
+        is_text = not _NOT_PROSE.fullmatch(_find_stem(name))
         return is_text and (not directory or is_documentation(directory))
-    if extension in {*"12345678"}:
-        return directory.rpartition("/")[2].startswith("man")
     place = next(filter(is_documentation, list_parents(path)), None)
     if extension in {"html", "htm"}:
         return place is not None and place not in written
-    return extension in DOCUMENTS and can_convert() and place is not None
+    is_document = extension in DOCUMENTS and can_convert() and place is not None
+    return is_document or extension in _PROSE
 
 
 def _find_stem(path: str) -> str:
@@ -235,26 +216,26 @@ def _find_rule(path: str, dense: Collection[str], own: Collection[str]) -> tuple
     `own` are the names in the root, also of links, and those before a version, in lower case:
     `docs/history.md` may repeat `HISTORY.md`, and `docs/changes.rst` is beside `changes_1.x.rst`.
     """
-    parents, stem = path.split("/")[:-1], _find_stem(path)
+    stem = _find_stem(path)
     is_loud = stem.lower() in own or stem.partition(".")[0].isupper()
     places = list(list_parents(path))
-    documented = next((n for n, each in enumerate(parents) if is_documentation(each)), len(parents))
-    for rule in RULES:
+    for name, rule in RULES.items():
         names = f"{rule.sure}|{rule.loud}" if is_loud else rule.sure
         if match := re.fullmatch(rf"(?i)({names})([._-].*)?", stem):
-            return rule.name, f"{escape(match[1])}{'[._-]' if match[2] else '.'}*"
-        everywhere, outside = rule.everywhere.split(), rule.directories.split()
-        for number, (place, parent) in enumerate(zip(places, parents, strict=True)):
-            name = parent.lower().replace(" ", "-")
-            is_meant = name in everywhere or (number < documented and name in outside)
-            if is_meant and not (rule.name == "demos" and place in dense):
-                return rule.name, f"{escape(parent)}/"
+            end = path.rpartition("/")[2][len(stem) :]
+            return name, f"{escape(match[1])}{'[._-]*' if match[2] else ''}{end}"
+        for place in places:
+            parent = place.rpartition("/")[2]
+            outside = "" if is_documentation(place) else rule.directories
+            word = f" {parent.lower().replace(' ', '-')} "
+            is_meant = word in f" {rule.everywhere} {outside} "
+            if is_meant and not (name == "demos" and place in dense):
+                return name, f"{escape(parent)}/"
     return None
 
 
 _TRANSLATED = re.compile(
-    r"(?P<stem>(?P<place>(?:.*/)?)(?P<name>[^/]+?))(?P<dot>[._-])"
-    rf"(?P<edition>(?i:{LANGUAGE}))(?P<end>\.\w+|/)"
+    rf"(?P<stem>(?:.*/)?(?P<name>[^/]+?))(?P<dot>[._-])(?P<edition>(?i:{LANGUAGE}))(?P<end>\.\w+|/)"
 )
 
 
@@ -274,11 +255,10 @@ def _find_language_twins(files: Mapping[str, int]) -> Iterator[tuple[str, str]]:
         # `npm-it.md` beside `npm.md` may be another page.
         sure = [match for match in common if match["dot"] == "." or match["name"].isupper()]
         for match in found if len(common) > 1 else sure:
-            place = f"/{escape(match['place'])}" if match["end"] == "/" else ""
-            pattern = f"{place}{escape(match['name'])}{match['dot']}*{match['end']}"
-            if not place and len(twins) > _MANY:
-                pattern = f"*{match['dot']}{match['edition']}{match['end']}"
-            yield match[0], pattern
+            name, edition = escape(match["name"]), "*"
+            if len(twins) > _MANY:
+                name, edition = "*", match["edition"]
+            yield match[0], f"{name}{match['dot']}{edition}{match['end']}"
 
 
 def escape(path: str) -> str:
