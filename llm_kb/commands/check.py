@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import groupby
 from pathlib import Path
 from shutil import get_terminal_size
 
@@ -15,14 +16,14 @@ from llm_kb.config.workspace import find_cwd
 from llm_kb.errors import ConfigError
 from llm_kb.host.terminal import draw_progress, is_terminal, style
 from llm_kb.knowledge_base.api import KnowledgeBase
-from llm_kb.upkeep.check import (
-    Inspection,
-    has_errors,
-    inspect_config_error,
-    render_findings,
-    render_summary,
-    sort_findings,
-)
+from llm_kb.knowledge_base.subject_list import name_place
+from llm_kb.rendering.plain_text import count
+from llm_kb.upkeep.check import LEVELS, Finding, Inspection, Rule
+
+MOST_SHOWN = 8
+"""The most findings of one rule that a report lists."""
+
+_COLORS = dict(zip(LEVELS, ("red", "yellow", "cyan"), strict=True))
 
 
 @click.command()
@@ -47,20 +48,78 @@ def check(json_: bool, kb_cfg: tuple[str, ...]) -> None:
     try:
         kb = KnowledgeBase.discover(fragments=kb_cfg)
     except ConfigError as error:
-        found = sort_findings(inspect_config_error(error, cwd))
+        file = name_place(error.where, cwd)
+        found = [Finding(Rule.CONFIGURATION, file, problem) for problem in error.problems]
     else:
         inspection = Inspection(kb, cwd, draw_progress("Checking"))
-        found = sort_findings(inspection.run())
-        subjects = inspection.subjects
+        found, subjects = inspection.run(), inspection.subjects
         left_out = kb.config.check_ignore
     findings = [finding for finding in found if finding.rule.id not in left_out]
-    ignored = [finding for finding in found if finding.rule.id in left_out]
     if json_:
-        show_json([finding.as_dict() for finding in findings])
+        show_json([_describe(finding) for finding in findings])
     else:
-        paint = style if is_terminal(sys.stdout) else None
-        for line in render_findings(findings, paint, get_terminal_size().columns):
+        for line in _render(findings, get_terminal_size().columns * is_terminal(sys.stdout)):
             show(line)
-        say(f"llm-kb: {render_summary(findings, subjects, ignored)}")
-    if has_errors(findings):
+        ignored = [finding.rule.id for finding in found if finding.rule.id in left_out]
+        say(f"llm-kb: {_summarize(findings, subjects, ignored)}")
+    if any(finding.rule.level == "error" for finding in findings):
         raise click.exceptions.Exit(1)
+
+
+def _describe(finding: Finding) -> dict[str, object]:
+    """Return the record that `--json` prints."""
+    return {
+        "level": finding.rule.level,
+        "rule": finding.rule.id,
+        "file": finding.file,
+        "line": finding.line,
+        "what": finding.what,
+        "advice": finding.rule.advice,
+    }
+
+
+def _render(findings: Sequence[Finding], width: int) -> Iterator[str]:
+    """Yield the lines of a report on sorted findings, with one explanation for each rule.
+
+    With a `width`, that of a terminal, it shows the lines of the files that findings are about,
+    and leaves a line free after each rule.
+    """
+    for rule, group in groupby(findings, key=lambda finding: finding.rule):
+        of_rule = list(group)
+        level = style(rule.level, fg=_COLORS[rule.level], bold=True)
+        for finding in of_rule[:MOST_SHOWN]:
+            line = f":{finding.line}" if finding.line else ""
+            place = style(f"{finding.file}{line}", bold=True)
+            yield f"{place}: {level}: {finding.what} [{rule.id}]"
+            if width and finding.source:
+                yield from _show_source(finding, width)
+        if len(of_rule) > MOST_SHOWN:
+            yield f"  and {len(of_rule) - MOST_SHOWN:,} more; --json lists all of them"
+        yield style(f"  {rule.advice}", dim=True)
+        if width:
+            yield ""
+
+
+def _show_source(finding: Finding, width: int) -> Iterator[str]:
+    """Yield the line of a finding with a mark below its place, cut to a width."""
+    number = str(finding.line)
+    room = max(width - len(number) - 4, 20)
+    skipped = max(finding.start + min(finding.length, room // 2) - room, 0)
+    indent = finding.start - skipped
+    marks = "^" * max(min(finding.length, room - indent), 1)
+    shown = finding.source[skipped : skipped + room]
+    yield f"{style(f'{number} |', fg='blue')} {shown}"
+    mark = style(marks, fg=_COLORS[finding.rule.level], bold=True)
+    bar = style(f"{'':{len(number)}} |", fg="blue")
+    yield f"{bar} {'':{indent}}{mark}"
+
+
+def _summarize(findings: Sequence[Finding], subjects: int, ignored: Sequence[str]) -> str:
+    """Return one line with the numbers of findings and of subjects that were read."""
+    levels = [finding.rule.level for finding in findings]
+    counts = [count(levels.count(level), level) for level in LEVELS if level in levels]
+    summary = f"{', '.join(counts) or 'nothing wrong'} in {count(subjects, 'subject')}"
+    if not ignored:
+        return summary
+    names = ", ".join(sorted(set(ignored)))
+    return f"{summary}; {len(ignored):,} ignored by kb.check.ignore ({names})"

@@ -1,34 +1,28 @@
-"""The rules of `llm kb check`, what breaks them in what searches read, and the report."""
+"""The rules of `llm kb check`, and what breaks them in what searches read."""
 
 from __future__ import annotations
 
 import os
 import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from enum import Enum, unique
 from hashlib import blake2b
-from itertools import groupby, pairwise
+from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 from urllib.parse import unquote
 
 from llm_kb.config.layers import topic_key
-from llm_kb.errors import (
-    ConfigError,
-    NoMatchError,
-    PatternError,
-    UnknownTopicError,
-    UnreadableError,
-)
+from llm_kb.errors import KbError, NoMatchError, UnreadableError
 from llm_kb.files.directory import NO_SKILL, DirectoryCatalog
 from llm_kb.files.documents import find_unsearched
 from llm_kb.files.fields import suggest
 from llm_kb.files.layouts import SKILL_FILE, is_shown
 from llm_kb.knowledge_base.open_topics import OpenTopics
-from llm_kb.knowledge_base.subject_list import find_disabled, find_problem, name_file, name_place
-from llm_kb.knowledge_base.topics import OpenTopic
+from llm_kb.knowledge_base.subject_list import name_file, name_place
+from llm_kb.knowledge_base.topics import EmptyTopicError, OpenTopic
 from llm_kb.rendering.plain_text import count, name_some, visible_line
 from llm_kb.rendering.presentation import MARKDOWN, present, read_as_markdown
 from llm_kb.rendering.summaries import read_front_matter
@@ -40,19 +34,10 @@ from llm_kb.subjects.patterns import parse_pattern
 from llm_kb.subjects.selection import is_listed
 from llm_kb.subjects.topics import Layout, Subject, Topic
 
-Style: TypeAlias = Callable[..., str]
-"""Returns a text with `fg`, `bold` or `dim`."""
+LEVELS = ("error", "warning", "note")
+"""The levels of rules: what does not work, what could be better, and what is good to know."""
 
-
-class Level(Enum):
-    """The level of a rule: what does not work, what could be better, and what is good to know."""
-
-    ERROR = "error"
-    WARNING = "warning"
-    NOTE = "note"
-
-
-_ERROR, _WARNING, _NOTE = Level
+_ERROR, _WARNING, _NOTE = LEVELS
 
 
 @unique
@@ -73,7 +58,7 @@ class Rule(Enum):
     DEAD_LINK = _NOTE, "A model that follows it finds nothing: correct it, or write the page."
     DUPLICATE = _NOTE, "It takes the place of another passage: keep one, and ignore the others."
 
-    def __init__(self, level: Level, advice: str) -> None:
+    def __init__(self, level: str, advice: str) -> None:
         self.level = level
         self.advice = advice
 
@@ -83,12 +68,7 @@ class Rule(Enum):
         return self.name.lower().replace("_", "-")
 
 
-MOST_SHOWN = 8
-"""The most findings of one rule that a report lists."""
-
 RULE_IDS = tuple(rule.id for rule in Rule)
-
-_ORDER = {rule: number for number, rule in enumerate(Rule)}
 
 
 class Finding(NamedTuple):
@@ -104,39 +84,12 @@ class Finding(NamedTuple):
     """The place of the reason in that text, and its length."""
     length: int = 0
 
-    def as_dict(self) -> dict[str, object]:
-        """Return the record that `--json` prints."""
-        return {
-            "level": self.rule.level.value,
-            "rule": self.rule.id,
-            "file": self.file,
-            "line": self.line,
-            "what": self.what,
-            "advice": self.rule.advice,
-        }
-
-
-def sort_findings(findings: Iterable[Finding]) -> list[Finding]:
-    """Return findings by rule, errors first, then by file and line."""
-    return sorted(set(findings), key=lambda f: (_ORDER[f.rule], f.file, f.line or 0, f.what))
-
-
-def has_errors(findings: Iterable[Finding]) -> bool:
-    """Tell whether a finding is an error."""
-    return any(finding.rule.level is Level.ERROR for finding in findings)
-
 
 MOST_REFERENCES = 1_000
 """The most different references that are followed: each may need a walk of a topic."""
 
 _LEAST_COPIED = 200
 """The fewest bytes of a file that is worth a finding if it is there twice."""
-
-
-def inspect_config_error(error: ConfigError, cwd: Path) -> Iterator[Finding]:
-    """Yield the problems of a configuration file that cannot be used."""
-    for problem in error.problems:
-        yield Finding(Rule.CONFIGURATION, name_place(error.where, cwd), problem)
 
 
 class Inspection:
@@ -161,16 +114,36 @@ class Inspection:
         self.subjects = 0
         """The number of subjects that were read so far."""
 
-    def run(self) -> Iterator[Finding]:
-        """Yield every finding, in no particular order."""
+    def run(self) -> list[Finding]:
+        """Return every finding once: by rule, errors first, then by file and line."""
+        order = list(Rule)
+        return sorted(
+            set(self._inspect()),
+            key=lambda f: (order.index(f.rule), f.file, f.line or 0, f.what),
+        )
+
+    def _inspect(self) -> Iterator[Finding]:
         yield from self._inspect_configuration()
-        yield from self._inspect_documents()
         for opened in self._kb.topics.values():
             yield from self._inspect_patterns(opened)
             yield from self._inspect_files(opened)
+        read: list[tuple[OpenTopic, Subject]] = []
+        unread: list[str] = []
         for opened in self._own:
             yield from self._inspect_topic(opened)
-        read = [(opened, each) for opened in self._own for each in _list_searched(opened)]
+            subjects = opened.listing.subjects
+            shown = [each for each in subjects if is_shown(each, opened.topic.layout)]
+            unread += [self._file(opened, s.path) for s in shown if is_unread_document(s.path)]
+            shown = [each for each in shown if not is_unread_document(each.path)]
+            unsearched = {
+                left.path: left.reason for left in find_unsearched(opened.topic.root, shown)
+            }
+            for path, reason in unsearched.items():
+                what = f"no search reads it: it is {reason}"
+                yield Finding(Rule.OVERSIZE, self._file(opened, path).rstrip("/"), what)
+            read += [(opened, each) for each in shown if each.path not in unsearched]
+        if unread:
+            yield Finding(Rule.UNREAD, min(unread), describe_unread(unread))
         for number, (opened, subject) in enumerate(read, start=1):
             self.subjects += is_listed(subject)
             yield from self._inspect_subject(opened, subject)
@@ -192,24 +165,13 @@ class Inspection:
                 what = f"kb.check.ignore: {name!r} is not a rule{suggest(name, RULE_IDS)}"
                 yield Finding(Rule.UNMATCHED, self._place("kb.check.ignore"), what)
 
-    def _inspect_documents(self) -> Iterator[Finding]:
-        """Yield one finding for all documents, if they cannot be read."""
-        unread = {
-            self._file(opened, subject.path)
-            for opened in self._own
-            for subject in opened.listing.listed
-            if is_unread_document(subject.path)
-        }
-        if unread:
-            yield Finding(Rule.UNREAD, min(unread), describe_unread(unread))
-
     def _inspect_patterns(self, opened: OpenTopic) -> Iterator[Finding]:
         topic = opened.topic
-        disabled = [each for each in topic.disabled if not _disables_any(topic, each)]
+        missing = [("learned", each) for each in opened.learned.missing]
+        missing += [("disabled", each) for each in topic.disabled if not _disables_any(topic, each)]
+        problems = [(name, f"{each!r} matches nothing") for name, each in missing]
         no_parts = self._kb.find_missing_parts(topic.id, opened.learned)
-        problems = [("learned", f"{each!r} matches nothing") for each in opened.learned.missing]
         problems += [("learned", str(error)) for error in no_parts]
-        problems += [("disabled", f"{each!r} matches nothing") for each in disabled]
         for name, problem in problems:
             key = topic_key(topic.id, name)
             file = self._place(key, topic_key(topic.id, "subjects"), topic.id)
@@ -231,64 +193,43 @@ class Inspection:
     def _inspect_topic(self, opened: OpenTopic) -> Iterator[Finding]:
         topic, listing = opened.topic, opened.listing
         file = self._place(topic_key(topic.id, "subjects"), topic.id)
-        if problem := find_problem(opened, listing):
-            yield Finding(Rule.CONFIGURATION, file, problem)
-        elif not listing.listed:
-            hidden = ": those that it has are hidden" if listing.subjects else ""
-            disabled = find_disabled(topic, listing) and ": `disabled` covers all of them"
-            what = f"topic {topic.id!r} lists no subject{hidden or disabled or ''}"
-            yield Finding(Rule.EMPTY_TOPIC, file, what)
+        if not listing.listed:
+            is_unreadable = any(not skipped.path for skipped in listing.skipped)
+            rule = Rule.CONFIGURATION if is_unreadable else Rule.EMPTY_TOPIC
+            yield Finding(rule, file, str(EmptyTopicError(topic, listing)))
         if not (topic.introduction or "").strip():
             yield Finding(Rule.NO_INTRODUCTION, file, f"topic {topic.id!r} has no introduction")
         for name in ("title", "introduction", "description"):
             for found in _check_characters(file, getattr(topic, name) or ""):
                 yield Finding(found.rule, file, f"{found.what} in {topic_key(topic.id, name)}")
-        readable = (each for each in listing.listed if not is_unread_document(each.path))
-        for left in find_unsearched(topic.root, readable):
-            what = f"no search reads it: it is {left.reason}"
-            yield Finding(Rule.OVERSIZE, self._file(opened, left.path.rstrip("/")), what)
-        yield from self._inspect_nesting(file, opened)
-
-    def _inspect_nesting(self, file: str, opened: OpenTopic) -> Iterator[Finding]:
-        """Report the topic that has the most subjects of one inside it."""
-        most, outer_id = 0, ""
-        for outer in self._own:
-            is_later = self._own.index(outer) > self._own.index(opened)
-            is_twin = outer.topic.root == opened.topic.root and is_later  # reported once
-            if outer is not opened and not is_twin:
-                shared = count_shared(outer, opened)
-                most, outer_id = (shared, outer.topic.id) if shared > most else (most, outer_id)
+        # Of two topics of one directory, the later one is reported.
+        later = [o for o in self._own[self._own.index(opened) :] if o.topic.root == topic.root]
+        shared = [(count_shared(o, opened), o.topic.id) for o in self._own if o not in later]
+        most, outer = max(shared, default=(0, ""))
         if most:
-            whole = len(opened.listing.listed)
-            of = f"topic {opened.topic.id!r}"
-            what = (
-                f"{most:,} of the {count(whole, 'subject')} of {of} {'is' if most == 1 else 'are'}"
-            )
-            if most == whole:
-                what = f"all subjects of {of} are"
-            yield Finding(Rule.NESTED, file, f"{what} in {outer_id!r} too")
+            whole = count(len(listing.listed), "subject")
+            what = f"topic {topic.id!r} shares {most:,} of its {whole} with {outer!r}"
+            yield Finding(Rule.NESTED, file, what)
 
     def _inspect_subject(self, opened: OpenTopic, subject: Subject) -> Iterator[Finding]:
         file = self._file(opened, subject.path)
         try:
-            content = opened.catalog.read(subject)
+            content = read_as_markdown(subject, opened.catalog.read(subject))
         except UnreadableError as error:
             yield Finding(Rule.SKIPPED, file, error.reason)
             return
-        content = read_as_markdown(subject, content)
         presented = present(subject, content)
         if presented.binary:
             return
-        text, name = presented.body, subject.path.rpartition("/")[2]
+        text, place = presented.body, opened.topic.root / subject.path
         yield from self._check_size(file, text, subject)
         # As it is on disk: what is presented has no tag characters.
         yield from _check_characters(file, content.data.decode("utf-8", "replace"))
         yield from self._check_references(file, text)
-        if opened.topic.layout is Layout.SKILLS and name == SKILL_FILE:
-            yield from _check_skill(file, (opened.topic.root / subject.path).parent.name, text)
-        if subject.extension in MARKDOWN and isinstance(opened.catalog, DirectoryCatalog):
-            place = f"{opened.topic.root}/{subject.path}"
-            yield from _check_links(file, place.rpartition("/")[0], text)
+        if opened.topic.layout is Layout.SKILLS and place.name == SKILL_FILE:
+            yield from _check_skill(file, place.parent.name, text)
+        if subject.extension in MARKDOWN:
+            yield from _check_links(file, place.parent, text)
             if len(content.data) >= _LEAST_COPIED:
                 digest = blake2b(content.data, digest_size=16).digest()
                 self._contents[digest].setdefault(os.path.realpath(place), file)
@@ -314,7 +255,7 @@ class Inspection:
         try:
             opened = self._kb.find_topic(topic)
             parsed = parse_pattern(pattern or "**")
-        except (UnknownTopicError, PatternError) as error:
+        except KbError as error:
             return str(error)
         # A text may hold thousands of globs, so they are matched against one list.
         if not pattern or opened.catalog.list(pattern).subjects:
@@ -333,15 +274,6 @@ class Inspection:
 
     def _file(self, opened: OpenTopic, path: str) -> str:
         return name_file(opened, path, self._cwd)
-
-
-def _list_searched(opened: OpenTopic) -> list[Subject]:
-    """Return the subjects that a search reads, without large ones and unread documents."""
-    shown = [s for s in opened.listing.subjects if is_shown(s, opened.topic.layout)]
-    is_directory = isinstance(opened.catalog, DirectoryCatalog)
-    left_out = find_unsearched(opened.topic.root, shown) if is_directory else ()
-    large = {left.path for left in left_out}
-    return [s for s in shown if s.path not in large and not is_unread_document(s.path)]
 
 
 def holds(outer: OpenTopic, inner: OpenTopic) -> bool:
@@ -413,21 +345,21 @@ _LINK = re.compile(
 """A relative link to a page; addresses of a site have no extension, or that of HTML."""
 
 
-def _check_links(file: str, directory: str, text: str) -> Iterator[Finding]:
+def _check_links(file: str, directory: Path, text: str) -> Iterator[Finding]:
     """Report the links of a text to pages that do not exist, as one finding."""
     plain = _CODE.sub(lambda code: " " * len(code[0]), text) if "](" in text else ""
     links: dict[str, tuple[int, int]] = {}
     for match in _LINK.finditer(plain):
         links.setdefault(unquote(match["target"]), match.span("target"))
-    dead = [target for target in links if not _exists(f"{directory}/{target}")]
+    dead = [target for target in links if not _exists(directory / target)]
     if dead:
         number = count(len(dead), "link leads", "links lead")
         what = f"{number} to nothing: {visible_line(name_some(dead))}"
         yield _locate(Rule.DEAD_LINK, file, what, text, links[dead[0]])
 
 
-def _exists(path: str) -> bool:
-    return "\0" not in path and Path(os.path.normpath(path)).exists()
+def _exists(path: Path) -> bool:
+    return "\0" not in str(path) and Path(os.path.normpath(path)).exists()
 
 
 _QUOTED = re.compile(r"""["']([^"'\n]+)["']""")
@@ -455,65 +387,3 @@ def _locate(rule: Rule, file: str, what: str, text: str, span: tuple[int, int]) 
     source = text[first : last if last >= 0 else len(text)].replace("\t", " ")
     line = text.count("\n", 0, start) + 1
     return Finding(rule, file, what, line, visible_line(source), start - first, end - start)
-
-
-# The report
-
-
-def render_findings(
-    findings: Iterable[Finding], style: Style | None = None, width: int = 80
-) -> Iterator[str]:
-    """Yield the lines of a report on sorted findings, with one explanation for each rule.
-
-    With a `style`, as on a terminal, it shows the lines of the files that findings are about, and
-    leaves a line free after each rule.
-    """
-    paint = style or _paint_nothing
-    for rule, group in groupby(findings, key=lambda finding: finding.rule):
-        of_rule = list(group)
-        level = rule.level.value
-        for finding in of_rule[:MOST_SHOWN]:
-            line = f":{finding.line}" if finding.line else ""
-            colored = paint(level, fg=_COLORS[rule.level], bold=True)
-            place = paint(f"{finding.file}{line}", bold=True)
-            yield f"{place}: {colored}: {finding.what} [{rule.id}]"
-            if style and finding.source:
-                yield from _show_source(finding, style, width)
-        if len(of_rule) > MOST_SHOWN:
-            yield f"  and {len(of_rule) - MOST_SHOWN:,} more; --json lists all of them"
-        yield paint(f"  {rule.advice}", dim=True)
-        if style:
-            yield ""
-
-
-def _paint_nothing(text: str, **_: object) -> str:
-    return text
-
-
-_COLORS = {Level.ERROR: "red", Level.WARNING: "yellow", Level.NOTE: "cyan"}
-
-
-def _show_source(finding: Finding, style: Style, width: int) -> Iterator[str]:
-    """Yield the line of a finding with a mark below its place, cut to a width."""
-    number = str(finding.line)
-    bar = style(f"{'':{len(number)}} |", fg="blue")
-    room = max(width - len(number) - 4, 20)
-    skipped = max(finding.start + min(finding.length, room // 2) - room, 0)
-    shown = finding.source[skipped : skipped + room]
-    marks = "^" * max(min(finding.length, room - finding.start + skipped), 1)
-    yield f"{style(f'{number} |', fg='blue')} {shown}"
-    mark = style(marks, fg=_COLORS[finding.rule.level], bold=True)
-    yield f"{bar} {'':{finding.start - skipped}}{mark}"
-
-
-def render_summary(
-    findings: Iterable[Finding], subjects: int, ignored: Collection[Finding] = ()
-) -> str:
-    """Return one line with the numbers of findings and of subjects that were read."""
-    levels = [finding.rule.level for finding in findings]
-    counts = [count(levels.count(level), level.value) for level in Level if level in levels]
-    summary = f"{', '.join(counts) or 'nothing wrong'} in {count(subjects, 'subject')}"
-    if not ignored:
-        return summary
-    names = ", ".join(sorted({finding.rule.id for finding in ignored}))
-    return f"{summary}; {len(ignored):,} ignored by kb.check.ignore ({names})"

@@ -34,6 +34,20 @@ def test_a_good_knowledge_base(run_llm: RunLlm, tmp_path: Path) -> None:
     assert check(run_llm, 0) == []
 
 
+def test_a_finding_as_json(run_llm: RunLlm, tmp_path: Path) -> None:
+    write_files(tmp_path, {**GOOD, "kb/one.md": 'See\nlearn("a", "x")\n'})
+    assert json.loads(run_llm(["kb", "check", "--json"]).stdout) == [
+        {
+            "level": "error",
+            "rule": "dangling",
+            "file": "kb/one.md",
+            "line": 2,
+            "what": "no subject of topic 'a' matches 'x'",
+            "advice": Rule.DANGLING.advice,
+        }
+    ]
+
+
 def test_a_file_that_no_search_reads_is_named(run_llm: RunLlm, tmp_path: Path) -> None:
     write_files(tmp_path, GOOD)
     os.truncate(tmp_path / "kb/one.md", 20_000_001)
@@ -121,7 +135,7 @@ def test_the_sample_is_clean(run_llm: RunLlm, monkeypatch: pytest.MonkeyPatch) -
                 "empty-topic",
                 "llm-kb.toml",
                 None,
-                "topic 'a' lists no subject: those that it has are hidden",
+                "topic 'a' lists no subjects: those of ",
             ),
             id="nothing listed",
         ),
@@ -135,7 +149,7 @@ def test_findings(
 ) -> None:
     write_files(tmp_path, {**GOOD, **files})
     level = Rule[finding[0].upper().replace("-", "_")].level
-    found = check(run_llm, 1 if level.value == "error" else 0)
+    found = check(run_llm, 1 if level == "error" else 0)
     *place, what = finding
     matching = [f for f in found if list(f[:3]) == place and f[3].startswith(what)]
     assert len(matching) == 1
@@ -144,7 +158,10 @@ def test_findings(
 
 def test_a_missing_directory(run_llm: RunLlm, tmp_path: Path) -> None:
     write_files(tmp_path, {"llm-kb.toml": CONFIG})
-    what = f"{tmp_path}/kb: no such directory"
+    what = (
+        f"topic 'a' lists no subjects: {tmp_path}/kb: no such directory;"
+        " correct that, or `subjects` in the configuration"
+    )
     assert check(run_llm, 1) == [("configuration", "llm-kb.toml", None, what)]
 
 
@@ -152,13 +169,14 @@ def test_a_file_in_place_of_a_directory(run_llm: RunLlm, tmp_path: Path) -> None
     write_files(tmp_path, {"llm-kb.toml": CONFIG, "kb": "x"})
     ((rule, file, _, what),) = check(run_llm, 1)
     assert (rule, file) == ("configuration", "llm-kb.toml")
-    assert what.startswith(f"{tmp_path}/kb: ")
+    assert what.startswith(f"topic 'a' lists no subjects: {tmp_path}/kb: ")
 
 
 def test_an_empty_directory(run_llm: RunLlm, tmp_path: Path) -> None:
     write_files(tmp_path, {"llm-kb.toml": CONFIG})
     (tmp_path / "kb").mkdir()
-    what = "topic 'a' lists no subject"
+    place = f"{tmp_path}/kb"
+    what = f"topic 'a' lists no subjects: {place} is empty; `llm kb new a/NAME` writes one"
     assert check(run_llm, 0) == [("empty-topic", "llm-kb.toml", None, what)]
 
 
@@ -178,14 +196,14 @@ def test_topics_inside_a_topic(run_llm: RunLlm, tmp_path: Path) -> None:
     write_files(tmp_path, {**GOOD, "kb/sub/x.md": "x\n", "kb/other/y.md": "y\n"})
     write_files(tmp_path, {"llm-kb.toml": config})
     assert [(rule, what) for rule, _, _, what in check(run_llm, 0)] == [
-        ("nested", "all subjects of topic 'b' are in 'a' too"),
-        ("nested", "all subjects of topic 'c' are in 'a' too"),
-        ("nested", "all subjects of topic 'd' are in 'a' too"),
+        ("nested", "topic 'b' shares 1 of its 1 subject with 'a'"),
+        ("nested", "topic 'c' shares 1 of its 1 subject with 'b'"),
+        ("nested", "topic 'd' shares 1 of its 1 subject with 'a'"),
     ]
     ignored = config.replace("[kb.topic.b]", 'ignore = ["/sub/", "/other/y.md"]\n[kb.topic.b]')
     write_files(tmp_path, {"llm-kb.toml": ignored})
     assert [what for _, _, _, what in check(run_llm, 0)] == [
-        "all subjects of topic 'c' are in 'b' too"
+        "topic 'c' shares 1 of its 1 subject with 'b'"
     ]
 
 
@@ -193,12 +211,12 @@ def test_topics_that_overlap_in_part(run_llm: RunLlm, tmp_path: Path) -> None:
     inner = '[kb.topic.b]\nsubjects = "kb/sub"\nintroduction = "x"\n'
     write_files(tmp_path, {f"kb/sub/{name}.md": f"{name}\n" for name in "xyz"})
     write_files(tmp_path, {**GOOD, "llm-kb.toml": f'{CONFIG}ignore = ["/sub/x.md"]\n{inner}'})
-    what = "2 of the 3 subjects of topic 'b' are in 'a' too"
+    what = "topic 'b' shares 2 of its 3 subjects with 'a'"
     assert check(run_llm, 0) == [("nested", "llm-kb.toml", None, what)]
     twin = inner.replace("kb/sub", "kb") + 'ignore = ["one.md", "/sub/y.md", "/sub/z.md"]\n'
     write_files(tmp_path, {"llm-kb.toml": f'{CONFIG}ignore = ["/sub/y.md"]\n{twin}'})
     assert [what for _, _, _, what in check(run_llm, 0)] == [
-        "all subjects of topic 'b' are in 'a' too"
+        "topic 'b' shares 1 of its 1 subject with 'a'"
     ]
 
 
@@ -336,7 +354,10 @@ def test_a_notebook_is_measured_as_a_model_reads_it(run_llm: RunLlm, tmp_path: P
 
 def test_all_subjects_disabled_is_not_an_empty_directory(run_llm: RunLlm, tmp_path: Path) -> None:
     write_files(tmp_path, {**GOOD, "llm-kb.toml": f'{CONFIG}disabled = ["**"]\n'})
-    what = "topic 'a' lists no subject: `disabled` covers all of them"
+    what = (
+        f"topic 'a' lists no subjects: those of {tmp_path}/kb are all disabled;"
+        " `llm kb disable --remove` takes one back"
+    )
     assert check(run_llm, 0) == [("empty-topic", "llm-kb.toml", None, what)]
     assert "are all disabled" in run_llm(["kb", "prompt", "-k", "a"]).stderr
 

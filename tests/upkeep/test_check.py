@@ -6,7 +6,7 @@ from pathlib import Path
 
 from llm_kb.knowledge_base.open_topics import OpenTopics
 from llm_kb.subjects.topics import Config
-from llm_kb.upkeep.check import Finding, Inspection, Rule
+from llm_kb.upkeep.check import LEVELS, Finding, Inspection, Rule
 from tests.memory import MemoryCatalog, make_catalogs, make_topic
 
 
@@ -15,7 +15,7 @@ def test_what_cannot_be_read_is_found_and_the_rest_inspected() -> None:
     topic = make_topic("t", introduction="What it is.")
     kb = OpenTopics(Config(topics=(topic,)), make_catalogs((topic, MemoryCatalog(files))))
     inspection = Inspection(kb, Path("/"))
-    assert list(inspection.run()) == [
+    assert inspection.run() == [
         Finding(Rule.SKIPPED, "t/a.md", "permission denied"),
     ]
     assert inspection.subjects == 2
@@ -27,6 +27,27 @@ def test_of_what_was_fetched_or_captured_only_what_the_user_can_fix() -> None:
     inspection = Inspection(
         OpenTopics(Config(adjustments=(topic,)), make_catalogs((topic, catalog))), Path("/")
     )
-    assert list(inspection.run()) == [
+    assert inspection.run() == [
         Finding(Rule.UNMATCHED, "fetched", "kb.topic.fetched.learned: 'absent' matches nothing")
     ]
+
+
+def test_errors_come_first_and_each_line_of_a_file_in_order() -> None:
+    files = {"b.md": "\n" * 9 + 'learn("t", "x")', "a.md": 'x\nlearn("t", "y")\nlearn("t", "x")'}
+    topic = make_topic("t")
+    kb = OpenTopics(Config(topics=(topic,)), make_catalogs((topic, MemoryCatalog(files))))
+    found = Inspection(kb, Path("/")).run()
+    assert [(f.rule, f.file, f.line) for f in found] == [
+        (Rule.DANGLING, "t/a.md", 2),
+        (Rule.DANGLING, "t/a.md", 3),
+        (Rule.DANGLING, "t/b.md", 10),
+        (Rule.NO_INTRODUCTION, "t", None),
+    ]
+    levels = [rule.level for rule in Rule]
+    assert levels == sorted(levels, key=LEVELS.index)
+
+
+def test_rules_speak_in_sentences() -> None:
+    for rule in Rule:
+        assert rule.advice.endswith(".")
+    assert Rule.NO_INTRODUCTION.id == "no-introduction"
