@@ -12,14 +12,7 @@ from llm_kb.errors import NoMatchError, NoPartError, UnreadableError
 from llm_kb.files.directory import DirectoryCatalog
 from llm_kb.files.layouts import SKILL_FILE, find_bundled, list_bundled
 from llm_kb.knowledge_base.topics import OpenTopic
-from llm_kb.rendering.learn_text import (
-    BYTES_A_CHARACTER,
-    MOST_LISTED,
-    Answer,
-    render_files,
-    render_listing,
-    render_missing,
-)
+from llm_kb.rendering import learn_text
 from llm_kb.rendering.menu import LONGEST_DESCRIPTION, Menu, MenuSubject, MenuTopic, fit_menu
 from llm_kb.rendering.parts import LONGEST_OUTLINE, OPENING, WHOLE, present_asked
 from llm_kb.rendering.plain_text import estimate_tokens, one_line
@@ -30,7 +23,7 @@ from llm_kb.subjects.patterns import parse_pattern
 from llm_kb.subjects.selection import NEAR_PATTERNS, Selection, find_near, is_listed, select
 from llm_kb.subjects.topics import REFERENCE_PREFIX, Config, Content, Layout, Subject
 
-OUTLINE_BYTES = BYTES_A_CHARACTER * (OPENING + LONGEST_OUTLINE)
+OUTLINE_BYTES = learn_text.BYTES_A_CHARACTER * (OPENING + LONGEST_OUTLINE)
 """Least room, in bytes, for which an outline is made."""
 
 SUMMARY_BYTES = 4096
@@ -49,8 +42,11 @@ def load(opened: OpenTopic, patterns: Sequence[str], config: Config, *, wrap: bo
     topic, named = opened.topic.id, selection.missing[:NEAR_PATTERNS]
     missing = [NoMatchError(topic, each, find_near(each, opened.catalog)) for each in named]
     missing += [NoMatchError(topic, each) for each in selection.missing[NEAR_PATTERNS:]]
-    preloaded, files = opened.preloaded, list_files(opened)
-    answer = Answer(wrap=wrap or not selection.is_single, max_chars=config.max_result_chars)
+    is_skills, preloaded = opened.topic.layout is Layout.SKILLS, opened.preloaded
+    files = opened.catalog.list().subjects if is_skills else ()
+    answer = learn_text.Answer(
+        wrap=wrap or not selection.is_single, max_chars=config.max_result_chars
+    )
     already: list[str] = []
     unknown: list[tuple[Subject, NoPartError]] = []
     for subject in selection.subjects:
@@ -85,7 +81,7 @@ def load_groups(groups: Sequence[tuple[OpenTopic, Sequence[str]]], config: Confi
             parts.append(f"# Topic: {one_line(opened.topic.label)}\n\n{text}")
     if not parts:
         raise join_errors(missing)
-    return "\n\n".join([*parts, *([render_missing(missing)] if missing else [])])
+    return "\n\n".join([*parts, *([learn_text.render_missing(missing)] if missing else [])])
 
 
 def join_errors(errors: Sequence[NoMatchError]) -> NoMatchError:
@@ -152,16 +148,11 @@ def complete(opened: OpenTopic, patterns: Sequence[str]) -> Sequence[str]:
     return [completed.get(pattern, pattern) for pattern in patterns]
 
 
-def list_files(opened: OpenTopic) -> Sequence[Subject]:
-    """Return the files of a topic of skills; none of another topic."""
-    return opened.catalog.list().subjects if opened.topic.layout is Layout.SKILLS else ()
-
-
 def append_files(piece: Presented, subject: Subject, files: Sequence[Subject]) -> Presented:
     """Return a SKILL.md with a list of its files, and any other piece as it is."""
     if not files or not subject.path.endswith(SKILL_FILE) or piece.name != subject.name:
         return piece
-    bundled = render_files([each.name for each in list_bundled(files, subject)])
+    bundled = learn_text.render_files([each.name for each in list_bundled(files, subject)])
     return piece._replace(below="\n\n".join(filter(None, (piece.below, bundled))))
 
 
@@ -192,10 +183,10 @@ def list_subjects(opened: OpenTopic, config: Config, patterns: Sequence[str] = (
     listed = [s for s in subjects if is_listed(s) and is_readable(s.path)]
     left = [subject for subject in listed if subject.identity not in preloaded]
     entries = [MenuSubject(subject.name) for subject in left]
-    if len(left) <= MOST_LISTED:
+    if len(left) <= learn_text.MOST_LISTED:
         is_skills = opened.topic.layout is Layout.SKILLS
         entries = describe_each(opened, left, config, summaries=is_skills)
-    return render_listing(opened.topic, entries, opened.preloaded_names)
+    return learn_text.render_listing(opened.topic, entries, opened.preloaded_names)
 
 
 def describe_each(

@@ -9,13 +9,7 @@ from functools import cached_property
 from llm_kb.errors import NoMatchError, NoPartError, UnknownTopicError
 from llm_kb.knowledge_base import learning
 from llm_kb.knowledge_base.tool_text import LEARN
-from llm_kb.knowledge_base.topics import (
-    SHIPPED,
-    EmptyTopicError,
-    OpenTopic,
-    find_id,
-    suggest_topics,
-)
+from llm_kb.knowledge_base.topics import SHIPPED, EmptyTopicError, OpenTopic, find_id, suggest
 from llm_kb.references.catalog import ReferenceCatalog
 from llm_kb.references.find_topics import ObsoleteTopicError
 from llm_kb.rendering.menu import Menu, list_topics
@@ -67,15 +61,25 @@ class OpenTopics:
         for topic, pattern in self.knowledge:
             self.require(topic, pattern)
 
-    @cached_property
-    def active(self) -> Sequence[OpenTopic]:
+    @property
+    def active(self) -> list[OpenTopic]:
         """The topics of this request in the menu's order, with only the requested references."""
         return [opened for id_, opened in self.topics.items() if self._is_asked_for(id_)]
 
     @property
+    def offered(self) -> list[OpenTopic]:
+        """The topics that a menu or an error may name."""
+        return [opened for opened in self.active if opened.topic.in_menu]
+
+    @property
+    def left(self) -> list[OpenTopic]:
+        """The topics of the menu, which have subjects left to learn."""
+        return [opened for opened in self.active if opened.left]
+
+    @property
     def menu_ids(self) -> list[str]:
         """The ids of the topics that a menu or an error may name."""
-        return [opened.topic.id for opened in self.active if opened.topic.in_menu]
+        return [opened.topic.id for opened in self.offered]
 
     def _is_asked_for(self, id_: str) -> bool:
         """Tell whether a topic is the workspace's own, or a requested reference topic.
@@ -104,7 +108,7 @@ class OpenTopics:
             return self.topics[id_]
         typed = name.strip()
         topics = {id_: self._catalogs[id_] for id_ in self.topics}
-        near = suggest_topics(typed.partition("/")[0], typed, topics.values())
+        near = suggest(typed.partition("/")[0], typed, topics.values())
         raise UnknownTopicError(name, self.menu_ids, near=near)
 
     def _find_id(self, name: str) -> str | None:
@@ -119,7 +123,7 @@ class OpenTopics:
         raise UnknownTopicError(
             name,
             [id_ for id_ in self._catalogs if id_ != SHIPPED.id],
-            near=suggest_topics(name, typed, self._catalogs.values()),
+            near=suggest(name, typed, self._catalogs.values()),
             # A template may be used far from the workspace whose topics it names.
             has_workspace=self.config.workspace is not None,
         )
@@ -131,19 +135,17 @@ class OpenTopics:
 
     def renew(self) -> None:
         """List the topics anew for another prompt."""
-        for opened in self.topics.values():
-            opened.renew()
+        self.topics = {id_: self._open(id_) for id_ in self.topics}
 
     def has_left(self) -> bool:
         """Tell whether any topic has a subject left to learn."""
-        return any(opened.has_left() for opened in self.active)
+        return bool(self.left)
 
     def offers_search(self) -> bool:
         """Tell whether `search_knowledge` is offered, as configured or for much to learn."""
         if isinstance(self.config.search, bool):
             return self.config.search and self.has_left()
-        offered = [opened for opened in self.active if opened.topic.in_menu]
-        left = [(opened, subject) for opened in offered for subject in opened.left]
+        left = [(opened, subject) for opened in self.left for subject in opened.left]
         if len(left) > SEARCHED_FROM_SUBJECTS:
             return True
         return sum(learning.find_size(*each) or 0 for each in left) > SEARCHED_FROM_BYTES
@@ -157,7 +159,7 @@ class OpenTopics:
         for opened in found.values():
             if isinstance(opened.catalog, ReferenceCatalog) and not opened.topic.in_menu:
                 raise ObsoleteTopicError(opened.topic.id)
-        chosen = list(found.values()) or [each for each in self.active if each.topic.in_menu]
+        chosen = list(found.values()) or self.offered
         tagged = keep_tagged([opened.topic.tags for opened in chosen], tags)
         return [chosen[number] for number in tagged]
 
@@ -185,7 +187,7 @@ class OpenTopics:
 
     def explain_nothing(self, *, learn: bool = True) -> str:
         """Return the reason why nothing can be learned, or is pre-loaded, and what to do."""
-        offered = [opened for opened in self.active if opened.topic.in_menu]
+        offered = self.offered
         if self.config.workspace is None and not offered:
             return (
                 "there is no knowledge base here: neither this directory nor one above it has"
@@ -204,7 +206,7 @@ class OpenTopics:
 
     def menu(self) -> Menu:
         """Return the menu within its budget, and a note on the cuts."""
-        return learning.make_menu([each for each in self.active if each.has_left()], self.config)
+        return learning.make_menu(self.left, self.config)
 
     @cached_property
     def preloaded(self) -> Preloaded:
@@ -268,8 +270,7 @@ class OpenTopics:
 
     def describe_learn(self) -> str:
         """Return the description of the `learn` tool, which depends only on the configuration."""
-        left = [opened.topic for opened in self.active if opened.has_left()]
-        names = list_topics(left, self.config.menu_budget)
+        names = list_topics([opened.topic for opened in self.left], self.config.menu_budget)
         sentence = LEARN.description
         return f"{sentence} Available topics: {names}. {SEVERAL}" if names else sentence
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from llm_kb.capture.catalog import TOPIC_ID, find_knowledge, open_knowledge
 from llm_kb.errors import MAX_SHOWN, NoMatchError, PatternError, show_place
+from llm_kb.files import fields
 from llm_kb.files.conversion import Conversions
 from llm_kb.files.directory import DirectoryCatalog
-from llm_kb.files.fields import suggest
 from llm_kb.references.catalog import reference_topics
 from llm_kb.references.find_topics import find_named
 from llm_kb.rendering.parts import WHOLE
@@ -91,11 +91,6 @@ class OpenTopic:
         """The subjects when the prompt was made; answers of tools list them anew."""
         return self.catalog.list()
 
-    def renew(self) -> None:
-        """List the subjects anew for another prompt."""
-        for name in ("listing", "left"):
-            self.__dict__.pop(name, None)
-
     @cached_property
     def learned(self) -> Selection:
         """The subjects and parts that are pre-loaded."""
@@ -124,17 +119,15 @@ class OpenTopic:
 
     @cached_property
     def left(self) -> Sequence[Subject]:
-        """The listed subjects that are not pre-loaded, when the prompt was made."""
+        """The subjects to learn when the prompt was made; none if menus do not have the topic."""
         preloaded = self.preloaded
         return [
             subject
             for subject in self.listing.listed
-            if subject.identity not in preloaded and is_readable(subject.path)
+            if self.topic.in_menu
+            and subject.identity not in preloaded
+            and is_readable(subject.path)
         ]
-
-    def has_left(self) -> bool:
-        """Tell whether the menu has the topic, and any subject is left to learn."""
-        return self.topic.in_menu and bool(self.left)
 
 
 class EmptyTopicError(NoMatchError):
@@ -182,7 +175,7 @@ def find_id(name: str, catalogs: Mapping[str, tuple[Topic, Catalog]]) -> str | N
     return named[0].id if len(named) == 1 else None
 
 
-def suggest_topics(name: str, typed: str, topics: Iterable[tuple[Topic, Catalog]]) -> str:
+def suggest(name: str, typed: str, topics: Iterable[tuple[Topic, Catalog]]) -> str:
     """Return suggestions for a topic that does not exist; empty without any."""
     if len(typed) > MAX_SHOWN:
         return ""
@@ -196,7 +189,7 @@ def suggest_topics(name: str, typed: str, topics: Iterable[tuple[Topic, Catalog]
     if named := find_named((topic for topic, _ in offered if _is_reference(topic)), typed):
         ids = [repr(topic.id) for topic in named[:MOST_SUGGESTED]]
         return f"; did you mean {' or '.join(ids)}?"
-    return suggest(
+    return fields.suggest(
         name, {label: topic.id for topic, _ in offered for label in (topic.label, topic.id)}
     )
 
