@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -13,16 +12,8 @@ from typing import TYPE_CHECKING, Any
 from llm_kb.config.load import load_config
 from llm_kb.config.workspace import find_cwd
 from llm_kb.errors import MAX_PATH_SHOWN, KbError, quote
-from llm_kb.knowledge_base import open_topics
-from llm_kb.knowledge_base.tool_text import (
-    DEFAULT_LIMIT,
-    LEARN,
-    SEARCH_KNOWLEDGE,
-    ArgumentsError,
-    ToolText,
-    read_arguments,
-    read_filters,
-)
+from llm_kb.knowledge_base import open_topics, tool_text
+from llm_kb.knowledge_base.tool_text import LEARN, SEARCH_KNOWLEDGE, ToolText
 from llm_kb.knowledge_base.topics import SHIPPED, open_catalogs
 from llm_kb.knowledge_base.user_dir import find_embedder, find_user_dir
 from llm_kb.rendering.passages import render_passages
@@ -105,7 +96,7 @@ class KnowledgeBase(open_topics.OpenTopics):
         self,
         question: str,
         topics: Sequence[str] = (),
-        limit: int = DEFAULT_LIMIT,
+        limit: int = tool_text.DEFAULT_LIMIT,
         *,
         progress: Progress | None = None,
         whole: bool = False,
@@ -180,13 +171,13 @@ class KnowledgeBase(open_topics.OpenTopics):
         self, tool: ToolText, arguments: Mapping[str, Any], progress: Progress | None = None
     ) -> str:
         """Answer a call of a search tool with the arguments that a model wrote. Raises KbError."""
-        given = read_arguments(tool, arguments)
+        given = tool_text.read_arguments(tool, arguments)
         topic = given.get("topic")
         found = self.find_passages(
             given["question"],
             [topic] if topic else [],
-            min(given.get("limit", DEFAULT_LIMIT), MOST_PASSAGES),
-            **read_filters(tool, given),
+            min(given.get("limit", tool_text.DEFAULT_LIMIT), MOST_PASSAGES),
+            **tool_text.read_filters(tool, given),
             progress=progress,
         )
         return render_passages(found, given.get("limit", found.quoted))
@@ -197,14 +188,10 @@ class KnowledgeBase(open_topics.OpenTopics):
         An error's text is for the model, which then corrects its call.
         """
         try:
-            given = read_arguments(LEARN, arguments)
-        except ArgumentsError as error:
+            given = tool_text.read_arguments(LEARN, arguments)
+        except tool_text.ArgumentsError as error:
             raise KbError(f"{error}; valid topics: {', '.join(self.menu_ids)}") from error
-        topic, subjects = given["topic"], arguments.get("subjects")
-        if isinstance(subjects, str) and "," in subjects:
-            with suppress(KbError):  # a comma may also be part of a name
-                return self.learn(topic, [subjects])
-        return self.learn(topic, given.get("subjects"))
+        return self.learn(given["topic"], given.get("subjects"))
 
 
 def _make_tool(text: ToolText, answer: Callable[..., str]) -> llm.Tool:

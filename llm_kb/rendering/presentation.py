@@ -49,7 +49,6 @@ class Presented(NamedTuple):
     body: str = ""
     tail: str = ""
     shown: int = 0
-    binary: bool = False
     below: str = ""
     """Text below the body: an outline, or the list of a skill's files."""
     is_opening: bool = False
@@ -61,6 +60,11 @@ class Presented(NamedTuple):
     def size(self) -> int:
         """The bytes of the whole file."""
         return self.content.size
+
+    @property
+    def binary(self) -> bool:
+        """Whether the file is not text."""
+        return is_binary(self.content.data)
 
     @property
     def is_cut(self) -> bool:
@@ -82,8 +86,9 @@ def present(subject: Subject, content: Content, *, note: str = "") -> Presented:
     if not content.size:
         return _without_body(subject, content, "this file is empty")
     if is_binary(data):
-        notice = f"{_kind_of_binary(data)}, {count(content.size, 'byte')}, skipped"
-        return _without_body(subject, content, notice, binary=True)
+        is_utf_16 = data.startswith((BOM_UTF16_LE, BOM_UTF16_BE))
+        kind = "UTF-16 text, to be saved as UTF-8" if is_utf_16 else "binary file"
+        return _without_body(subject, content, f"{kind}, {count(content.size, 'byte')}, skipped")
     body, shown, notices = _decode(data, whole=len(data) >= content.size)
     head, tail = _frame(subject, body)
     notices = (note, *notices) if note else notices
@@ -122,15 +127,12 @@ def closing(presented: Presented) -> str:
     end = presented.tail
     if end and presented.body and not presented.body.endswith("\n"):
         end = "\n" + end
-    if presented.is_cut:
+    missing = f"{presented.size - presented.shown:,} of {presented.size:,} bytes"
+    note = f"(note: cut here; {missing} are not shown{_name_rest(presented)})"
+    for text in (note if presented.is_cut else "", presented.below):
         above = end or presented.body or presented.head
         gap = "" if not above else "\n" if above.endswith("\n") else "\n\n"
-        missing = f"{presented.size - presented.shown:,} of {presented.size:,} bytes"
-        end += f"{gap}(note: cut here; {missing} are not shown{_name_rest(presented)})"
-    if presented.below:
-        above = end or presented.body or presented.head
-        gap = "" if not above else "\n" if above.endswith("\n") else "\n\n"
-        end += f"{gap}{presented.below}"
+        end += f"{gap}{text}" if text else ""
     return end
 
 
@@ -214,15 +216,5 @@ def _preamble(origin: str | None, notices: Sequence[str]) -> str:
     return "\n".join([*lines, "", ""]) if lines else ""
 
 
-def _without_body(
-    subject: Subject, content: Content, notice: str, *, binary: bool = False
-) -> Presented:
-    head = _preamble(content.origin, [notice]).rstrip("\n")
-    return Presented(subject.name, content, head, binary=binary)
-
-
-def _kind_of_binary(data: bytes) -> str:
-    """Describe a file with NUL bytes: UTF-16 text, which can be saved as UTF-8, or binary."""
-    if data.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
-        return "UTF-16 text, to be saved as UTF-8"
-    return "binary file"
+def _without_body(subject: Subject, content: Content, notice: str) -> Presented:
+    return Presented(subject.name, content, _preamble(content.origin, [notice]).rstrip("\n"))

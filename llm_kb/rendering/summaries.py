@@ -21,11 +21,8 @@ KEYS = ("description", "summary")
 """The keys of front matter that hold a summary, the better one first."""
 
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
-_CODE_COMMENT = re.compile(r"""\s*(?:#+|//[/!]*|/\*+!?|--\[*|;+|%+|<!--|\(\*|"{3}|'{3})\s*""")
+_CODE_COMMENT = re.compile(r"""\s*(?:#+(?=\s)|//[/!]*|/\*+!?|--\[*|;+|%+|<!--|\(\*|"{3}|'{3})\s*""")
 _CODE_COMMENT_END = re.compile(r"""(?:\*/|-->|\*\)|"{3}|'{3})$""")
-
-_DATA = frozenset({"json", "jsonl", "ndjson", "json5", "geojson", "csv", "tsv", "lock", "map"})
-"""Extensions of data, whose first line is not informative."""
 
 _HEADING_MARK = re.compile(r"^ {0,3}#{1,6}[ \t]+")
 _HTML_TAG = re.compile(r"</?[A-Za-z][^<>]*>")
@@ -38,13 +35,6 @@ _SAYS_NOTHING = re.compile(
     re.IGNORECASE,
 )
 """Beginnings of lines that are alike in every file."""
-
-_IMPORT = re.compile(
-    r"\s*(?:import\s|from\s+\S+\s+import\b|(?:export\s+)?(?:\*|\{[^}]*\})\s*from\b|use\s+[\w:]+"
-    r"|\#\s*include\b|(?:const|let|var)\s.*\brequire\(|require(?:_relative)?\b|package\s+[\w.]+;?$"
-    r"|using\s+[\w.]+;|<\?php|\"use |'use |<!doctype|<\?xml)",
-    re.IGNORECASE,
-)
 
 _MDX_IMPORT = re.compile(r"(?:import|export)\s(?:.*\sfrom\s|\s*(?:[\"'{*]|default\s|const\s))")
 
@@ -62,14 +52,14 @@ def summarize(
 
     `data` is the start of a file and may end anywhere. A title or heading that only
     repeats the slug is skipped in favour of the first sentence below it. In a file that is
-    not prose, by its extension, only the first line counts; reStructuredText is prose.
+    not prose, by its extension, only the first comment counts; reStructuredText is prose.
     Empty for a binary file or one without an informative line.
     """
-    if b"\0" in data or extension in _DATA:
+    if b"\0" in data:
         return ""
     text = data.decode("utf-8-sig", "replace")
     if extension not in PASS_THROUGH | _RST:
-        return shorten(_first_code_line(text), limit)
+        return shorten(_first_comment(text), limit)
     found, rest = ({}, text) if extension in _RST else read_front_matter(text)
     summary = next(filter(None, (one_line(found.get(key, "")) for key in KEYS)), "")
     if not summary:
@@ -115,14 +105,12 @@ def _plain(line: str) -> str:
     return one_line(_HTML_TAG.sub("", _LINK.sub(r"\1", _BADGE.sub("", line))))
 
 
-def _first_code_line(text: str) -> str:
-    """Return the first line with words, without the marks of a comment around it."""
+def _first_comment(text: str) -> str:
+    """Return the first line of a comment with words, without the marks around it."""
     for line in text.splitlines():
-        passed = line.startswith("#!") or _SAYS_NOTHING.match(line) or _IMPORT.match(line)
-        if _has_words(line) and not passed:
-            mark = _CODE_COMMENT.match(line)
-            bare = line[mark.end() if mark else 0 :].rstrip()
-            return one_line(_CODE_COMMENT_END.sub("", bare))
+        mark = _CODE_COMMENT.match(line)
+        if mark and _has_words(line) and not _SAYS_NOTHING.match(line):
+            return one_line(_CODE_COMMENT_END.sub("", line[mark.end() :].rstrip()))
     return ""
 
 
