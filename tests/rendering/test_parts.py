@@ -84,8 +84,9 @@ def test_name_title(title: str, anchor: str) -> None:
         pytest.param(
             "a.md",
             '## One[[first]]\n## Two {#second .c}\n<h3 name="third">\nThree\n</h3>\n'
-            "<h3><a id='fourth'></a>Four</h3>\n<h3>Fifth</h3>\n<h3>not closed\n",
-            ["first", "second", "third", "fourth", "fifth"],
+            "<h3><a id='fourth'></a>Four</h3>\n<h3>Fifth</h3>\n<h3>not closed\n"
+            "## Sixth { #six }\n## Seventh {: #seven .c }\n",
+            ["first", "second", "third", "fourth", "fifth", "six", "seven"],
             id="anchors that the text sets, and HTML",
         ),
         pytest.param(
