@@ -10,7 +10,7 @@ import click
 
 from llm_kb.commands._output import say
 from llm_kb.config.changes import edit_config
-from llm_kb.config.layers import LayerSource
+from llm_kb.config.layers import LayerSource, by_topic
 from llm_kb.config.load import find_source, load_config, read_layer, user_source
 from llm_kb.config.trust import render_withheld
 from llm_kb.config.workspace import find_cwd, find_workspace
@@ -63,15 +63,14 @@ def file_of_topic(topic: str) -> LayerSource:
     """
     user = user_source(find_user_dir())
     files = [file for file in (workspace_file(), user) if file is not None]
-    layers = [read_layer(file) for file in files]
-    for file, layer in zip(files, layers, strict=True):
-        if topic in layer.topics:
-            return file
+    topics = {id_: file for file in reversed(files) for id_ in by_topic(read_layer(file))}
+    if topic in topics:
+        return topics[topic]
     if topic in BUILT_IN_TOPICS:
         return files[0]
     if topic.startswith(REFERENCE_PREFIX):
         return user
-    raise UnknownTopicError(topic, sorted({id_ for layer in layers for id_ in layer.topics}))
+    raise UnknownTopicError(topic, sorted(topics))
 
 
 def edit_file(file: LayerSource, change: Callable[[str], str]) -> bool:

@@ -149,7 +149,7 @@ def edit_patterns(topic: str, name: str, patterns: Sequence[str], *, remove: boo
         _require_matches(topic, name, wanted)
     change = reduce_patterns if remove else extend_patterns
     edit_file(file, partial(change, id_=topic, name=name, patterns=wanted))
-    now = read_layer(file).settings[key].value
+    now = read_layer(file)[key].value
     held = f"now holds: {', '.join(now)}" if isinstance(now, tuple) and now else "is now empty"
     say(f"{key} in {show_place(file.path)} {held}")
 

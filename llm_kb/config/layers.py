@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field
-from functools import reduce
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
@@ -32,8 +31,8 @@ from llm_kb.subjects.topics import Config, Layer, Layout, Origin, Setting, Value
 
 T = TypeVar("T")
 
-TOPIC_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-TOPIC_ID_RULE = "letters, digits, '.', '_' and '-', starting with a letter or a digit"
+TOPIC_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,59}")
+TOPIC_ID_RULE = "up to 60 letters, digits, '.', '_' and '-', starting with a letter or a digit"
 
 MAX_TOPICS = 1_000
 """The most topics of one configuration."""
@@ -59,6 +58,9 @@ class LayerSource:
         """The file of the layer."""
         return Path(self.origin.place or "")
 
+
+Settings: TypeAlias = Mapping[str, Setting]
+"""Settings by dotted key: `kb.menu`, `kb.topic.project.learned`."""
 
 Reader: TypeAlias = Callable[[object, LayerSource], Any]
 
@@ -212,24 +214,18 @@ def topic_key(topic: str, field_name: str) -> str:
     return f"{TOPIC}.{topic}.{field_name}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LayerConfig:
-    """The settings of one layer, or of several merged."""
-
-    settings: Mapping[str, Setting] = field(default_factory=dict)
-    """The settings by dotted key: `kb.menu`, `kb.topic.project.learned`."""
-    topics: Mapping[str, tuple[Origin, ...]] = field(default_factory=dict)
-    """The origins of each topic's tables, by topic id, in order."""
-
-    def without(self, keys: Iterable[str]) -> LayerConfig:
-        """Return this layer without the settings of these dotted keys."""
-        dropped = frozenset(keys)
-        kept = {key: setting for key, setting in self.settings.items() if key not in dropped}
-        return LayerConfig(settings=kept, topics=self.topics)
+def by_topic(settings: Settings) -> dict[str, dict[str, Setting]]:
+    """Return the settings of each topic, by its id and then by field."""
+    topics: dict[str, dict[str, Setting]] = {}
+    for key, setting in settings.items():
+        if key.startswith(f"{TOPIC}."):
+            id_, _, name = key.removeprefix(f"{TOPIC}.").rpartition(".")
+            topics.setdefault(id_, {})[name] = setting
+    return topics
 
 
-def parse_layer(table: Mapping[str, object], source: LayerSource) -> LayerConfig:
-    """Return the layer that a decoded TOML document makes.
+def parse_layer(table: Mapping[str, object], source: LayerSource) -> Settings:
+    """Return the settings that a decoded TOML document makes.
 
     Raises one ConfigError with all problems of the document.
     """
@@ -253,7 +249,7 @@ def parse_layer(table: Mapping[str, object], source: LayerSource) -> LayerConfig
     document.reject_unknown()
     if document.problems:
         raise ConfigError(where, document.problems)
-    return LayerConfig(settings=settings, topics=dict.fromkeys(topics, (source.origin,)))
+    return settings
 
 
 def _list_topics(topics: Fields) -> dict[str, Fields]:
@@ -266,6 +262,8 @@ def _list_topics(topics: Fields) -> dict[str, Fields]:
     for id_ in sorted(topics.table.keys() - valid):
         found = f"the topic id {quote(id_)}"
         topics.refuse(topics.path, BadValueError(found, TOPIC_ID_RULE))
+    for id_ in (id_ for id_ in valid if topics.table[id_] == {}):
+        topics.report(id_, "is empty; a topic needs the directory of its `subjects`")
     return {id_: topics.fields(id_) for id_ in valid}
 
 
@@ -299,26 +297,16 @@ def _read_key(fields: Fields, name: str, key: Key, source: LayerSource) -> Value
     return (value,) if key.is_list and isinstance(value, str) else value
 
 
-def merge(layers: Iterable[LayerConfig]) -> LayerConfig:
-    """Return one layer for several, lowest first; the operation is associative."""
-    return reduce(_merge_two, layers, LayerConfig())
-
-
-def _merge_two(low: LayerConfig, high: LayerConfig) -> LayerConfig:
-    settings = dict(low.settings)
-    for key, setting in high.settings.items():
-        settings[key] = _merge_settings(settings[key], setting) if key in settings else setting
-    topics = dict(low.topics)
-    for id_, origins in high.topics.items():
-        topics[id_] = (*topics.get(id_, ()), *origins)
-    return LayerConfig(settings=settings, topics=topics)
-
-
-def _merge_settings(low: Setting, high: Setting) -> Setting:
-    value = high.value
-    if isinstance(low.value, tuple) and isinstance(value, tuple):
-        value = tuple(dict.fromkeys((*low.value, *value)))
-    return Setting(value=value, origins=(*low.origins, *high.origins))
+def merge(layers: Iterable[Settings]) -> Settings:
+    """Return the settings of several layers, lowest first; the operation is associative."""
+    merged: dict[str, Setting] = {}
+    for layer in layers:
+        for key, high in layer.items():
+            low, value = merged.get(key, Setting(value=(), origins=())), high.value
+            if isinstance(low.value, tuple) and isinstance(value, tuple):
+                value = tuple(dict.fromkeys((*low.value, *value)))
+            merged[key] = Setting(value=value, origins=(*low.origins, *high.origins))
+    return merged
 
 
 def list_defaults() -> dict[str, Any]:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 
-from llm_kb.config.layers import TABLES, TOPIC, LayerConfig, topic_key
+from llm_kb.config.layers import TABLES, TOPIC, Settings, by_topic, topic_key
 from llm_kb.config.workspace import (
     describe_foreign,
     find_workspace,
@@ -44,7 +44,7 @@ _MEANINGS = {
 _SETS_AUTO = re.compile(rb"^[ \t]*(?:kb[ \t]*\.[ \t]*)?auto[ \t]*=[ \t]*true\b", re.MULTILINE)
 
 
-def find_withheld(layer: LayerConfig, below: LayerConfig, root: Path) -> tuple[str, ...]:
+def find_withheld(layer: Settings, below: Settings, root: Path) -> tuple[str, ...]:
     """Return the dotted keys of a workspace's layer that count only once it is trusted.
 
     These are settings that act unasked, such as `auto = true`, and those by which a model
@@ -52,42 +52,39 @@ def find_withheld(layer: LayerConfig, below: LayerConfig, root: Path) -> tuple[s
     lower layer defined outside the workspace, or adjusted. Turning such a topic off, or
     disabling subjects of it, needs no trust. `root` is the workspace with links resolved.
     """
+    known = by_topic(below)
     keys = [
         key
         for key in (*ACTING_KEYS, SHOWING_KEY)
-        if key in layer.settings and layer.settings[key].value not in {False, ()}
+        if key in layer and layer[key].value not in {False, ()}
     ]
-    for id_ in layer.topics:
-        if topic_key(id_, "subjects") in layer.settings or not _is_users(below, id_, root):
-            continue
-        for name in TABLES[TOPIC]:
-            setting = layer.settings.get(topic_key(id_, name))
-            is_less = name in EXCLUDING and setting is not None and setting.value is not True
-            if setting is not None and not is_less:
-                keys.append(topic_key(id_, name))
+    for id_, fields in by_topic(layer).items():
+        place = known.get(id_, {}).get("subjects")
+        is_inside = place is not None and Path(str(place.value)).is_relative_to(root)
+        if "subjects" in fields or id_ not in known or is_inside:
+            continue  # the workspace's own topic
+        keys += [
+            topic_key(id_, name)
+            for name in TABLES[TOPIC]
+            if name in fields and (name not in EXCLUDING or fields[name].value is True)
+        ]
     return tuple(keys)
 
 
-def _is_users(below: LayerConfig, id_: str, root: Path) -> bool:
-    """Tell whether the layers below define a topic outside the workspace, or adjust one."""
-    subjects = below.settings.get(topic_key(id_, "subjects"))
-    if subjects is None:
-        return id_ in below.topics
-    return not Path(str(subjects.value)).is_relative_to(root)
-
-
-def digest_workspace(workspace: LayerConfig, below: LayerConfig) -> str:
+def digest_workspace(workspace: Settings, below: Settings) -> str:
     """Return a digest of the settings of a workspace layer, links resolved.
 
     The digest includes the settings of lower layers for the same topics, but not comments
     and the order of keys.
     """
+    topics = by_topic(workspace)
     borrowed = {
-        key: setting.value
-        for key, setting in below.settings.items()
-        if any(key.startswith(topic_key(id_, "")) for id_ in workspace.topics)
+        key: below[key].value
+        for id_, fields in by_topic(below).items()
+        for key in (topic_key(id_, name) for name in fields)
+        if id_ in topics
     }
-    own = {key: setting.value for key, setting in workspace.settings.items()}
+    own = {key: setting.value for key, setting in workspace.items()}
     canonical = json.dumps([own, borrowed], sort_keys=True, ensure_ascii=True)
     return sha256(canonical.encode()).hexdigest()
 
@@ -148,7 +145,7 @@ def set_trust(file: Path, digest: str | None, user_dir: Path) -> bool:
 
 def render_request(
     place: Path,
-    workspace: LayerConfig,
+    workspace: Settings,
     withheld: Sequence[str],
     foreign: str | None,
 ) -> str:
@@ -159,10 +156,10 @@ def render_request(
     if withheld:
         lines += [f"{show_place(place)} asks for:", ""]
     for key in withheld:
-        lines.append(f"  {key} = {render_value(workspace.settings[key].value)}")
+        lines.append(f"  {key} = {render_value(workspace[key].value)}")
         lines.append(f"      {_MEANINGS.get(key, 'change what a model sees of your own topic')}")
     if foreign or "kb.auto" in withheld:
-        lines += ["", f"Its topics: {join_names(list(workspace.topics)) or 'none'}"]
+        lines += ["", f"Its topics: {join_names(list(by_topic(workspace))) or 'none'}"]
     return "\n".join(lines)
 
 

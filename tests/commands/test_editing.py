@@ -104,8 +104,8 @@ def test_a_topic_of_the_user_may_be_anywhere(
         pytest.param(
             ["a b", "kb"],
             1,
-            "Error: {file}, left as it is: kb.topic: found the topic id 'a b'; allowed: letters, "
-            "digits, '.', '_' and '-', starting with a letter or a digit\n",
+            "Error: {file}, left as it is: kb.topic: found the topic id 'a b'; allowed: up to "
+            "60 letters, digits, '.', '_' and '-', starting with a letter or a digit\n",
             id="bad id",
         ),
         pytest.param(

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm_kb.config.layers import LayerConfig, LayerSource
+from llm_kb.config.layers import LayerSource, Settings
 from llm_kb.config.load import assign, parse_assignment
 from llm_kb.errors import ConfigError
 from llm_kb.subjects.topics import Layer, Origin, Setting, Value
@@ -61,11 +61,8 @@ def test_an_assignment_sets_one_key(
     monkeypatch: pytest.MonkeyPatch, text: str, key: str, value: Value
 ) -> None:
     monkeypatch.setenv("HOME", "/home")
-    topics = (
-        {key.removeprefix("kb.topic.").rpartition(".")[0]: said(text)} if "topic" in key else {}
-    )
     setting = Setting(value=value, origins=said(text))
-    assert parse_assignment(text, SOURCE) == LayerConfig(settings={key: setting}, topics=topics)
+    assert parse_assignment(text, SOURCE) == {key: setting}
 
 
 @pytest.mark.parametrize(
@@ -78,12 +75,12 @@ def test_an_assignment_sets_one_key(
 )
 def test_a_list_is_extended_or_replaced(text: str, learned: Value) -> None:
     low = parse_assignment("kb.topic.p.learned=a", SOURCE)
-    assert assign(low, text, SOURCE).settings["kb.topic.p.learned"].value == learned
+    assert assign(low, text, SOURCE)["kb.topic.p.learned"].value == learned
 
 
 def test_a_table_sets_several() -> None:
     layer = parse_assignment('kb.topic.p={subjects="a", title="b"}', SOURCE)
-    assert {key: setting.value for key, setting in layer.settings.items()} == {
+    assert {key: setting.value for key, setting in layer.items()} == {
         "kb.topic.p.subjects": "/w/a",
         "kb.topic.p.title": "b",
     }
@@ -119,7 +116,7 @@ def test_a_table_sets_several() -> None:
 )
 def test_a_bad_assignment_says_why(text: str, problem: str) -> None:
     with pytest.raises(ConfigError) as caught:
-        assign(LayerConfig(), text, SOURCE)
+        assign({}, text, SOURCE)
     assert caught.value.where == f"--kb-cfg {text}"
     assert caught.value.problems == (problem,)
 
@@ -131,7 +128,7 @@ KEY = st.sampled_from(
 
 @given(st.lists(KEY, max_size=6).map(".".join), st.sampled_from(["=", "+="]), st.text())
 def test_any_assignment_is_read_or_refused(key: str, operator: str, value: str) -> None:
-    outcome: LayerConfig | ConfigError
+    outcome: Settings | ConfigError
     try:
         outcome = parse_assignment(f"{key}{operator}{value}", SOURCE)
     except ConfigError as error:
@@ -139,6 +136,4 @@ def test_any_assignment_is_read_or_refused(key: str, operator: str, value: str) 
     if isinstance(outcome, ConfigError):
         assert all(problem.isprintable() for problem in outcome.problems)
     else:
-        assert all(
-            setting.origins[0].layer is Layer.COMMAND_LINE for setting in outcome.settings.values()
-        )
+        assert all(setting.origins[0].layer is Layer.COMMAND_LINE for setting in outcome.values())

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llm_kb.config.layers import (
-    LayerConfig,
     LayerSource,
+    Settings,
     merge,
     parse_layer,
 )
@@ -30,7 +30,7 @@ WORKSPACE = LayerSource(
 )
 
 
-def parse(table: Mapping[str, object], source: LayerSource = WORKSPACE) -> LayerConfig:
+def parse(table: Mapping[str, object], source: LayerSource = WORKSPACE) -> Settings:
     return parse_layer({"kb": table}, source)
 
 
@@ -43,18 +43,15 @@ def problems_of(document: Mapping[str, object], source: LayerSource = WORKSPACE)
 def test_a_layer_holds_every_value_with_its_origin() -> None:
     layer = parse({"auto": True, "topic": {"p": {"subjects": "kb", "learned": ["a/*"]}}})
     origins = (WORKSPACE.origin,)
-    assert layer == LayerConfig(
-        settings={
-            "kb.auto": Setting(value=True, origins=origins),
-            "kb.topic.p.subjects": Setting(value="/w/kb", origins=origins),
-            "kb.topic.p.learned": Setting(value=("a/*",), origins=origins),
-        },
-        topics={"p": origins},
-    )
+    assert layer == {
+        "kb.auto": Setting(value=True, origins=origins),
+        "kb.topic.p.subjects": Setting(value="/w/kb", origins=origins),
+        "kb.topic.p.learned": Setting(value=("a/*",), origins=origins),
+    }
 
 
 def test_an_empty_document_says_nothing() -> None:
-    assert parse_layer({}, WORKSPACE) == LayerConfig()
+    assert parse_layer({}, WORKSPACE) == {}
 
 
 KB_KEYS = (
@@ -171,15 +168,20 @@ ELSEWHERE = (
         ),
         pytest.param(
             {"kb": {"topic": {"-p": {}}}},
-            "kb.topic: found the topic id '-p'; allowed: letters, digits, '.', '_' and '-', "
-            "starting with a letter or a digit",
+            "kb.topic: found the topic id '-p'; allowed: up to 60 letters, digits, '.', '_' and "
+            "'-', starting with a letter or a digit",
             id="bad id",
         ),
         pytest.param(
             {"kb": {"topic": {"a\nb": {}}}},
-            "kb.topic: found the topic id 'a\\nb'; allowed: letters, digits, '.', '_' and '-', "
-            "starting with a letter or a digit",
+            "kb.topic: found the topic id 'a\\nb'; allowed: up to 60 letters, digits, '.', '_' and "
+            "'-', starting with a letter or a digit",
             id="id of two lines",
+        ),
+        pytest.param(
+            {"kb": {"topic": {"p": {}}}},
+            "kb.topic.p: is empty; a topic needs the directory of its `subjects`",
+            id="empty topic",
         ),
         pytest.param(
             {"kb": {"topic": {"p": {"a\x1b[31m": 1}}}},
@@ -282,7 +284,7 @@ def test_what_only_the_user_may_say_is_refused_elsewhere(key: str, value: object
     for parent in parents:
         inner[parent] = inner = {}
     inner[name] = value
-    assert parse_layer(table, USER).settings.keys() == {f"kb.{key}"}
+    assert parse_layer(table, USER).keys() == {f"kb.{key}"}
     assert problems_of(table) == (
         (
             f"kb.{key}: not allowed in the workspace layer; "
@@ -303,7 +305,7 @@ def test_limits_of_fetching_are_at_least_one() -> None:
 def test_the_protocols_are_those_that_fetching_knows() -> None:
     protocols = sorted(OPTIONAL_GIT_PROTOCOLS)
     layer = parse({"references": {"allow_protocols": protocols}}, USER)
-    assert layer.settings["kb.references.allow_protocols"].value == tuple(protocols)
+    assert layer["kb.references.allow_protocols"].value == tuple(protocols)
     assert problems_of({"kb": {"references": {"allow_protocols": ["ext"]}}}, USER) == (
         f"kb.references.allow_protocols[0]: found 'ext'; allowed: {', '.join(protocols)}",
     )
@@ -324,7 +326,7 @@ def test_a_user_topic_may_be_anywhere(
 ) -> None:
     monkeypatch.setenv("HOME", "/home/me")
     layer = parse({"topic": {"p": {"subjects": written}}}, USER)
-    assert layer.settings["kb.topic.p.subjects"].value == read
+    assert layer["kb.topic.p.subjects"].value == read
 
 
 def test_a_workspace_directory_must_lie_inside_once_links_are_resolved(tmp_path: Path) -> None:
@@ -340,36 +342,31 @@ def test_a_workspace_directory_must_lie_inside_once_links_are_resolved(tmp_path:
         ),
     )
     inside = parse_layer({"kb": {"topic": {"p": {"subjects": "docs"}}}}, source)
-    assert inside.settings["kb.topic.p.subjects"].value == str(real / "docs")
+    assert inside["kb.topic.p.subjects"].value == str(real / "docs")
 
 
 def test_higher_scalars_win_and_lists_extend_without_duplicates() -> None:
     low = parse({"menu": "topics", "topic": {"p": {"subjects": "/x", "learned": ["a", "b"]}}}, USER)
     high = parse({"menu": "subjects", "topic": {"p": {"title": "P", "learned": ["b", "c"]}}})
     both = (USER.origin, WORKSPACE.origin)
-    assert merge([low, high]) == LayerConfig(
-        settings={
-            "kb.menu": Setting(value="subjects", origins=both),
-            "kb.topic.p.subjects": Setting(value="/x", origins=(USER.origin,)),
-            "kb.topic.p.learned": Setting(value=("a", "b", "c"), origins=both),
-            "kb.topic.p.title": Setting(value="P", origins=(WORKSPACE.origin,)),
-        },
-        topics={"p": both},
-    )
+    assert merge([low, high]) == {
+        "kb.menu": Setting(value="subjects", origins=both),
+        "kb.topic.p.subjects": Setting(value="/x", origins=(USER.origin,)),
+        "kb.topic.p.learned": Setting(value=("a", "b", "c"), origins=both),
+        "kb.topic.p.title": Setting(value="P", origins=(WORKSPACE.origin,)),
+    }
 
 
-def layers() -> st.SearchStrategy[LayerConfig]:
+def layers() -> st.SearchStrategy[Settings]:
     """Layers that speak of two topics, each by an origin of its own."""
     origins = st.builds(Origin, layer=st.sampled_from(Layer), place=st.sampled_from("abc"))
     lists = st.lists(st.sampled_from("uvwxyz"), max_size=3, unique=True).map(tuple)
 
     def build(
         origin: Origin, flags: dict[str, bool], items: dict[str, tuple[str, ...]]
-    ) -> LayerConfig:
-        said = (origin,)
+    ) -> Settings:
         values = flags | items
-        settings = {key: Setting(value=value, origins=said) for key, value in values.items()}
-        return LayerConfig(settings=settings, topics={key[9:10]: said for key in settings})
+        return {key: Setting(value=value, origins=(origin,)) for key, value in values.items()}
 
     return st.builds(
         build,
@@ -380,27 +377,27 @@ def layers() -> st.SearchStrategy[LayerConfig]:
 
 
 @given(layers(), layers(), layers())
-def test_merging_is_associative(a: LayerConfig, b: LayerConfig, c: LayerConfig) -> None:
+def test_merging_is_associative(a: Settings, b: Settings, c: Settings) -> None:
     assert merge([merge([a, b]), c]) == merge([a, merge([b, c])]) == merge([a, b, c])
 
 
 @given(layers(), layers())
-def test_the_higher_layer_wins(low: LayerConfig, high: LayerConfig) -> None:
-    merged = merge([low, high]).settings
-    for key, setting in high.settings.items():
+def test_the_higher_layer_wins(low: Settings, high: Settings) -> None:
+    merged = merge([low, high])
+    for key, setting in high.items():
         if isinstance(setting.value, tuple):
             assert set(setting.value) <= set(merged[key].value)  # type: ignore[arg-type]
         else:
             assert merged[key].value == setting.value
         assert merged[key].origins[-1] == setting.origins[-1]
-    for key, setting in low.settings.items():
-        if key not in high.settings:
+    for key, setting in low.items():
+        if key not in high:
             assert merged[key] == setting
 
 
 @given(layers())
-def test_an_empty_layer_changes_nothing(layer: LayerConfig) -> None:
-    assert merge([layer]) == merge([LayerConfig(), layer]) == merge([layer, LayerConfig()]) == layer
+def test_an_empty_layer_changes_nothing(layer: Settings) -> None:
+    assert merge([layer]) == merge([{}, layer]) == merge([layer, {}]) == layer
 
 
 KEYS = st.sampled_from(
@@ -415,7 +412,7 @@ VALUES: st.SearchStrategy[object] = st.recursive(
 
 @given(st.dictionaries(KEYS, VALUES, max_size=4), st.sampled_from([USER, WORKSPACE]))
 def test_any_document_is_read_or_refused(document: dict[str, object], source: LayerSource) -> None:
-    outcome: LayerConfig | ConfigError
+    outcome: Settings | ConfigError
     try:
         outcome = parse_layer(document, source)
     except ConfigError as error:
@@ -423,11 +420,11 @@ def test_any_document_is_read_or_refused(document: dict[str, object], source: La
     if isinstance(outcome, ConfigError):
         assert all(problem.isprintable() for problem in outcome.problems)
     else:
-        assert all(s.origins == (source.origin,) for s in outcome.settings.values())
+        assert all(s.origins == (source.origin,) for s in outcome.values())
 
 
 def test_the_defaults_resolve_to_the_records_defaults() -> None:
-    config = resolve(LayerConfig(), root=Path("/w"))
+    config = resolve({}, root=Path("/w"))
     assert config == Config(config_load_paths=(Path("/w/.llm/config.d"),))
 
 
@@ -506,13 +503,13 @@ def test_every_key_reaches_the_result(monkeypatch: pytest.MonkeyPatch) -> None:
         workspace=Path("/w"),
         workspace_file=Path("/w/llm-kb.toml"),
         withheld=("kb.auto",),
-        settings=layer.settings,
+        settings=layer,
     )
 
 
 def test_topics_without_a_directory_are_told_together() -> None:
     with pytest.raises(ConfigError) as caught:
-        resolve(parse({"topic": {"p": {}, "q": {"title": "Q"}}}), root=Path("/w"))
+        resolve(parse({"topic": {"p": {"enable": True}, "q": {"title": "Q"}}}), root=Path("/w"))
     assert (caught.value.where, caught.value.problems) == (
         "/w/llm-kb.toml",
         (
@@ -589,4 +586,3 @@ def test_what_a_workspace_gets_only_once_trusted(
 ) -> None:
     layer = parse(table)
     assert find_withheld(layer, BELOW, Path("/w")) == withheld
-    assert layer.without(withheld).settings.keys() == layer.settings.keys() - set(withheld)

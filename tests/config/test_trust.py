@@ -9,21 +9,18 @@ from pathlib import Path
 
 import pytest
 
-from llm_kb.config.layers import LayerConfig
+from llm_kb.config.layers import Settings
 from llm_kb.config.trust import TRUST_FILE, digest_workspace, is_trusted, read_trust, set_trust
 from llm_kb.subjects.topics import Layer, Origin, Setting
 
 FILE = Path("/w/llm-kb.toml")
 
 
-def layer(place: str = "x", **values: str) -> LayerConfig:
+def layer(place: str = "x", **values: str) -> Settings:
     said = (Origin(layer=Layer.WORKSPACE, place=place),)
-    return LayerConfig(
-        settings={
-            f"kb.topic.p.{key}": Setting(value=value, origins=said) for key, value in values.items()
-        },
-        topics={"p": said} if values else {},
-    )
+    return {
+        f"kb.topic.p.{key}": Setting(value=value, origins=said) for key, value in values.items()
+    }
 
 
 def test_nothing_is_trusted_at_first(tmp_path: Path) -> None:
@@ -91,7 +88,7 @@ def test_many_at_once_lose_nothing(tmp_path: Path) -> None:
 
 
 def test_the_digest_is_of_values_not_of_files() -> None:
-    below = LayerConfig()
+    below: Settings = {}
     one = digest_workspace(layer(title="a", subjects="/w/kb"), below)
     assert one == digest_workspace(layer("elsewhere", subjects="/w/kb", title="a"), below)
     assert one != digest_workspace(layer(title="b", subjects="/w/kb"), below)
@@ -103,6 +100,6 @@ def test_the_digest_holds_what_lower_layers_say_of_the_same_topics() -> None:
     assert digest_workspace(workspace, layer(subjects="/notes")) != digest_workspace(
         workspace, layer(subjects="/secrets")
     )
-    assert digest_workspace(LayerConfig(), layer(subjects="/notes")) == digest_workspace(
-        LayerConfig(), layer(subjects="/secrets")
+    assert digest_workspace({}, layer(subjects="/notes")) == digest_workspace(
+        {}, layer(subjects="/secrets")
     )
