@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from llm_kb.errors import KbError, bound, quote
-from llm_kb.rendering.plain_text import count, shorten
+from llm_kb.rendering.plain_text import shorten
 
 
 class PlacedError(KbError):
@@ -26,16 +26,6 @@ class SourceError(KbError):
 
 class TopicFileError(PlacedError):
     """A `topic.md` or a record of files that is invalid or cannot be read."""
-
-
-class PlaceTakenError(PlacedError):
-    """Something that is not a topic in the place of a topic."""
-
-    def __init__(self, place: str) -> None:
-        super().__init__(
-            place,
-            "it is not a reference topic and was kept; move it away, or choose another title",
-        )
 
 
 class FetchError(KbError):
@@ -93,16 +83,6 @@ class NothingFetchedError(KbError):
         super().__init__(f"nothing could be fetched for {title!r}{':' if details else ''}{details}")
 
 
-class NotIndexedError(KbError):
-    """A topic that is in place, but whose index could not be made."""
-
-    def __init__(self, topic_id: str, reason: str) -> None:
-        super().__init__(
-            f"{topic_id} is fetched and can be read, but not searched: {reason}; once that is "
-            f"fixed, index it: llm kb references refresh {topic_id}"
-        )
-
-
 class UnknownReferenceError(KbError):
     """An id of no reference topic, or words that name none or several."""
 
@@ -112,17 +92,6 @@ class UnknownReferenceError(KbError):
             f"nearest: {', '.join(near)}" if near else f"available: {', '.join(known) or 'none'}"
         )
         super().__init__(f"unknown reference topic {quote(topic_id)}; {there}")
-
-
-class TopicExistsError(KbError):
-    """A topic that exists already, or whose title makes the same id."""
-
-    def __init__(self, topic_id: str, title: str) -> None:
-        super().__init__(
-            f"there is a reference topic {topic_id!r} already ({title!r}): search it, choose"
-            " another title, or fetch it again, which only a user can:"
-            f" llm kb references refresh {topic_id}"
-        )
 
 
 class DeniedError(KbError):
@@ -144,16 +113,6 @@ class ApprovalNeededError(KbError):
         super().__init__(
             f"fetching {title!r} ({summary}) from {hosts} needs the user's approval:"
             f" llm kb references approve {plan_id}"
-        )
-
-
-class TooManyPlansError(KbError):
-    """More plans than may wait for the operator."""
-
-    def __init__(self, most: int) -> None:
-        super().__init__(
-            f"{count(most, 'plan')} wait for approval already; the user can approve or drop"
-            " some: llm kb references pending"
         )
 
 

@@ -24,7 +24,7 @@ from llm_kb.files.containment import read_regular
 from llm_kb.files.conversion import Conversions
 from llm_kb.files.directory import DirectoryCatalog
 from llm_kb.files.documents import TopicDocuments
-from llm_kb.references.errors import PlaceTakenError, TopicFileError, UnknownReferenceError
+from llm_kb.references.errors import TopicFileError, UnknownReferenceError
 from llm_kb.references.sources.installed import find_installed
 from llm_kb.references.sources.records import parse_package
 from llm_kb.references.topic.topic_directory import (
@@ -131,10 +131,13 @@ class Store:
             raise UnknownReferenceError(topic_id, self.ids())
 
     def require_free(self, topic_id: str) -> None:
-        """Raise PlaceTakenError if something else is in the place of a topic."""
+        """Raise TopicFileError if something else is in the place of a topic."""
         place = self.directory(topic_id)
         if os.path.lexists(place) and not _is_topic(place):
-            raise PlaceTakenError(str(place))
+            raise TopicFileError(
+                str(place),
+                "it is not a reference topic and was kept; move it away, or choose another title",
+            )
 
     def read_text(self, topic_id: str) -> str:
         """Return the text of a `topic.md`; raise UnknownReferenceError or TopicFileError."""
@@ -202,7 +205,7 @@ class Store:
     def publish(self, topic_id: str, staged: Path) -> None:
         """Replace a topic by a staged one. The caller must hold the lock.
 
-        A link in its place is removed, and its target stays. Raises PlaceTakenError.
+        A link in its place is removed, and its target stays. Raises TopicFileError.
         """
         self.require_free(topic_id)
         current, old = self.directory(topic_id), self.root / ".old" / topic_id

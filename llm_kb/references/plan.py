@@ -7,8 +7,7 @@ import json
 import re
 import secrets
 import shutil
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
@@ -21,11 +20,10 @@ from llm_kb.files.containment import read_regular
 from llm_kb.files.fields import Fields
 from llm_kb.references.errors import (
     ApprovalNeededError,
-    TooManyPlansError,
     TopicFileError,
     UnknownPlanError,
 )
-from llm_kb.references.library import Library, remove
+from llm_kb.references.library import Library, list_names, remove
 from llm_kb.references.sources.records import Source, read_source, read_string, source_table
 from llm_kb.references.sources.rules import host_and_port, show_host
 from llm_kb.references.topic.topic_directory import (
@@ -245,7 +243,7 @@ MAX_AGE = timedelta(days=7)
 MAX_WAITING = 50
 """Most plans that wait at once: a model must not hide one plan among thousands."""
 
-_ID = re.compile(r"[0-9a-f]{12,64}")
+_ID = re.compile(r"[0-9a-f]{32}")
 _PLAN, _TOPIC = "plan.json", "topic"
 _GONE = "it was used or dropped, or has expired; see `llm kb references pending`"
 
@@ -265,37 +263,33 @@ class PendingPlans:
         """Store a plan with its files until it is approved or dropped, or expires.
 
         A plan that waits already is not changed; others of the same request are dropped. Raises
-        TooManyPlansError if many wait or their files are over `max_bytes`, and UnknownPlanError
-        if another plan or a damaged file has this id.
+        KbError if many wait or their files are over `max_bytes`, and UnknownPlanError if a damaged
+        file has this id.
         """
-        self._drop_expired()
+        waiting = self.read_all()[0]
         place = self._place(plan.id)
         if place.exists():
-            if self.read(plan.id).digest != plan.digest:
-                raise UnknownPlanError(plan.id, "another plan has this id and was kept")
+            self.read(plan.id)
             return
-        waiting = self.read_all()[0]
         replaced = [each for each in waiting if each.request.digest == plan.request.digest]
         number = len(self._ids()) - len(replaced)
         size = plan.size + sum(each.size for each in waiting if each not in replaced)
         if number >= MAX_WAITING or size > self._settings.max_bytes:
-            raise TooManyPlansError(number)
+            raise KbError(
+                f"{count(number, 'plan')} wait for approval already; the user can approve or drop"
+                " some: llm kb references pending"
+            )
         new = self.directory / f"new-{secrets.token_hex(8)}"
         try:
             with writing(place):
                 self._write(new, replace(plan, stored_at=format_time(self._clock())))
                 if plan.directory:
                     shutil.move(plan.directory, new / _TOPIC)
-                try:
-                    new.rename(place)
-                except OSError:
-                    if not place.is_dir():  # where another process has just stored the same
-                        raise
+                new.rename(place)
         finally:
             remove(new)  # is there only if that failed
         for each in replaced:
-            if each.id != plan.id:
-                self.drop(each.id)
+            self.drop(each.id)
 
     def ask_later(self, plan: Plan) -> ApprovalNeededError:
         """Store a plan for the operator; return the error that says how to approve it."""
@@ -303,13 +297,8 @@ class PendingPlans:
         title, summary = plan.request.title, summarize_plan(plan)
         return ApprovalNeededError(plan.id, title, summary, list_hosts(plan.hosts))
 
-    def keep(self, plan: Plan) -> bool:
-        """Store a plan for the operator; raises ApprovalNeededError in any case."""
-        raise self.ask_later(plan)
-
     def read_all(self) -> tuple[Sequence[Plan], Sequence[str]]:
         """Return the waiting plans, oldest first, and the problems of unusable ones."""
-        self._drop_expired()
         found, problems = [], []
         for plan_id in self._ids():
             try:
@@ -324,23 +313,19 @@ class PendingPlans:
         return next((each for each in plans if each.request.digest == request.digest), None)
 
     def read(self, plan_id: str) -> Plan:
-        """Return a plan by its id; raise UnknownPlanError if it is missing or was changed.
-
-        The file holds the digest of the whole plan, of which the id is the beginning.
-        """
+        """Return a plan by its id; raise UnknownPlanError if it is missing or was changed."""
         place = self._place(plan_id)
         if self._is_expired(place):
             raise UnknownPlanError(plan_id, _GONE)
         try:
             fields = Fields(json.loads(read_regular(place / _PLAN)))
-            digest, stored_at = fields.text("digest"), fields.text("stored_at")
-            is_approved = fields.flag("approved")
+            stored_at, is_approved = fields.text("stored_at"), fields.flag("approved")
             plan = parse_plan(fields.fields("plan"), self._settings.allow_protocols)
         except (FileNotFoundError, NotADirectoryError) as error:
             raise UnknownPlanError(plan_id, _GONE) from error
         except (OSError, ValueError, RecursionError, KbError) as error:
             raise UnknownPlanError(plan_id, f"its file cannot be used: {error}") from error
-        if plan.digest != digest or plan.id != plan_id:
+        if plan.id != plan_id:
             raise UnknownPlanError(plan_id, "its file was changed since it was planned")
         directory = place / _TOPIC if plan.content else None
         return replace(plan, directory=directory, stored_at=stored_at, is_approved=is_approved)
@@ -376,22 +361,15 @@ class PendingPlans:
         """Delete a plan, usable or not; tell whether there was one."""
         return self._forget(self._place(plan_id))
 
-    def drop_request(self, request: TopicFile) -> None:
-        """Delete the plan that waits to carry out a request."""
-        if waiting := self.find(request):
-            self.drop(waiting.id)
-
-    def _ids(self) -> Sequence[str]:
-        return sorted(filter(_ID.fullmatch, (path.name for path in self._places())))
-
-    def _places(self) -> Iterator[Path]:
-        with suppress(OSError):
-            yield from self.directory.iterdir()
-
-    def _drop_expired(self) -> None:
-        # Also what a killed process left behind.
-        for place in filter(self._is_expired, self._places()):
-            self._forget(place)
+    def _ids(self) -> list[str]:
+        """Return the ids of all plans; what has expired, or a killed process left, is deleted."""
+        found = []
+        for name in list_names(self.directory):
+            if self._is_expired(self.directory / name):
+                self._forget(self.directory / name)
+            elif _ID.fullmatch(name):
+                found.append(name)
+        return sorted(found)
 
     def _forget(self, place: Path) -> bool:
         """Delete a directory; tell whether there was one.
@@ -423,7 +401,6 @@ class PendingPlans:
         table = {
             "stored_at": plan.stored_at,
             "approved": plan.is_approved,
-            "digest": plan.digest,
             "plan": plan_table(plan),
         }
         place.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -318,7 +318,7 @@ def test_a_plan_approved_by_an_option_no_longer_waits(run_llm: RunLlm, remote: R
         (["show", "../../x"], 1, "unknown reference topic"),
         (["approve", "../../x"], 1, "32 hexadecimal digits"),
         (["create", "--title", "T", "--max-age-days", "36501"], 2, "is not in the range"),
-        (["pending", "--drop", "0123456789ab"], 1, "it was used or dropped already"),
+        (["pending", "--drop", "0" * 32], 1, "it was used or dropped already"),
         (["pending", "--drop", "../x"], 1, "32 hexadecimal digits"),
         (["delete", "topic-x", "-y"], 1, "unknown reference topic"),
         (["search", "x", "-t", "nothing"], 1, "unknown reference topic 'nothing'"),

@@ -15,10 +15,10 @@ import pytest
 from llm.models import EmbeddingModel
 from llm.plugins import pm
 
+from llm_kb.errors import KbError
 from llm_kb.host.reference_calls import ALL, PlanWaitsError
 from llm_kb.host.reference_tools import approve_plan, make_references
 from llm_kb.knowledge_base.user_dir import current_library
-from llm_kb.references.errors import TopicExistsError
 from llm_kb.references.plan import PendingPlans, Plan
 from tests.conftest import RunLlm
 from tests.references.remotes import Remote
@@ -274,7 +274,7 @@ def test_a_call_repeated_after_its_approval_is_answered_with_the_topic(
     run_llm(["kb", "references", "approve", "-y", needed.value.plan_id])
     created = call(make_references(), "reference_topic_create", **fields(remote))
     assert created["topic_id"] == "topic-frob-widgets"
-    with pytest.raises(TopicExistsError, match="topic-frob-widgets"):
+    with pytest.raises(KbError, match="topic-frob-widgets"):
         call(make_references(), "reference_topic_create", **fields(remote, body="Other words."))
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from llm_kb.references.errors import ApprovalNeededError, DeniedError
@@ -58,6 +60,15 @@ def files_of(library: Library, topic_id: str = "topic-frob") -> dict[str, str]:
     }
 
 
+def keep_waiting(library: Library) -> Callable[[Plan], bool]:
+    """Return an approval that stores every plan for the operator."""
+
+    def ask(plan: Plan) -> bool:
+        raise PendingPlans(library).ask_later(plan)
+
+    return ask
+
+
 def plan_topic(library: Library, asked: TopicFile) -> Plan:
     """Return the plan of a request, which is denied."""
     plans: list[Plan] = []
@@ -74,5 +85,5 @@ def plan_topic(library: Library, asked: TopicFile) -> Plan:
 def store_plan(library: Library, asked: TopicFile) -> Plan:
     """Return the plan of a request, which waits for approval."""
     with pytest.raises(ApprovalNeededError) as needed:
-        create_topic(library, asked, PendingPlans(library).keep)
+        create_topic(library, asked, keep_waiting(library))
     return PendingPlans(library).read(needed.value.plan_id)

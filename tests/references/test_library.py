@@ -9,14 +9,13 @@ from typing import Any
 
 import pytest
 
+from llm_kb.errors import KbError
 from llm_kb.references.errors import (
     ApprovalNeededError,
     DeniedError,
     NothingFetchedError,
-    PlaceTakenError,
     TooLargeError,
-    TooManyPlansError,
-    TopicExistsError,
+    TopicFileError,
     UnknownPlanError,
     UnknownReferenceError,
 )
@@ -30,6 +29,7 @@ from tests.references.requests import (
     PAGE,
     differences,
     files_of,
+    keep_waiting,
     never,
     plan_topic,
     request,
@@ -214,10 +214,10 @@ def test_denial_fetches_nothing_and_suggests_paths(library: Library, remote: Rem
 def test_a_topic_is_created_once(library: Library, remote: Remote) -> None:
     wanted = request(GitSource(url=remote.url))
     first = create_topic(library, wanted, yes)
-    with pytest.raises(TopicExistsError, match="llm kb references refresh topic-frob"):
+    with pytest.raises(KbError, match="llm kb references refresh topic-frob"):
         create_topic(library, wanted, never)
     assert create_topic(library, wanted, never, by_model=True) == first
-    with pytest.raises(TopicExistsError, match="topic-frob"):
+    with pytest.raises(KbError, match="topic-frob"):
         create_topic(library, replace(wanted, body="Another."), never, by_model=True)
 
 
@@ -225,7 +225,7 @@ def test_a_title_that_comes_to_the_id_of_another_is_told_which(
     library: Library, remote: Remote
 ) -> None:
     create_topic(library, request(GitSource(url=remote.url), title="C++"), yes)
-    with pytest.raises(TopicExistsError, match=re.escape("'topic-frob' already ('C++'): search")):
+    with pytest.raises(KbError, match=re.escape("'topic-frob' already ('C++'): search")):
         create_topic(library, request(GitSource(url=remote.url), title="C#"), never)
 
 
@@ -294,7 +294,7 @@ def test_a_model_that_repeats_its_call_fetches_nothing_again(library: Library, s
     plan = store_plan(library, wanted)
     site.requests.clear()
     with pytest.raises(ApprovalNeededError, match=plan.id):
-        create_topic(library, wanted, PendingPlans(library).keep, by_model=True)
+        create_topic(library, wanted, keep_waiting(library), by_model=True)
     PendingPlans(library).approve(plan.id)
     assert create_topic(library, wanted, never, by_model=True)["file_count"] == 1
     assert site.requests == []
@@ -326,7 +326,7 @@ def test_a_plan_is_used_up_although_the_index_was_interrupted(
 def test_a_plan_whose_execution_failed_still_waits(library: Library, remote: Remote) -> None:
     plan = store_plan(library, request(GitSource(url=remote.url)))
     library.store.directory("topic-frob").mkdir()
-    with pytest.raises(PlaceTakenError):
+    with pytest.raises(TopicFileError):
         carry_out(library, plan.id, never)
     library.store.directory("topic-frob").rmdir()
     assert list(PendingPlans(library).read_all()[0]) == [plan]
@@ -413,8 +413,8 @@ def test_waiting_plans_take_no_more_room_than_a_topic(library: Library, remote: 
     small = replace(library, settings=replace(library.settings, max_bytes=200))
     plan = store_plan(small, request(GitSource(url=remote.url)))
     wanted = replace(request(GitSource(url=remote.url)), id="topic-other", title="Other")
-    with pytest.raises(TooManyPlansError, match="llm kb references pending"):
-        create_topic(small, wanted, PendingPlans(small).keep)
+    with pytest.raises(KbError, match="llm kb references pending"):
+        create_topic(small, wanted, keep_waiting(small))
     assert list(PendingPlans(small).read_all()[0]) == [plan]
 
 

@@ -128,20 +128,20 @@ def test_a_file_that_is_no_plan_is_told_of(pending: PendingPlans, text: str) -> 
 
 def test_what_is_no_file_is_no_plan(pending: PendingPlans) -> None:
     for number, name in enumerate("abc"):
-        (pending.directory / (name * 12)).mkdir()
+        (pending.directory / (name * 32)).mkdir()
         if number:
             make = (os.mkfifo, os.mkdir)[number - 1]
-            make(pending.directory / (name * 12) / "plan.json")
+            make(pending.directory / (name * 32) / "plan.json")
     plans, problems = pending.read_all()
     assert (list(plans), len(problems)) == ([PLAN], 3)
     for name in "abc":
-        assert pending.drop(name * 12)
+        assert pending.drop(name * 32)
     assert pending.read_all()[1] == []
 
 
 def test_a_plan_of_an_earlier_version_is_refused_in_few_words(pending: PendingPlans) -> None:
     table = stored(pending)
-    del table["digest"]
+    del table["stored_at"]
     change(pending, table)
     (problem,) = pending.read_all()[1]
-    assert problem.endswith("its file cannot be used: plan: digest: missing")
+    assert problem.endswith("its file cannot be used: plan: stored_at: missing")

@@ -12,7 +12,7 @@ import pytest
 
 from llm_kb.files.atomic import WriteError
 from llm_kb.references import library as store_module
-from llm_kb.references.errors import PlaceTakenError, TopicFileError, UnknownReferenceError
+from llm_kb.references.errors import TopicFileError, UnknownReferenceError
 from llm_kb.references.fetch import sources
 from llm_kb.references.fetch.topics import create_topic, refresh_topic
 from llm_kb.references.library import Library, Store
@@ -392,10 +392,10 @@ def test_what_is_no_topic_is_never_replaced(tmp_path: Path, kind: str) -> None:
     def nobody(_: object) -> bool:
         raise AssertionError("nobody should be asked")
 
-    with pytest.raises(PlaceTakenError, match=f"refs/{TOPIC}: it is not a reference topic"):
+    with pytest.raises(TopicFileError, match=f"refs/{TOPIC}: it is not a reference topic"):
         create_topic(library, request(source), nobody)
     store = library.store
-    with store.lock(TOPIC), store.staging(TOPIC) as staged, pytest.raises(PlaceTakenError):
+    with store.lock(TOPIC), store.staging(TOPIC) as staged, pytest.raises(TopicFileError):
         store.publish(TOPIC, staged)
     assert notes.read_text() == "precious"
     assert (library.store.ids(), leftovers(library.root)) == ([], [])

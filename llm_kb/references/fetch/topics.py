@@ -13,8 +13,6 @@ from llm_kb.errors import KbError
 from llm_kb.references.errors import (
     DeniedError,
     NothingFetchedError,
-    NotIndexedError,
-    TopicExistsError,
     TopicFileError,
 )
 from llm_kb.references.fetch.sources import Progress, fetch_sources, preview_source, silent
@@ -54,7 +52,7 @@ def create_topic(
     `by_model` is for calls of models, which repeat a call that waited for its approval. If
     the same request has already made its topic, the answer is that topic. If the settings
     have `ask_first`, only hosts that the operator has approved are contacted, now or for an
-    existing topic. Raises KbError, TopicExistsError among others.
+    existing topic.
     """
     library.store.clean()
     if by_model and _is_made(library, request):
@@ -132,7 +130,8 @@ def _publish(library: Library, plan: Plan, directory: Path, progress: Progress) 
         library.store.publish(id_, directory)
         library.approve_hosts(id_, plan.hosts)
         # A waiting plan for the same request could bring the topic back after it is deleted.
-        PendingPlans(library).drop_request(plan.request)
+        if waiting := PendingPlans(library).find(plan.request):
+            PendingPlans(library).drop(waiting.id)
     return _index_new(library, id_, plan.warnings, progress)
 
 
@@ -222,7 +221,7 @@ def index_topic(library: Library, topic_id: str, progress: Progress) -> tuple[in
     """Bring a topic's index up to date; return the number of its chunks, and warnings.
 
     Embedding may fail without a key or a network; search works without it. Raises
-    NotIndexedError if the index itself cannot be made.
+    KbError if the index itself cannot be made.
     """
     topic = library.store.documents(topic_id)
     group = TopicGroup(database=library.store.index, topics=[topic])
@@ -241,7 +240,10 @@ def index_topic(library: Library, topic_id: str, progress: Progress) -> tuple[in
     try:
         return rebuild_damaged(embed)
     except (DocumentsGoneError, IndexUnusableError) as error:
-        raise NotIndexedError(topic_id, str(error)) from error
+        raise KbError(
+            f"{topic_id} is fetched and can be read, but not searched: {error}; once that is fixed,"
+            f" index it: llm kb references refresh {topic_id}"
+        ) from error
 
 
 def approved_hosts(library: Library) -> frozenset[str]:
@@ -258,9 +260,14 @@ def _is_made(library: Library, request: TopicFile) -> bool:
 
 
 def _require_new(library: Library, request: TopicFile) -> None:
-    """Raise TopicExistsError if the topic of a request exists, also the errors of reading it."""
+    """Raise KbError if the topic of a request exists."""
     if library.store.exists(request.id):
-        raise TopicExistsError(request.id, library.read(request.id).title)
+        title = library.read(request.id).title
+        raise KbError(
+            f"there is a reference topic {request.id!r} already ({title!r}): search it, choose"
+            " another title, or fetch it again, which only a user can:"
+            f" llm kb references refresh {request.id}"
+        )
 
 
 SMALL_GROWTH = 655_360
