@@ -8,11 +8,11 @@ without the host.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from functools import wraps
 from importlib import import_module
-from typing import Any, TypeAlias, cast
+from typing import Any, cast
 
 import click
 from click_default_group import DefaultGroup  # type: ignore[import-untyped]
@@ -23,58 +23,42 @@ from llm_kb import __version__
 hookimpl = HookimplMarker("llm")
 """The same as `llm.hookimpl`, without the half second that importing the host takes."""
 
-Member: TypeAlias = "str | tuple[str, Mapping[str, str]]"
-"""The `module:attribute` of a command; for a group its help and its members."""
+COMMANDS = {
+    "check": ("check",),
+    "config": ("config", "path", "trust", "untrust"),
+    "init": ("init",),
+    "list_": ("list",),
+    "mcp": ("mcp",),
+    "new": ("edit", "new"),
+    "prompt": ("prompt",),
+    "search": ("search",),
+    "show": ("learn", "show"),
+    "test": ("test",),
+    "topics": ("add", "disable", "learned", "remove"),
+    "used": ("used",),
+}
+"""The commands of `llm kb` in each module of `llm_kb/commands`."""
 
-_KNOWLEDGE = {
-    "add": "llm_kb.commands.knowledge.group:add",
-    "annotate": "llm_kb.commands.knowledge.group:annotate",
-    "capture": "llm_kb.commands.knowledge.capture:capture",
-    "edit": "llm_kb.commands.knowledge.review:edit",
-    "export": "llm_kb.commands.knowledge.sync:export",
-    "list": "llm_kb.commands.knowledge.group:list_",
-    "pull": "llm_kb.commands.knowledge.sync:pull",
-    "push": "llm_kb.commands.knowledge.sync:push",
-    "remove": "llm_kb.commands.knowledge.group:remove",
-    "review": "llm_kb.commands.knowledge.review:review",
-    "schema": "llm_kb.commands.knowledge.group:schema",
+GROUPS = {
+    "knowledge": (
+        "Keep conventions, boundaries and anti-patterns in git notes",
+        {
+            "capture": ("capture",),
+            "group": ("add", "annotate", "list", "remove", "schema"),
+            "review": ("edit", "review"),
+            "sync": ("export", "pull", "push"),
+        },
+    ),
+    "references": (
+        "Fetch documentation of other projects, and keep it fresh",
+        {
+            "create": ("create",),
+            "fetch": ("approve", "pending", "refresh"),
+            "group": ("delete", "list", "search", "show", "verify"),
+        },
+    ),
 }
-_REFERENCES = {
-    "approve": "llm_kb.commands.references.fetch:approve",
-    "create": "llm_kb.commands.references.create:create",
-    "delete": "llm_kb.commands.references.group:delete",
-    "list": "llm_kb.commands.references.group:list_",
-    "pending": "llm_kb.commands.references.fetch:pending",
-    "refresh": "llm_kb.commands.references.fetch:refresh",
-    "search": "llm_kb.commands.references.group:search",
-    "show": "llm_kb.commands.references.group:show",
-    "verify": "llm_kb.commands.references.group:verify",
-}
-COMMANDS: dict[str, Member] = {
-    "add": "llm_kb.commands.topics:add",
-    "check": "llm_kb.commands.check:check",
-    "config": "llm_kb.commands.config:config",
-    "disable": "llm_kb.commands.topics:disable",
-    "edit": "llm_kb.commands.new:edit",
-    "init": "llm_kb.commands.init:init",
-    "knowledge": ("Keep conventions, boundaries and anti-patterns in git notes", _KNOWLEDGE),
-    "learn": "llm_kb.commands.show:learn",
-    "learned": "llm_kb.commands.topics:learned",
-    "list": "llm_kb.commands.list_:list_",
-    "mcp": "llm_kb.commands.mcp:mcp",
-    "new": "llm_kb.commands.new:new",
-    "path": "llm_kb.commands.config:path",
-    "prompt": "llm_kb.commands.prompt:prompt",
-    "references": ("Fetch documentation of other projects, and keep it fresh", _REFERENCES),
-    "remove": "llm_kb.commands.topics:remove",
-    "search": "llm_kb.commands.search:search",
-    "show": "llm_kb.commands.show:show",
-    "test": "llm_kb.commands.test:test",
-    "trust": "llm_kb.commands.config:trust",
-    "untrust": "llm_kb.commands.config:untrust",
-    "used": "llm_kb.commands.used:used",
-}
-"""Every subcommand of `llm kb`."""
+"""The help of each group in it, and the commands in each module of the group's folder."""
 
 SUMMARY = "See, check and tune the knowledge that models can learn"
 
@@ -107,7 +91,9 @@ def main() -> None:
 
 def make_group(name: str) -> click.Group:
     """Return all our commands as one group."""
-    group = LazyGroup(name, COMMANDS, SUMMARY)
+    group = LazyGroup(name, COMMANDS, "llm_kb.commands.", SUMMARY)
+    for member, (summary, modules) in GROUPS.items():
+        group.add_command(LazyGroup(member, modules, f"llm_kb.commands.{member}.", summary))
     click.version_option(__version__, prog_name=CONSOLE)(group)
     return group
 
@@ -182,19 +168,24 @@ class LazyGroup(DefaultGroup):  # type: ignore[misc]  # the library has no types
     `llm`'s own groups do.
     """
 
-    def __init__(self, name: str, members: Mapping[str, Member], summary: str) -> None:
+    def __init__(
+        self, name: str, modules: Mapping[str, Sequence[str]], folder: str, summary: str
+    ) -> None:
         super().__init__(name, help=summary, default="list", default_if_no_args=True)
-        self._members = members
+        self._modules = {
+            name: folder + module for module, names in modules.items() for name in names
+        }
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names in alphabetical order."""
-        return sorted({*self._members, *self.commands})
+        return sorted({*self._modules, *self.commands})
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return a subcommand, or `list` if there is none of that name."""
-        for name in (cmd_name, self.default_cmd_name):
-            if name in self._members and name not in self.commands:
-                self.commands[name] = _load_command(name, self._members[name])
+        name = cmd_name if cmd_name in self.list_commands(ctx) else self.default_cmd_name
+        if name not in self.commands:
+            module = import_module(self._modules[name])
+            self.commands[name] = getattr(module, "list_" if name == "list" else name)
         command = cast(click.Command | None, super().get_command(ctx, cmd_name))
         if command is not None and ctx.find_root().info_name == CONSOLE:
             command = copy(command)
@@ -213,19 +204,12 @@ class LazyGroup(DefaultGroup):  # type: ignore[misc]  # the library has no types
             return super().invoke(ctx)
         except Exception as error:
             # Imported here: only a failing command needs it.
-            from llm_kb.commands._errors import explain
+            from llm_kb.commands._output import explain
 
-            explained = explain(error, ctx, getattr(ctx, "arg0", None), list(self._members))
+            explained = explain(error, ctx, getattr(ctx, "arg0", None), self.list_commands(ctx))
             if explained is error:
                 raise
             raise explained from error
-
-
-def _load_command(name: str, member: Member) -> click.Command:
-    if isinstance(member, tuple):
-        return LazyGroup(name, member[1], member[0])
-    module, _, attribute = member.partition(":")
-    return cast(click.Command, getattr(import_module(module), attribute))
 
 
 def extend_commands(cli: click.Group) -> None:

@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -122,7 +123,7 @@ def test_importing_the_plugin_alone_pulls_in_nothing_heavy() -> None:
     assert loaded & HEAVY == set()
 
 
-@pytest.mark.parametrize("name", plugin.COMMANDS)
+@pytest.mark.parametrize("name", [*chain(*plugin.COMMANDS.values()), *plugin.GROUPS])
 def test_every_subcommand_is_where_the_group_says(run_llm: RunLlm, name: str) -> None:
     result = run_llm(["kb", name, "--help"])
     assert result.exit_code == 0

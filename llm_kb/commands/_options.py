@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import click
 from click.shell_completion import CompletionItem
 
-from llm_kb.host.terminal import is_terminal, read_ends_of_input
+from llm_kb.host.terminal import is_terminal
 from llm_kb.search.roles import ROLES, Role, Scope
 
 if TYPE_CHECKING:
@@ -18,9 +17,8 @@ if TYPE_CHECKING:
 
 Complete: TypeAlias = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 
-MOST_LOOKED_AT = 20_000
-"""Most subjects read for one completion, so that it is there at once."""
 MOST_OFFERED = 500
+"""Most slugs of one completion."""
 
 ENDS_OF_INPUT = 1_000_000
 """Bytes of standard input that are kept of its beginning and of its end."""
@@ -50,9 +48,8 @@ def _open_topics(ctx: click.Context) -> Mapping[str, OpenTopic]:
 
 def _list_slugs(opened: OpenTopic, start: str) -> list[str]:
     """Return the listed slugs that begin so, without hidden ones."""
-    looked_at = islice(opened.catalog.list().listed, MOST_LOOKED_AT)
-    matching = (subject.name for subject in looked_at if subject.name.startswith(start))
-    return sorted(islice(matching, MOST_OFFERED))
+    slugs = (subject.name for subject in opened.catalog.list().listed)
+    return sorted(slug for slug in slugs if slug.startswith(start))[:MOST_OFFERED]
 
 
 @complete_quietly
@@ -89,10 +86,23 @@ def _read_query(ctx: click.Context, _param: click.Parameter, words: tuple[str, .
         return ""
     query = " ".join(words)
     if words == ("-",) or (not words and not is_terminal(sys.stdin)):
-        query = read_ends_of_input(ENDS_OF_INPUT)
+        query = _read_ends_of_input()
     if not words and not query:
         raise click.UsageError("Missing argument 'QUERY...'.", ctx)
     return query
+
+
+def _read_ends_of_input() -> str:
+    """Return the beginning and the end of standard input.
+
+    All of it is read: a program whose output is no longer read is killed.
+    """
+    if sys.stdin is None or sys.stdin.closed:
+        return ""
+    first, last = sys.stdin.buffer.read(ENDS_OF_INPUT), b""
+    while block := sys.stdin.buffer.read(ENDS_OF_INPUT):
+        last = (last + block)[-ENDS_OF_INPUT:]
+    return (first + last).decode("utf-8", "replace")
 
 
 query_argument = click.argument("query", nargs=-1, metavar="[QUERY]...", callback=_read_query)
@@ -130,24 +140,25 @@ def make_filters(roles: Sequence[str], paths: Sequence[str], tags: Sequence[str]
     return {"scope": scope, "tags": tags}
 
 
-def kb_cfg_option(function: F) -> F:
-    """Add `--kb-cfg`, with the meaning it has on `llm prompt`."""
-    return click.option(
-        "kb_cfg",
-        "--kb-cfg",
-        multiple=True,
-        metavar="NAME|FILE|KEY=VALUE",
-        help="Config fragment or assignment for the knowledge base",
-    )(function)
+kb_cfg_option = click.option(
+    "kb_cfg",
+    "--kb-cfg",
+    multiple=True,
+    metavar="NAME|FILE|KEY=VALUE",
+    help="Config fragment or assignment for the knowledge base",
+)
+"""`--kb-cfg`, with the meaning it has on `llm prompt`."""
+
+_knowledge_option = click.option(
+    "-k",
+    "--knowledge",
+    multiple=True,
+    metavar="TOPIC/PATTERN",
+    help="Knowledge to pre-load into the system prompt",
+    shell_complete=complete_topic_slash_slug,
+)
 
 
-def knowledge_options(function: F) -> F:
+def knowledge_options(command: F) -> F:
     """Add `-k` and `--kb-cfg`, with the meaning they have on `llm prompt`."""
-    return click.option(
-        "-k",
-        "--knowledge",
-        multiple=True,
-        metavar="TOPIC/PATTERN",
-        help="Knowledge to pre-load into the system prompt",
-        shell_complete=complete_topic_slash_slug,
-    )(kb_cfg_option(function))
+    return _knowledge_option(kb_cfg_option(command))

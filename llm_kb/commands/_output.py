@@ -1,4 +1,4 @@
-"""Printing of results, content, JSON and messages, made safe for a terminal.
+"""Printing of results, content, JSON, messages and errors, made safe for a terminal.
 
 Names, pages, subjects and models may hold escape codes and characters that reorder text.
 A terminal shows these as codes; a pipe gets content byte for byte.
@@ -6,13 +6,16 @@ A terminal shows these as codes; a pipe gets content byte for byte.
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import click
 
+from llm_kb.errors import KbError, UnknownTopicError, find_similar
 from llm_kb.host import terminal
 from llm_kb.rendering.plain_text import visible_line, visible_text
 from llm_kb.subjects.names import UNUSABLE
@@ -79,3 +82,38 @@ def confirm(question: str, *, yes: bool = False) -> None:
         )
     if not terminal.confirm(visible_line(question)):
         raise click.Abort
+
+
+def explain(
+    error: Exception, ctx: click.Context, typed: str | None, commands: Sequence[str]
+) -> Exception:
+    """Return the host's error for an error of a command; unexpected errors stay unchanged.
+
+    `typed` is the first argument if `list` ran because that argument is not a command.
+    """
+    if isinstance(error, OSError):  # that nothing else handled, such as a full disk
+        _drop_unwritable()
+        if error.errno == errno.EPIPE:
+            return click.exceptions.Exit(0)  # its reader, such as `head`, has enough
+        where = "" if error.filename is None else f": {str(error.filename)!r}"
+        return click.ClickException(f"{error.strerror or error}{where}")
+    similar = find_similar(typed, commands, most=3) if typed else []
+    near = " or ".join(f"'{ctx.command_path} {name}'" for name in similar)
+    if isinstance(error, KbError):
+        is_topic = near and isinstance(error, UnknownTopicError)
+        more = f"\nDid you mean the command {near}?" if is_topic else ""
+        return click.ClickException(visible_text(str(error)) + more)  # it may quote anything
+    if isinstance(error, click.UsageError) and near:
+        return click.UsageError(f"{typed!r} is not a command; did you mean {near}?", ctx)
+    if typed and getattr(error, "message", "").startswith("Got unexpected extra argument"):
+        advice = f"'{ctx.command_path} --help' lists them"
+        return click.UsageError(f"{typed!r} is not a command; {advice}", ctx)
+    return error
+
+
+def _drop_unwritable() -> None:
+    """Discard output that cannot be written; Python would retry at exit and end with 120."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -9,17 +9,11 @@ from shutil import get_terminal_size
 
 import click
 
+from llm_kb.commands import _output
 from llm_kb.commands._options import complete_slug, complete_topic, knowledge_options
-from llm_kb.commands._output import say, show, show_json, show_json_lines
 from llm_kb.host.terminal import is_terminal, style
+from llm_kb.knowledge_base import subject_list
 from llm_kb.knowledge_base.api import KnowledgeBase
-from llm_kb.knowledge_base.subject_list import (
-    ListedTopic,
-    list_topic,
-    list_topics,
-    render_subjects,
-    render_topics,
-)
 
 
 @click.command("list")
@@ -63,40 +57,49 @@ def list_(
     kb = KnowledgeBase.discover(fragments=kb_cfg, knowledge=knowledge)
     if topic is not None:
         groups = kb.group_patterns(topic, patterns)
-        each = [list_topic(kb.topics[id_], g, everything=all_) for id_, g in groups.items()]
-        listed = [_keep_slugs(listed, queries) for listed in each]
+        each = [
+            subject_list.list_topic(kb.topics[i], g, everything=all_) for i, g in groups.items()
+        ]
+        listed = [_keep_slugs(listed, queries) if queries else listed for listed in each]
         records = [record for each in listed for record in each.subject_dicts()]
     else:
-        listed = [t for t in list_topics(kb, everything=all_) if _is_about(t, queries)]
+        listed = [t for t in subject_list.list_topics(kb, everything=all_) if _is_about(t, queries)]
         records = [t.as_dict() for t in listed]
     if json_ or nl:
-        (show_json_lines if nl else show_json)(records)
+        (_output.show_json_lines if nl else _output.show_json)(records)
         return
     width = get_terminal_size().columns if is_terminal(sys.stdout) else None
     if topic is None:
-        lines = [_style_topic(line) for line in render_topics(listed, width)]
+        lines = [_style_topic(line) for line in subject_list.render_topics(listed, width)]
     else:
-        lines = [_style(line) for each in listed for line in render_subjects(each, width)]
+        lines = [
+            _style(line) for each in listed for line in subject_list.render_subjects(each, width)
+        ]
     # One write for all of them: thousands of small ones take longer than the walk.
-    show("".join(f"{line}\n" for line in lines), nl=False)
+    _output.show("".join(f"{line}\n" for line in lines), nl=False)
     if not any(opened.topic.in_menu for opened in kb.topics.values()):
-        say(f"llm-kb: {kb.explain_nothing()}")
+        _output.say(f"llm-kb: {kb.explain_nothing()}")
     elif not records if queries or topic is None else not (records or listed[0].problem):
-        say(f"llm-kb: {_explain_nothing(topic, queries)}")
+        _output.say(f"llm-kb: {_explain_nothing(topic, queries)}")
 
 
-def _is_about(listed: ListedTopic, queries: Sequence[str]) -> bool:
-    """Tell whether a topic's id, title or introduction contains every query, ignoring case."""
+def _is_about(listed: subject_list.ListedTopic, queries: Sequence[str]) -> bool:
+    """Tell whether a topic's id, title or introduction contains every query."""
     topic = listed.topic
-    texts = f"{topic.id}\n{topic.title or ''}\n{topic.introduction or ''}".casefold()
-    return all(query.casefold() in texts for query in queries)
+    return _has_all(f"{topic.id}\n{topic.title or ''}\n{topic.introduction or ''}", queries)
 
 
-def _keep_slugs(listed: ListedTopic, queries: Sequence[str]) -> ListedTopic:
-    """Return a topic with only the subjects whose slug contains every query, ignoring case."""
-    folded = [query.casefold() for query in queries]
-    kept = [s for s in listed.subjects if all(query in s.name.casefold() for query in folded)]
-    return replace(listed, subjects=kept, skipped=() if queries else listed.skipped)
+def _has_all(text: str, queries: Sequence[str]) -> bool:
+    """Tell whether a text contains every query, ignoring case."""
+    return all(query.casefold() in text.casefold() for query in queries)
+
+
+def _keep_slugs(
+    listed: subject_list.ListedTopic, queries: Sequence[str]
+) -> subject_list.ListedTopic:
+    """Return a topic with only the subjects whose slug contains every query."""
+    kept = [subject for subject in listed.subjects if _has_all(subject.name, queries)]
+    return replace(listed, subjects=kept, skipped=())
 
 
 def _explain_nothing(topic: str | None, queries: Sequence[str]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import click
@@ -10,15 +10,14 @@ import click
 from llm_kb.commands._config import say_withheld
 from llm_kb.commands._options import knowledge_options
 from llm_kb.commands._output import say, show, show_content, show_json
-from llm_kb.errors import UnreadableError
 from llm_kb.host.terminal import style
 from llm_kb.knowledge_base.api import KnowledgeBase
+from llm_kb.knowledge_base.learning import find_size
 from llm_kb.knowledge_base.open_topics import OpenTopics
 from llm_kb.rendering.menu import Menu
 from llm_kb.rendering.plain_text import estimate_tokens
-from llm_kb.rendering.presentation import present, present_unreadable
 from llm_kb.rendering.section import render_section
-from llm_kb.subjects.topics import SNIFFED_BYTES, Catalog, Subject
+from llm_kb.subjects.names import is_readable
 
 
 @click.command()
@@ -48,7 +47,8 @@ def prompt(
             show_json(costs)
         else:
             header, *rows = render_costs(costs).splitlines()
-            show("\n".join([style(header, dim=True), *map(_style, rows)]))
+            rows = [style(row, bold=row.startswith("total ") or None) for row in rows]
+            show("\n".join([style(header, dim=True), *rows]))
         return
     section = kb.section(learn=not preloaded, search=not preloaded and kb.offers_search())
     if section is not None:
@@ -60,70 +60,45 @@ def prompt(
         say(f"llm-kb: {'; '.join(cuts)}")
 
 
-def _style(row: str) -> str:
-    """Return the total bold, and other rows as they are."""
-    return style(row, bold=True) if row.startswith("total ") else row
-
-
 def count_costs(kb: OpenTopics, *, learn: bool) -> dict[str, Any]:
     """Return the estimated tokens of a request, as `llm kb prompt --json` prints them.
 
     These are those of the whole section, of its menu, of a section with every listed subject
-    and no menu (`inlined`), and the same by topic. Of subjects not sent only the start is read.
+    and no menu (`inlined`), and the same by topic. Subjects not sent count as in `llm kb list`.
     """
     menu = kb.menu() if learn else Menu()
     sent = {topic.id: subjects for topic, subjects in kb.preloaded}
     topics: list[dict[str, Any]] = []
     for opened in kb.active:
-        id_ = opened.topic.id
         if opened.topic.in_menu or opened.learned.subjects:
-            costs = {each.name: estimate_tokens(each.text) for each in sent.get(id_, ())}
-            left = sum(_estimate_length(opened.catalog, subject) for subject in opened.left)
+            costs = {s.name: estimate_tokens(s.text) for s in sent.get(opened.topic.id, ())}
+            subjects = [{"slug": slug, "tokens": tokens} for slug, tokens in costs.items()]
+            tokens = sum(costs.values())
+            sizes = [find_size(opened, each) for each in opened.left if is_readable(each.path)]
+            inlined = tokens + estimate_tokens(sum(filter(None, sizes)))
             topics.append(
-                {
-                    "id": id_,
-                    "tokens": sum(costs.values()),
-                    "inlined": sum(costs.values()) + estimate_tokens(left),
-                    "subjects": [{"slug": slug, "tokens": n} for slug, n in costs.items()],
-                }
+                {"id": opened.topic.id, "tokens": tokens, "inlined": inlined, "subjects": subjects}
             )
     section = estimate_tokens(render_section(kb.preloaded, menu) or "")
     inlined = section - menu.tokens + sum(each["inlined"] - each["tokens"] for each in topics)
     return {"section": section, "menu": menu.tokens, "inlined": inlined, "topics": topics}
 
 
-def _estimate_length(catalog: Catalog, subject: Subject) -> int:
-    """Return the estimated characters of a subject; exact for a short one.
-
-    A longer one is assumed to have as many bytes per character as its start.
-    """
-    try:
-        start = present(subject, catalog.read(subject, SNIFFED_BYTES))
-    except UnreadableError as error:
-        start = present_unreadable(subject, error)
-    body = len(start.body) * start.size // max(start.shown, 1)
-    return len(start.head) + body + len(start.tail)
-
-
 def render_costs(costs: Mapping[str, Any]) -> str:
     """Return a table that fits 80 columns; all figures are estimates."""
-    rows = list(_iter_rows(costs))
+    rows: list[tuple[str, int, int | None]] = []
+    if costs["menu"]:
+        rows.append(("menu", costs["menu"], None))
+    for topic in costs["topics"]:
+        rows.append((topic["id"], topic["tokens"], topic["inlined"]))
+        rows += [(f"  {each['slug']}", each["tokens"], None) for each in topic["subjects"]]
+    around = costs["section"] - costs["menu"] - sum(topic["tokens"] for topic in costs["topics"])
+    rows += [("tags", around, around), ("total", costs["section"], costs["inlined"])]
     width = max([len(name) for name, _, _ in rows] + [7])
     lines = [f"{'':{width}}  {'sent':>9}  {'all of it':>9}   (estimated tokens)"]
-    for name, sent, inlined in rows:
+    for name, tokens, inlined in rows:
         all_of_it = f"{inlined:>9,}" if inlined is not None else ""
-        lines.append(f"{name:{width}}  {sent:>9,}  {all_of_it}".rstrip())
+        lines.append(f"{name:{width}}  {tokens:>9,}  {all_of_it}".rstrip())
     if costs["menu"] and costs["inlined"] < costs["section"]:
         lines.append("All of it costs less than the menu of it: pre-load it with -k, or `learned`.")
     return "\n".join(lines)
-
-
-def _iter_rows(costs: Mapping[str, Any]) -> Iterator[tuple[str, int, int | None]]:
-    if costs["menu"]:
-        yield "menu", costs["menu"], None
-    for topic in costs["topics"]:
-        yield topic["id"], topic["tokens"], topic["inlined"]
-        yield from ((f"  {each['slug']}", each["tokens"], None) for each in topic["subjects"])
-    around = costs["section"] - costs["menu"] - sum(topic["tokens"] for topic in costs["topics"])
-    yield "tags", around, around
-    yield "total", costs["section"], costs["inlined"]

@@ -11,13 +11,7 @@ from pathlib import Path
 
 import click
 
-from llm_kb.commands._options import (
-    complete_topic,
-    filter_options,
-    kb_cfg_option,
-    make_filters,
-    query_argument,
-)
+from llm_kb.commands import _options
 from llm_kb.commands._output import say, show, show_json
 from llm_kb.config.workspace import find_cwd
 from llm_kb.errors import join_names
@@ -32,7 +26,7 @@ from llm_kb.rendering.plain_text import MAX_NAMED, visible_line, visible_text
 
 
 @click.command()
-@query_argument
+@_options.query_argument
 @click.option(
     "topics",
     "-t",
@@ -40,7 +34,7 @@ from llm_kb.rendering.plain_text import MAX_NAMED, visible_line, visible_text
     multiple=True,
     metavar="TOPIC",
     help="Search this topic only",
-    shell_complete=complete_topic,
+    shell_complete=_options.complete_topic,
 )
 @click.option(
     "-n",
@@ -51,8 +45,8 @@ from llm_kb.rendering.plain_text import MAX_NAMED, visible_line, visible_text
     help="Maximum number of passages",
 )
 @click.option("json_", "--json", is_flag=True, help="Output as JSON")
-@filter_options
-@kb_cfg_option
+@_options.filter_options
+@_options.kb_cfg_option
 def search(
     query: str,
     topics: tuple[str, ...],
@@ -87,7 +81,7 @@ def search(
         topics,
         count,
         progress=draw_progress("Indexing"),
-        **make_filters(roles, paths, tags),
+        **_options.make_filters(roles, paths, tags),
     )
     if json_:
         show_json([_as_dict(passage) for passage in found.passages])
@@ -132,7 +126,7 @@ def _explain_nothing(kb: KnowledgeBase, topics: tuple[str, ...], found: Passages
 
 
 def _as_dict(passage: Passage) -> dict[str, object]:
-    entry: dict[str, object] = {
+    return {
         "topic": passage.topic,
         "slug": passage.name,
         "path": passage.path,
@@ -141,22 +135,19 @@ def _as_dict(passage: Passage) -> dict[str, object]:
         "title": passage.title,
         "score": passage.score,
         "text": passage.text,
+        "also_in": list(passage.also_in),
+        "origin": passage.origin,
+        "preloaded": passage.is_preloaded,
     }
-    if passage.also_in:
-        entry["also_in"] = list(passage.also_in)
-    if passage.origin:
-        entry["origin"] = passage.origin
-    return entry | ({"preloaded": True} if passage.is_preloaded else {})
 
 
 def _render(kb: KnowledgeBase, passage: Passage) -> str:
     """Return a passage for people: its heading, the places of its copies, its text."""
     file = name_file(kb.find_topic(passage.topic), passage.path, find_cwd() or Path("/"))
     heading = f"{file}:{passage.first_line}: {passage.topic}/{passage.address} ({passage.score})"
-    lines = [style(visible_line(heading), fg="cyan")]
-    if passage.also_in:
-        copies = join_names(passage.also_in, MAX_NAMED)
-        lines.append(style(visible_line(f"also in {copies}"), dim=True))
-    if passage.origin:
-        lines.append(style(visible_line(passage.origin), dim=True))
-    return "\n".join([*lines, visible_text(passage.text), ""])
+    copies = join_names(passage.also_in, MAX_NAMED)
+    notes = [f"also in {copies}" if copies else "", passage.origin or ""]
+    lines = [style(visible_line(note), dim=True) for note in notes if note]
+    return "\n".join(
+        [style(visible_line(heading), fg="cyan"), *lines, visible_text(passage.text), ""]
+    )

@@ -6,14 +6,8 @@ import shlex
 
 import click
 
+from llm_kb.commands import _options
 from llm_kb.commands._config import say_withheld
-from llm_kb.commands._options import (
-    complete_slug,
-    complete_topic,
-    complete_topic_slash_slug,
-    kb_cfg_option,
-    knowledge_options,
-)
 from llm_kb.commands._output import show_content
 from llm_kb.errors import KbError, NoPartError
 from llm_kb.knowledge_base.api import KnowledgeBase
@@ -23,9 +17,9 @@ from llm_kb.subjects.selection import Selection
 
 
 @click.command()
-@click.argument("topic", shell_complete=complete_topic)
-@click.argument("patterns", nargs=-1, metavar="[PATTERN]...", shell_complete=complete_slug)
-@knowledge_options
+@click.argument("topic", shell_complete=_options.complete_topic)
+@click.argument("patterns", nargs=-1, metavar="[PATTERN]...", shell_complete=_options.complete_slug)
+@_options.knowledge_options
 def learn(
     topic: str, patterns: tuple[str, ...], knowledge: tuple[str, ...], kb_cfg: tuple[str, ...]
 ) -> None:
@@ -52,9 +46,9 @@ def learn(
     metavar="TOPIC/PATTERN...",
     nargs=-1,
     required=True,
-    shell_complete=complete_topic_slash_slug,
+    shell_complete=_options.complete_topic_slash_slug,
 )
-@kb_cfg_option
+@_options.kb_cfg_option
 def show(names: tuple[str, ...], kb_cfg: tuple[str, ...]) -> None:
     """
     Print subjects as they are on disk, one after the other

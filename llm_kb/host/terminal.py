@@ -8,7 +8,7 @@ import termios
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
@@ -31,15 +31,10 @@ def confirm(question: str) -> bool:
 
     Raises click.Abort at the end of input and on Ctrl-C.
     """
-    _drop_typed_ahead()
-    return click.confirm(question, default=False, err=True)
-
-
-def _drop_typed_ahead() -> None:
-    """Discard the unread input of a terminal."""
     # Standard input may be an object without a descriptor.
     with suppress(OSError, termios.error):
         termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
+    return click.confirm(question, default=False, err=True)
 
 
 def say(text: str) -> None:
@@ -56,28 +51,8 @@ def read_input() -> str:
     return sys.stdin.read()
 
 
-MOST_INPUT = 1_000_000_000
-"""Bytes of standard input after which no more are read: a pipe may never end."""
-
-
-def read_ends_of_input(most: int) -> str:
-    """Return the first and last bytes of standard input as text, at most so many of either.
-
-    All of it is read: a program whose output is no longer read is killed.
-    """
-    if sys.stdin is None or sys.stdin.closed:
-        return ""
-    source = sys.stdin.buffer
-    first, last, count = source.read(most), b"", 0
-    while count < MOST_INPUT and (block := source.read(most)):
-        last = (last + block)[-most:]
-        count += len(block)
-    return (first + last).decode("utf-8", "replace")
-
-
 BAR_AFTER = 0.3
 """Seconds of work before a progress bar appears."""
-
 
 LINE_AFTER = 3.0
 """Seconds of work before one line is printed where there is no terminal."""
@@ -89,41 +64,28 @@ def draw_progress(label: str) -> Callable[[int, int], None]:
     The function is called with the work done and the total. On a terminal it draws a bar, elsewhere
     it prints one line. Short work shows nothing.
     """
-    return _draw_bar(label) if is_terminal(sys.stderr) else _print_line(label)
-
-
-def _draw_bar(label: str) -> Callable[[int, int], None]:
-    bars: list[ProgressBar[int]] = []
-    start = time.monotonic()
+    is_shown = is_terminal(sys.stderr)
+    when = time.monotonic() + (BAR_AFTER if is_shown else LINE_AFTER)
+    bar: ProgressBar[int] | None = None
 
     def show(done: int, total: int) -> None:
-        if not bars:
-            if done >= total or time.monotonic() < start + BAR_AFTER:
-                return
-            bars.append(click.progressbar(length=total, label=label, file=sys.stderr))
-        bar = bars[0]
-        bar.update(done - bar.pos)
-        if done >= total:
-            bars.pop().render_finish()
+        nonlocal bar, when
+        if bar is None and done < total and time.monotonic() >= when:
+            if is_shown:
+                bar = click.progressbar(length=total, label=label, file=sys.stderr)
+            else:
+                when = float("inf")
+                say(f"{label}: {done:,} of {total:,} files so far ...")
+        if bar is not None:
+            bar.update(done - bar.pos)
+            if done >= total:
+                bar.render_finish()
+                bar = None
 
     return show
 
 
-def _print_line(label: str) -> Callable[[int, int], None]:
-    when = time.monotonic() + LINE_AFTER
-
-    def show(done: int, total: int) -> None:
-        nonlocal when
-        if done < total and time.monotonic() >= when:
-            when = float("inf")
-            say(f"{label}: {done:,} of {total:,} files so far ...")
-
-    return show
-
-
-def style(
-    text: str, *, fg: str | None = None, bold: bool | None = None, dim: bool | None = None
-) -> str:
+def style(text: str, **how: Any) -> str:
     """Style a text unless $NO_COLOR is set; click removes the style without a terminal."""
     # https://no-color.org: an empty value does not count.
-    return text if os.environ.get("NO_COLOR") else click.style(text, fg=fg, bold=bold, dim=dim)
+    return text if os.environ.get("NO_COLOR") else click.style(text, **how)

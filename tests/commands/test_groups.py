@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from llm_kb.plugin import COMMANDS
+from llm_kb import plugin
 from tests.conftest import RunLlm
 
-GROUPS = [["kb"], *(["kb", name] for name, member in COMMANDS.items() if isinstance(member, tuple))]
+GROUPS = [["kb"], *(["kb", name] for name in plugin.GROUPS)]
 
 
 @pytest.mark.parametrize("group", GROUPS, ids=" ".join)

@@ -14,7 +14,6 @@ from llm_kb.subjects.topics import Config
 from tests.conftest import RunLlm
 from tests.memory import MemoryCatalog, make_catalogs, make_topic
 
-GONE = estimate_tokens("(note: cannot be read: permission denied)")
 FILES = {"a.md": "x" * 400, "b/c.md": "y" * 80, ".hidden.md": "z" * 4000, "gone.md": None}
 
 COSTS = {
@@ -42,10 +41,10 @@ def open_kb(**fields: object) -> OpenTopics:
     return OpenTopics(Config(topics=(topic,)), make_catalogs((topic, MemoryCatalog(FILES))))
 
 
-def test_listed_subjects_are_counted_and_the_notice_of_what_cannot_be_read() -> None:
+def test_listed_subjects_are_counted_where_they_can_be_read() -> None:
     costs = count_costs(open_kb(), learn=True)
-    assert costs["topics"] == [{"id": "t", "tokens": 0, "inlined": 120 + GONE, "subjects": []}]
-    assert costs["inlined"] == 120 + GONE + costs["section"] - costs["menu"]
+    assert costs["topics"] == [{"id": "t", "tokens": 0, "inlined": 120, "subjects": []}]
+    assert costs["inlined"] == 120 + costs["section"] - costs["menu"]
 
 
 def test_a_subject_counts_as_it_is_sent_which_is_whole() -> None:
@@ -58,22 +57,13 @@ def test_a_subject_counts_as_it_is_sent_which_is_whole() -> None:
     assert counted["inlined"] == counted["tokens"] < costs["section"]
 
 
-@pytest.mark.parametrize(
-    ("text", "tokens"),
-    [
-        pytest.param("\0" * 100_000, 11, id="a-notice-for-a-binary"),
-        pytest.param("x" * 100_000, 25_000, id="all-of-a-long-one"),
-        pytest.param("\u00e9" * 100_000, 25_000, id="characters-not-bytes"),
-        pytest.param("", 7, id="a-notice-for-an-empty-one"),
-    ],
-)
-def test_what_is_not_sent_is_estimated_from_its_start(text: str, tokens: int) -> None:
-    catalog = MemoryCatalog({"a.md": text})
+def test_what_is_not_sent_is_estimated_from_its_size() -> None:
+    catalog = MemoryCatalog({"a.md": "x" * 100_000, "b.png": "x" * 1_000})
     topic = make_topic("t")
     config = Config(topics=(topic,), max_result_chars=40)
     costs = count_costs(OpenTopics(config, make_catalogs((topic, catalog))), learn=True)
-    assert costs["topics"] == [{"id": "t", "tokens": 0, "inlined": tokens, "subjects": []}]
-    assert catalog.reads == [("a.md", 8192)]
+    assert costs["topics"] == [{"id": "t", "tokens": 0, "inlined": 25_000, "subjects": []}]
+    assert catalog.reads == [("a.md", 0)]
 
 
 @pytest.mark.parametrize("name", ["a.md", "</subject>.md", "a.py"])

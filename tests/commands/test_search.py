@@ -98,6 +98,9 @@ def test_as_json(run_llm: RunLlm) -> None:
         "title": "",
         "score": 1.0,
         "text": "Write tests.\nTests are code;\nreview the tests too.",
+        "also_in": [],
+        "origin": None,
+        "preloaded": False,
     }
 
 
