@@ -187,12 +187,15 @@ def _read_lessons(directory: Path) -> Iterator[tuple[str, Wisdom]]:
     """Yield commits and lessons from their annotations."""
     if notes.read_ref(directory, notes.ANNOTATIONS_REF) is None:
         return
+    listed = sorted(notes.list_notes(directory, notes.ANNOTATIONS_REF).items())[:MAX_NOTES]
+    asked = "".join(f"{blob}\n" for _, blob in listed).encode()
+    sizes = run_git("cat-file", "--batch-check=%(objectsize)", cwd=directory, stdin=asked)
     left = MAX_BYTES
     chosen: dict[str, str] = {}
-    listed = notes.list_notes(directory, notes.ANNOTATIONS_REF)
-    for commit, (blob, size) in sorted(listed.items())[:MAX_NOTES]:
-        if size is not None and size <= min(MAX_NOTE_BYTES, left):
-            left -= size
+    for (commit, blob), size in zip(listed, sizes.split(b"\n"), strict=False):
+        # Of a missing object git says so.
+        if size.isdigit() and int(size) <= min(MAX_NOTE_BYTES, left):
+            left -= int(size)
             chosen[commit] = blob
     for commit, text in zip(chosen, read_objects(directory, chosen.values()), strict=True):
         if text:

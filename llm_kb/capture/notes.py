@@ -131,8 +131,8 @@ def read_note(directory: Path, ref: str, target: str = "") -> Note:
         return Note(ref=ref)
     if found.type != "commit":
         raise DamagedNotesError(ref)
-    blob, _ = list_notes(directory, found.id).get(target or EMPTY_TREES[len(found.id)], ("", None))
-    if not blob:
+    blob = list_notes(directory, found.id).get(target or EMPTY_TREES[len(found.id)])
+    if blob is None:
         return Note(ref=ref, commit=found.id)
     (text,) = read_objects(directory, [blob])
     if text is None:
@@ -141,12 +141,10 @@ def read_note(directory: Path, ref: str, target: str = "") -> Note:
     return Note(ref=ref, commit=found.id, blob=blob, data=text.data)
 
 
-def list_notes(directory: Path, commit: str) -> dict[str, tuple[str, int | None]]:
-    """Return the blob of every note of a commit and its size, keyed by the id of its object.
-
-    The size of a missing blob is None.
-    """
-    command = ("ls-tree", "-r", "-l", "-z", "--full-tree", commit)
+def list_notes(directory: Path, commit: str) -> dict[str, str]:
+    """Return the blob of every note of a commit, keyed by the id of its object."""
+    # Not their sizes: for each of those git would open an object.
+    command = ("ls-tree", "-r", "-z", "--full-tree", commit)
     try:
         listed = run_git(*command, cwd=directory, max_output=_MAX_LISTED)
     except GitError as error:
@@ -154,11 +152,11 @@ def list_notes(directory: Path, commit: str) -> dict[str, tuple[str, int | None]
     found = {}
     for record in listed.decode(errors="replace").split("\0")[:-1]:
         meta, _, path = record.partition("\t")
-        _, _, id_, size = meta.split()
+        id_ = meta.rpartition(" ")[2]
         name = path.replace("/", "")  # git splits a large tree into directories
         # Other files may be in the tree, too.
         if re.fullmatch(f"[0-9a-f]{{{len(id_)}}}", name):
-            found[name] = id_, int(size) if size.isdigit() else None
+            found[name] = id_
     return found
 
 
