@@ -38,16 +38,12 @@ _BUSY_STATUS = frozenset({429, 503, 529})
 class Captured:
     """The result of one commit."""
 
-    commit: str
-    subject: str
-    written: tuple[str, ...] = ()
-    """The ids of the new entries."""
-    duplicates: int = 0
-    left_out: tuple[str, ...] = ()
-    failed: str | None = None
+    briefing: Briefing
+    additions: Sequence[Addition]
+    failed: str | None
     """The reason why the model did not finish; None if it did."""
-    tokens_sent: int = 0
-    tokens_received: int = 0
+    tokens_sent: int
+    tokens_received: int
 
 
 def capture_commits(
@@ -102,11 +98,8 @@ def _capture(
     finally:
         _log(responses, say)
     return Captured(
-        commit=commit,
-        subject=briefing.subject,
-        written=tuple(addition.entry.id for addition in additions if addition.is_new),
-        duplicates=sum(not addition.is_new for addition in additions),
-        left_out=briefing.left_out,
+        briefing=briefing,
+        additions=additions,
         failed=failed,
         # Estimated if the model does not report them.
         tokens_sent=sum(each.input_tokens or briefing.tokens for each in responses),
@@ -124,27 +117,19 @@ def _answer(
     """Hold the conversation about a commit, and wait while the provider limits requests."""
     for pause in (*PAUSES, None):
         chain = model.conversation().chain(
-            briefing.text,
-            system=SYSTEM_PROMPT,
-            tools=[tool],
-            chain_limit=_MAX_TURNS,
+            briefing.text, system=SYSTEM_PROMPT, tools=[tool], chain_limit=_MAX_TURNS
         )
         try:
             for response in chain.responses():
                 response.text()
                 responses.append(response)
         except Exception as error:
-            if pause is None or not _is_busy(error):
+            if pause is None or getattr(error, "status_code", None) not in _BUSY_STATUS:
                 raise
             say(f"The provider limits requests; trying again in {pause:.0f} s.")
             time.sleep(pause)
         else:
             return
-
-
-def _is_busy(error: Exception) -> bool:
-    status = getattr(error, "status_code", None)
-    return status in _BUSY_STATUS or type(error).__name__ == "RateLimitError"
 
 
 def _log(responses: Sequence[llm.Response], say: Callable[[str], None]) -> None:

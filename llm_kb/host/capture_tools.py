@@ -6,16 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from llm_kb.capture import emission
 from llm_kb.capture.annotation import CATEGORIES, MAX_LINE
-from llm_kb.capture.emission import (
-    EMIT_DESCRIPTION,
-    EMIT_NAME,
-    EMIT_SCHEMA,
-    Addition,
-    parse_emission,
-    render_reply,
-)
-from llm_kb.capture.notes import find_repository
 from llm_kb.capture.store import add_to_store, require_repository
 from llm_kb.config.workspace import find_cwd
 from llm_kb.knowledge_base.tool_text import ToolText, object_schema, read_arguments, string
@@ -24,22 +16,14 @@ if TYPE_CHECKING:
     from llm import Tool
 
 
-EMIT = ToolText(EMIT_NAME, EMIT_DESCRIPTION, EMIT_SCHEMA)
-
-
-def make_emit_knowledge() -> Tool | None:
-    """Return the tool if the current directory is in a repository, else None.
-
-    Starts no process: this runs whenever llm collects its tools.
-    """
-    return make_emit_tool() if find_repository(find_cwd()) else None
+EMIT = ToolText(emission.EMIT_NAME, emission.EMIT_DESCRIPTION, emission.EMIT_SCHEMA)
 
 
 def record(
     directory: Path | None, arguments: Mapping[str, object], commit: str = "HEAD"
-) -> Addition:
+) -> emission.Addition:
     """Record the entry of a call of `emit_knowledge` in a repository. Raises KbError."""
-    entry = parse_emission(read_arguments(EMIT, arguments))
+    entry = emission.parse_emission(read_arguments(EMIT, arguments))
     return add_to_store(require_repository(directory).root, entry, commit=commit, is_checked=True)
 
 
@@ -48,7 +32,7 @@ def make_emit_tool() -> Tool:
     from llm import Tool  # noqa: PLC0415 - the MCP server does without the host
 
     def emit_knowledge(**arguments: object) -> str:
-        return render_reply(record(find_cwd(), arguments))
+        return emission.render_reply(record(find_cwd(), arguments))
 
     return Tool(**EMIT.bind(emit_knowledge))
 
@@ -73,7 +57,7 @@ _WISDOM = _object(
     ["category", "content"],
 )
 
-_FIELDS = EMIT_SCHEMA["properties"]
+_FIELDS = EMIT.schema["properties"]
 _ENTRY = _object(
     {"type": _FIELDS["entry_type"], **{n: f for n, f in _FIELDS.items() if n != "entry_type"}},
     ["type"],

@@ -20,7 +20,7 @@ from llm_kb.config.load import list_exclusions
 from llm_kb.config.trust import find_untrusted_auto, render_skipped, render_withheld
 from llm_kb.config.workspace import find_cwd, find_workspace, owner_of
 from llm_kb.errors import KbError, UnknownTopicError
-from llm_kb.host.capture_tools import make_emit_knowledge
+from llm_kb.host.capture_tools import make_emit_tool
 from llm_kb.host.log import Memory, read_memory, render_memory
 from llm_kb.host.request import (
     MEMORY,
@@ -247,8 +247,8 @@ def make_tools() -> Iterator[llm.Tool | type[llm.Toolbox]]:
         if current_request() is not None:
             # A continued conversation asks for the tools of the toolbox one by one.
             yield from _references()().tools()
-    if "emit_knowledge" in request.tools:
-        yield from filter(None, [make_emit_knowledge()])
+    if "emit_knowledge" in request.tools and _has_repository():
+        yield make_emit_tool()
 
 
 def _find_useful() -> Request:

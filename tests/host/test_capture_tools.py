@@ -8,7 +8,8 @@ import llm
 import pytest
 
 from llm_kb.capture.emission import EMIT_DESCRIPTION, EMIT_SCHEMA
-from llm_kb.host.capture_tools import make_emit_knowledge, make_emit_tool
+from llm_kb.host.capture_tools import make_emit_tool
+from llm_kb.host.hooks import make_tools
 from tests.capture.repositories import Repo, make_empty_repo, make_repo
 from tests.conftest import RunLlm
 from tests.scripted import Script
@@ -21,19 +22,24 @@ def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repo:
     return made
 
 
+def offered() -> list[llm.Tool]:
+    """Return the tool if it is among those that llm registers here."""
+    tools = [tool for tool in make_tools() if isinstance(tool, llm.Tool)]
+    return [tool for tool in tools if tool.name == "emit_knowledge"]
+
+
 def test_the_tool_is_offered_in_a_repository_alone(
     repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", "")  # finding it out starts no process
-    tool = make_emit_knowledge()
-    assert tool is not None
+    (tool,) = offered()
     assert (tool.name, tool.description, tool.input_schema) == (
         "emit_knowledge",
         EMIT_DESCRIPTION,
         EMIT_SCHEMA,
     )
     monkeypatch.chdir(tmp_path)
-    assert make_emit_knowledge() is None
+    assert offered() == []
 
 
 def test_a_chain_emits_reads_the_answers_and_corrects_itself(repo: Repo, script: Script) -> None:
@@ -79,9 +85,7 @@ def test_a_repository_without_a_commit_is_a_tool_error(
 ) -> None:
     monkeypatch.chdir(make_empty_repo(tmp_path / "empty").path)
     script.call("emit_knowledge", entry_type="anti_pattern", pattern="p", instead="i").say("oh")
-    tool = make_emit_knowledge()
-    assert tool is not None
-    llm.get_model("scripted").chain("go", tools=[tool]).text()
+    llm.get_model("scripted").chain("go", tools=[make_emit_tool()]).text()
     (output,) = script.last.outputs
     assert output.startswith("Error: the repository has no commit yet")
 
@@ -96,8 +100,7 @@ def test_a_repository_among_the_files_of_a_clone_is_never_written_to(
     hook.write_text("#!/bin/sh\ntouch ran\n")
     hook.chmod(0o755)
     monkeypatch.chdir(inner)
-    tool = make_emit_knowledge()
-    assert tool is not None
+    tool = make_emit_tool()
     assert tool.implementation is not None
     tool.implementation(entry_type="anti_pattern", pattern="p", instead="i")
     assert len(repo.note_json()["anti_patterns"]) == 1
@@ -111,7 +114,7 @@ def test_a_directory_that_was_deleted_has_no_tool(
     gone.mkdir()
     monkeypatch.chdir(gone)
     gone.rmdir()
-    assert make_emit_knowledge() is None
+    assert offered() == []
 
 
 @pytest.mark.parametrize("is_trusted", [True, False], ids=["trusted", "not trusted"])

@@ -97,10 +97,7 @@ def describe_cost(planned: Sequence[Briefing]) -> str:
 def echo_plan(planned: Sequence[Briefing]) -> None:
     """Print what would be sent for each commit, and the total."""
     for item in planned:
-        subject = shorten(one_line(item.subject), 50)
-        show(f"{item.commit[:12]}  {item.tokens:>7,} tokens  {subject}")
-        for notice in item.left_out:
-            show(f"              left out: {notice}")
+        _show_commit(item, f"{item.tokens:>7,} tokens")
     say(f"{describe_cost(planned) if planned else 'Nothing to send.'} No model was called.")
 
 
@@ -133,23 +130,25 @@ def echo_summary(done: Sequence[Captured]) -> None:
     if not done:
         return
     show(f"{'commit':<12}  {'written':>7}  {'duplicates':>10}  subject")
+    written = known = 0
     for captured in done:
-        show(
-            f"{captured.commit[:12]}  {len(captured.written):>7}  {captured.duplicates:>10}  "
-            f"{shorten(one_line(captured.subject), 50)}"
-        )
-        if captured.written:
-            show(f"              {', '.join(captured.written)}")
+        ids = [addition.entry.id for addition in captured.additions if addition.is_new]
+        duplicates = len(captured.additions) - len(ids)
+        written, known = written + len(ids), known + duplicates
+        notes = [", ".join(ids)] if ids else []
         if captured.failed:
-            show(f"              failed: {shorten(one_line(captured.failed), 200)}")
-        for notice in captured.left_out:
-            show(f"              left out: {notice}")
-    written = sum(len(captured.written) for captured in done)
-    duplicates = sum(captured.duplicates for captured in done)
-    show(f"{'total':<12}  {written:>7}  {duplicates:>10}")
+            notes.append(f"failed: {shorten(one_line(captured.failed), 200)}")
+        _show_commit(captured.briefing, f"{len(ids):>7}  {duplicates:>10}", notes)
+    show(f"{'total':<12}  {written:>7}  {known:>10}")
     sent = sum(captured.tokens_sent for captured in done)
     received = sum(captured.tokens_received for captured in done)
     say(f"{count(sent, 'token')} sent, {received:,} received.")
+
+
+def _show_commit(briefing: Briefing, numbers: str, notes: Sequence[str] = ()) -> None:
+    show(f"{briefing.commit[:12]}  {numbers}  {shorten(one_line(briefing.subject), 50)}")
+    for note in (*notes, *(f"left out: {notice}" for notice in briefing.left_out)):
+        show(f"              {note}")
 
 
 def load_model(model_id: str | None) -> llm.Model:
