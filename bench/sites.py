@@ -91,7 +91,7 @@ def measure(site: Path, start: str) -> None:
 
 def compare(library: Library, site: Path) -> tuple[float, str]:
     """Return the share of words kept, and how many blocks of code were, of how many."""
-    root = library.store.directory("topic-site")
+    root = library.directory("topic-site")
     said, kept, blocks, whole = 0, 0, 0, 0
     for path, record in read_provenance(root).files.items():
         page = site / unquote(urlsplit(record.url).path).strip("/")

@@ -261,7 +261,7 @@ def search_references(  # noqa: PLR0913 - each narrows the search
 
 def _open_fetched(library: Library, described: TopicFile) -> OpenTopic:
     """Open a fetched topic, of which hidden files are searched as well."""
-    topic = reference_topic(described, library.store.directory(described.id))
+    topic = reference_topic(described, library.directory(described.id))
     return OpenTopic(topic, ReferenceCatalog(topic, described, library))
 
 

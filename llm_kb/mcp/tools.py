@@ -121,7 +121,7 @@ def find_tools(kb: KnowledgeBase) -> list[ToolText]:
     return [
         LEARN,
         SEARCH,
-        *(REFERENCES if open_references(kb).store.ids() else []),
+        *(REFERENCES if open_references(kb).ids() else []),
         reference_calls.CREATE,
         *([EMIT, ANNOTATE] if find_repository(kb.directory) else []),
     ]

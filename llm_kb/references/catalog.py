@@ -91,10 +91,10 @@ def reference_topics(config: Config, user_dir: Path) -> Iterator[tuple[Topic, Ca
     An unreadable one is left out; `llm kb references list` gives the reason.
     """
     library = open_library(config, user_dir)
-    for id_ in library.store.ids():
+    for id_ in library.ids():
         with suppress(KbError):
             described = library.read(id_)
-            topic = reference_topic(described, library.store.directory(id_))
+            topic = reference_topic(described, library.directory(id_))
             yield topic, ReferenceCatalog(topic, described, library)
 
 
@@ -165,7 +165,7 @@ class ReferenceCatalog:
     """
 
     def __init__(self, topic: Topic, described: TopicFile, library: Library) -> None:
-        self._catalog = DirectoryCatalog(topic, library.store.conversions)
+        self._catalog = DirectoryCatalog(topic, library.conversions)
         self._described = described
         self._directory = topic.root
         self._library = library
@@ -173,12 +173,12 @@ class ReferenceCatalog:
     @property
     def documents(self) -> TopicDocuments:
         """The documents that a search indexes, the same as for `reference_search`."""
-        return self._library.store.documents(self._described.id)
+        return self._library.documents(self._described.id)
 
     @property
     def index(self) -> Path:
         """The path of the index of all fetched topics."""
-        return self._library.store.index
+        return self._library.index
 
     def list(self, reference: str | None = None) -> Listing:
         """Return every subject, or those that a reference names."""

@@ -104,7 +104,7 @@ def find_topic(library: Library, wanted: str, *, obsolete: bool = False) -> Topi
     """Return the one topic that `find_meant` finds; raise its errors, also for several topics."""
     found = find_meant(library, wanted, obsolete=obsolete)
     if len(found) > 1:
-        raise UnknownReferenceError(wanted, library.store.ids(), near=[each.id for each in found])
+        raise UnknownReferenceError(wanted, library.ids(), near=[each.id for each in found])
     return found[0]
 
 
@@ -115,7 +115,7 @@ def find_meant(library: Library, wanted: str, *, obsolete: bool = False) -> list
     many, TopicFileError if its own file cannot be read, and ObsoleteTopicError unless
     `obsolete` topics are allowed.
     """
-    if wanted in library.store.ids():
+    if wanted in library.ids():
         found = [library.read(wanted)]
     else:
         topics, problems = library.topics()
@@ -137,7 +137,7 @@ def find_meant(library: Library, wanted: str, *, obsolete: bool = False) -> list
 
 def find_id(library: Library, wanted: str) -> str:
     """Return the id that an id, a title or words name; broken topics are found too."""
-    if wanted in library.store.ids():
+    if wanted in library.ids():
         return wanted
     return find_topic(library, wanted, obsolete=True).id
 
@@ -149,7 +149,7 @@ def _find_named(topics: Sequence[TopicFile], wanted: str) -> list[TopicFile]:
 
 def _read_broken(library: Library, readable: Sequence[TopicFile], wanted: str) -> None:
     """Raise the error of the unreadable topic that words name, if there is one."""
-    others = set(library.store.ids()) - {topic.id for topic in readable}
+    others = set(library.ids()) - {topic.id for topic in readable}
     named = find_named([TopicFile(id=id_, title=id_) for id_ in sorted(others)], wanted)
     if len(named) == 1:
         library.read(named[0].id)

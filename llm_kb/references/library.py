@@ -12,7 +12,7 @@ import secrets
 import shutil
 import time
 from collections.abc import Callable, Collection, Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
@@ -57,218 +57,6 @@ cannot be written can still be read."""
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
 
 
-@dataclass(frozen=True, slots=True)
-class Store:
-    """The directories of all topics, each complete at any moment, even if a process is killed.
-
-    root/topic-x/           a topic: topic.md, .provenance.json, the fetched files
-    root/.staging/topic-x.… a topic in the making, swapped in whole, or one that is deleted
-    root/.old/topic-x       the topic it replaces, during the two renames of the swap
-    root/.index/…           the index of all topics
-    root/.locks/topic-x     the lock of the process that writes the topic; it ends with the process
-
-    What a killed process left behind is put right by the next one that looks.
-    """
-
-    root: Path
-
-    def directory(self, topic_id: str) -> Path:
-        """Return the directory of a topic; raise UnknownReferenceError for an invalid id."""
-        if not _ID.fullmatch(topic_id):
-            raise UnknownReferenceError(topic_id, self.ids())
-        return self.root / topic_id
-
-    @property
-    def index(self) -> Path:
-        """The path of the index of all topics."""
-        return self.root / ".index" / "topics.sqlite3"
-
-    @property
-    def conversions(self) -> Conversions:
-        """The cached texts of the topics' documents."""
-        return Conversions(self.root / ".converted")
-
-    def documents(self, topic_id: str) -> TopicDocuments:
-        """Return a topic's fetched files for a search, including hidden ones."""
-        root = self.directory(topic_id)
-        own = tuple(f"/{name}" for name in sorted(RESERVED))
-        topic = Topic(id=topic_id, root=root, ignore=own)
-        known: dict[str, Any] = {}
-        with suppress(KbError):  # reported by `llm kb references list`; the files are searched
-            stored = self.open(topic_id)
-            topic = replace(topic, generated=stored.file.generated)
-            known = {
-                "trust": stored.file.trust_score,
-                "role_of": stored.find_roles(),
-                "rules": repr([source.role for source in stored.file.sources]),
-            }
-        catalog = DirectoryCatalog(topic, self.conversions)
-        return TopicDocuments(topic, catalog, hidden=True, **known)
-
-    def ids(self) -> list[str]:
-        """Return the ids of all topics, sorted, including unreadable ones."""
-        places = (self.root, self.root / ".old", self.root)  # as `_places` says
-        names = {name for place in places for name in list_names(place)}
-        return sorted(name for name in names if _ID.fullmatch(name) and self.exists(name))
-
-    def find_problem(self) -> str | None:
-        """Return why the topics cannot be listed; None if they can."""
-        try:
-            os.listdir(self.root)  # noqa: PTH208 - only whether it can be
-        except FileNotFoundError:
-            return None
-        except OSError as error:
-            return f"{self.root}: {error.strerror}"
-        return None
-
-    def exists(self, topic_id: str) -> bool:
-        """Tell whether a topic exists, even if it cannot be read."""
-        return any(map(_is_topic, self._places(topic_id)))
-
-    def require(self, topic_id: str) -> None:
-        """Raise UnknownReferenceError unless a topic exists."""
-        if not self.exists(topic_id):
-            raise UnknownReferenceError(topic_id, self.ids())
-
-    def require_free(self, topic_id: str) -> None:
-        """Raise TopicFileError if something else is in the place of a topic."""
-        place = self.directory(topic_id)
-        if os.path.lexists(place) and not _is_topic(place):
-            raise TopicFileError(
-                str(place),
-                "it is not a reference topic and was kept; move it away, or choose another title",
-            )
-
-    def read_text(self, topic_id: str) -> str:
-        """Return the text of a `topic.md`; raise UnknownReferenceError or TopicFileError."""
-        path = self.directory(topic_id) / TOPIC_FILE
-        looks = _LOOKS
-        while True:
-            try:
-                # With its line ends, since a changed file is written again.
-                data = read_regular(path, follow_link=True, most=MAX_TOPIC_FILE + 1)
-                if len(data) > MAX_TOPIC_FILE:
-                    raise TopicFileError(str(path), f"it has over {MAX_TOPIC_FILE:,} bytes")
-                return data.decode()
-            except (FileNotFoundError, NotADirectoryError) as error:
-                # A swap may begin and end between two attempts, so one failure proves nothing.
-                looks -= 1
-                if os.path.lexists(self.root / ".old" / topic_id):
-                    # Between the two renames of a swap, which are over at once unless killed.
-                    with suppress(BusyError), locked(self.root / ".locks" / topic_id, seconds=0):
-                        self._recover(topic_id)
-                    looks = _LOOKS
-                if not looks:
-                    self.require(topic_id)
-                    what = "it is missing; restore it, or delete what is left of the topic: "
-                    delete = f"llm kb references delete {topic_id}"
-                    raise TopicFileError(str(path), what + delete) from error
-                if not os.path.lexists(path.parent):
-                    time.sleep(0.005)
-            except OSError as error:
-                raise TopicFileError(str(path), error.strerror or str(error)) from error
-            except UnicodeDecodeError as error:
-                raise TopicFileError(str(path), "it is not in UTF-8") from error
-
-    def open(self, topic_id: str) -> StoredTopic:
-        """Return a topic with its `topic.md`; raise UnknownReferenceError or TopicFileError."""
-        return StoredTopic.parse(self.directory(topic_id), self.read_text(topic_id))
-
-    @contextmanager
-    def lock(self, topic_id: str, *, create: bool = True) -> Iterator[None]:
-        """Hold the lock of a topic, and recover from a killed writer.
-
-        Waits for the lock. Without `create`, a missing store is not created.
-        """
-        self.directory(topic_id)
-        if not create and not self.root.is_dir():
-            yield
-            return
-        with locked(self.root / ".locks" / topic_id, seconds=-1):
-            self._recover(topic_id)
-            yield
-
-    def staging(self, topic_id: str) -> AbstractContextManager[Path]:
-        """Make an empty directory for a new version of a topic; it is deleted after the block.
-
-        The caller must hold the topic's lock.
-        """
-        return _temporary(self.root / ".staging" / f"{topic_id}.{secrets.token_hex(4)}")
-
-    @contextmanager
-    def scratch(self) -> Iterator[Path]:
-        """Make an empty directory for a repository; deleted after the block, or by `clean`."""
-        name = f"git-{secrets.token_hex(8)}"
-        with self.lock(name), self.staging(name) as directory:
-            yield directory
-
-    def publish(self, topic_id: str, staged: Path) -> None:
-        """Replace a topic by a staged one. The caller must hold the lock.
-
-        A link in its place is removed, and its target stays. Raises TopicFileError.
-        """
-        self.require_free(topic_id)
-        current, old = self.directory(topic_id), self.root / ".old" / topic_id
-        if os.path.lexists(current):
-            old.parent.mkdir(exist_ok=True)
-            move(current, old)
-        try:
-            move(staged, current)
-        finally:
-            self._recover(topic_id)
-
-    def delete(self, topic_id: str) -> None:
-        """Delete a topic at once. The caller must hold the lock."""
-        self._trash(self.directory(topic_id))
-
-    def clean(self) -> None:
-        """Remove what killed processes left. Lists two directories."""
-        staged = list_names(self.root / ".staging")
-        left = {name.rpartition(".")[0] for name in staged} | set(list_names(self.root / ".old"))
-        for topic_id in filter(_ID.fullmatch, sorted(left)):
-            with suppress(*_IGNORED), locked(self.root / ".locks" / topic_id, seconds=0):
-                self._recover(topic_id)
-
-    def _places(self, topic_id: str) -> tuple[Path, Path, Path]:
-        """Return the place of a topic, its place during a swap, and the first again.
-
-        A swap may end between a look at the first and one at the second.
-        """
-        current = self.directory(topic_id)
-        return current, self.root / ".old" / topic_id, current
-
-    def _recover(self, topic_id: str) -> None:
-        """Finish or undo an interrupted swap, and delete staged directories."""
-        current, old = self.directory(topic_id), self.root / ".old" / topic_id
-        if os.path.lexists(old):
-            if os.path.lexists(current):
-                self._trash(old)
-            else:
-                move(old, current)
-        for staged in (self.root / ".staging").glob(f"{topic_id}.????????"):
-            shutil.rmtree(staged, ignore_errors=True)
-
-    def _trash(self, directory: Path) -> None:
-        """Delete a directory: move it away in one step, then delete its files."""
-        target = self.root / ".staging" / f"{directory.name}.{secrets.token_hex(4)}"
-        target.parent.mkdir(exist_ok=True)
-        with suppress(FileNotFoundError):
-            move(directory, target)
-            remove(target)
-
-
-@contextmanager
-def _temporary(directory: Path) -> Iterator[Path]:
-    try:
-        directory.mkdir(parents=True)
-    except OSError as error:  # FileExistsError as well: `.staging` may be a link to nothing
-        raise WriteError(directory, error.strerror or str(error)) from error
-    try:
-        yield directory
-    finally:
-        shutil.rmtree(directory, ignore_errors=True)
-
-
 def _is_topic(directory: Path) -> bool:
     """Tell whether a directory is a topic's, even if it is unreadable or `topic.md` is missing."""
     for name in (TOPIC_FILE, FILE_NAME):
@@ -309,13 +97,39 @@ def remove(path: Path) -> None:
             path.unlink()
 
 
+def _read_topic_file(path: Path) -> str:
+    """Return the text of a `topic.md` with its line ends, since a changed file is written again."""
+    try:
+        data = read_regular(path, follow_link=True, most=MAX_TOPIC_FILE + 1)
+        if len(data) > MAX_TOPIC_FILE:
+            raise TopicFileError(str(path), f"it has over {MAX_TOPIC_FILE:,} bytes")
+        return data.decode()
+    except (FileNotFoundError, NotADirectoryError):
+        raise
+    except OSError as error:
+        raise TopicFileError(str(path), error.strerror or str(error)) from error
+    except UnicodeDecodeError as error:
+        raise TopicFileError(str(path), "it is not in UTF-8") from error
+
+
 DIRECTORY = Path("kb", "references")
 """The directory of topics, below the host's user directory."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Library:
-    """All reference topics below one directory, under one user's settings."""
+    """All reference topics below one directory, under one user's settings.
+
+    Each is complete at any moment, even if a process is killed:
+
+    root/topic-x/           a topic: topic.md, .provenance.json, the fetched files
+    root/.staging/…         a topic in the making, swapped in whole, or one that is deleted
+    root/.old/topic-x       the topic it replaces, during the two renames of the swap
+    root/.index/…           the index of all topics
+    root/.locks/topic-x     the lock of the process that writes the topic; it ends with the process
+
+    What a killed process left behind is put right by the next one that looks.
+    """
 
     root: Path
     settings: References = field(default_factory=References)
@@ -330,16 +144,171 @@ class Library:
     """The user's own directory, for what a person approved: `root` may be one that others write.
     None for `root`."""
 
+    def directory(self, topic_id: str) -> Path:
+        """Return the directory of a topic; raise UnknownReferenceError for an invalid id."""
+        if not _ID.fullmatch(topic_id):
+            raise UnknownReferenceError(topic_id, self.ids())
+        return self.root / topic_id
+
     @property
-    def store(self) -> Store:
-        """The directories of the topics."""
-        return Store(self.root)
+    def index(self) -> Path:
+        """The path of the index of all topics."""
+        return self.root / ".index" / "topics.sqlite3"
+
+    @property
+    def conversions(self) -> Conversions:
+        """The cached texts of the topics' documents."""
+        return Conversions(self.root / ".converted")
+
+    def documents(self, topic_id: str) -> TopicDocuments:
+        """Return a topic's fetched files for a search, including hidden ones."""
+        root = self.directory(topic_id)
+        own = tuple(f"/{name}" for name in sorted(RESERVED))
+        topic = Topic(id=topic_id, root=root, ignore=own)
+        known: dict[str, Any] = {}
+        with suppress(KbError):  # reported by `llm kb references list`; the files are searched
+            stored = self.open(topic_id)
+            topic = replace(topic, generated=stored.file.generated)
+            known = {
+                "trust": stored.file.trust_score,
+                "role_of": stored.find_roles(),
+                "rules": repr([source.role for source in stored.file.sources]),
+            }
+        catalog = DirectoryCatalog(topic, self.conversions)
+        return TopicDocuments(topic, catalog, hidden=True, **known)
+
+    def ids(self) -> list[str]:
+        """Return the ids of all topics, sorted, including unreadable ones."""
+        places = (self.root, self.root / ".old", self.root)  # as `_places` says
+        names = {name for place in places for name in list_names(place)}
+        return sorted(name for name in names if _ID.fullmatch(name) and self.exists(name))
+
+    def exists(self, topic_id: str) -> bool:
+        """Tell whether a topic exists, even if it cannot be read."""
+        return any(map(_is_topic, self._places(topic_id)))
+
+    def require(self, topic_id: str) -> None:
+        """Raise UnknownReferenceError unless a topic exists."""
+        if not self.exists(topic_id):
+            raise UnknownReferenceError(topic_id, self.ids())
+
+    def require_free(self, topic_id: str) -> None:
+        """Raise TopicFileError if something else is in the place of a topic."""
+        place = self.directory(topic_id)
+        if os.path.lexists(place) and not _is_topic(place):
+            raise TopicFileError(
+                str(place),
+                "it is not a reference topic and was kept; move it away, or choose another title",
+            )
+
+    def read_text(self, topic_id: str) -> str:
+        """Return the text of a `topic.md`; raise UnknownReferenceError or TopicFileError."""
+        path = self.directory(topic_id) / TOPIC_FILE
+        for _ in range(_LOOKS):
+            with suppress(FileNotFoundError, NotADirectoryError):
+                return _read_topic_file(path)
+            # A swap may be between its two renames, which are over at once unless killed.
+            if os.path.lexists(self.root / ".old" / topic_id):
+                with suppress(BusyError), locked(self.root / ".locks" / topic_id, seconds=1):
+                    self._recover(topic_id)
+            time.sleep(0.005)
+        self.require(topic_id)
+        what = "it is missing; restore it, or delete what is left of the topic: "
+        raise TopicFileError(str(path), f"{what}llm kb references delete {topic_id}")
+
+    def open(self, topic_id: str) -> StoredTopic:
+        """Return a topic with its `topic.md`; raise UnknownReferenceError or TopicFileError."""
+        return StoredTopic.parse(self.directory(topic_id), self.read_text(topic_id))
+
+    @contextmanager
+    def lock(self, topic_id: str, *, create: bool = True) -> Iterator[None]:
+        """Hold the lock of a topic, and recover from a killed writer.
+
+        Waits for the lock. Without `create`, a missing store is not created.
+        """
+        self.directory(topic_id)
+        if not create and not self.root.is_dir():
+            yield
+            return
+        with locked(self.root / ".locks" / topic_id, seconds=-1):
+            self._recover(topic_id)
+            yield
+
+    @contextmanager
+    def scratch(self) -> Iterator[Path]:
+        """Make an empty directory; deleted after the block, or by `clean`."""
+        name = f"new-{secrets.token_hex(8)}"
+        directory = self.root / ".staging" / f"{name}.{secrets.token_hex(4)}"
+        with self.lock(name):
+            try:
+                directory.mkdir(parents=True)
+            except OSError as error:  # FileExistsError as well: `.staging` may be a link to nothing
+                raise WriteError(directory, error.strerror or str(error)) from error
+            try:
+                yield directory
+            finally:
+                shutil.rmtree(directory, ignore_errors=True)
+
+    def publish(self, topic_id: str, staged: Path) -> None:
+        """Replace a topic by a staged one. The caller must hold the lock.
+
+        A link in its place is removed, and its target stays. Raises TopicFileError.
+        """
+        self.require_free(topic_id)
+        current, old = self.directory(topic_id), self.root / ".old" / topic_id
+        if os.path.lexists(current):
+            old.parent.mkdir(exist_ok=True)
+            move(current, old)
+        try:
+            move(staged, current)
+        finally:
+            self._recover(topic_id)
+
+    def clean(self) -> None:
+        """Remove what killed processes left. Lists two directories."""
+        staged = list_names(self.root / ".staging")
+        left = {name.rpartition(".")[0] for name in staged} | set(list_names(self.root / ".old"))
+        for topic_id in filter(_ID.fullmatch, sorted(left)):
+            with suppress(*_IGNORED), locked(self.root / ".locks" / topic_id, seconds=0):
+                self._recover(topic_id)
+
+    def _places(self, topic_id: str) -> tuple[Path, Path, Path]:
+        """Return the place of a topic, its place during a swap, and the first again.
+
+        A swap may end between a look at the first and one at the second.
+        """
+        current = self.directory(topic_id)
+        return current, self.root / ".old" / topic_id, current
+
+    def _recover(self, topic_id: str) -> None:
+        """Finish or undo an interrupted swap, and delete staged directories."""
+        current, old = self.directory(topic_id), self.root / ".old" / topic_id
+        if os.path.lexists(old):
+            if os.path.lexists(current):
+                self._trash(old)
+            else:
+                move(old, current)
+        for staged in (self.root / ".staging").glob(f"{topic_id}.????????"):
+            shutil.rmtree(staged, ignore_errors=True)
+
+    def _trash(self, directory: Path) -> None:
+        """Delete a directory: move it away in one step, then delete its files."""
+        target = self.root / ".staging" / f"{directory.name}.{secrets.token_hex(4)}"
+        target.parent.mkdir(exist_ok=True)
+        with suppress(FileNotFoundError):
+            move(directory, target)
+            remove(target)
 
     def topics(self) -> tuple[list[TopicFile], list[str]]:
         """Return the readable topics, sorted by id, and the problems of the others."""
-        topics: list[TopicFile] = []
-        problems = list(filter(None, [self.store.find_problem()]))
-        for topic_id in self.store.ids():
+        topics, problems = list[TopicFile](), list[str]()
+        try:
+            os.scandir(self.root).close()
+        except FileNotFoundError:
+            pass
+        except OSError as error:
+            problems.append(f"{self.root}: {error.strerror}")
+        for topic_id in self.ids():
             try:
                 topics.append(self.read(topic_id))
             except KbError as error:
@@ -348,7 +317,7 @@ class Library:
 
     def read(self, topic_id: str) -> TopicFile:
         """Return a topic's `topic.md`; raise UnknownReferenceError or TopicFileError."""
-        return self.store.open(topic_id).file
+        return self.open(topic_id).file
 
     def approved_hosts(self, topic_id: str) -> frozenset[str]:
         """Return the hosts that a person has approved for a topic, with unusual ports."""
@@ -370,7 +339,7 @@ class Library:
 
         Never in its own directory, which may be a copy that somebody else made.
         """
-        directory = self.store.directory(topic_id)
+        directory = self.directory(topic_id)
         place = hashlib.sha256(os.fsencode(directory.absolute())).hexdigest()[:16]
         return self.private / ".approved" / f"{topic_id}-{place}"
 
@@ -394,8 +363,8 @@ class Library:
 
     def update(self, topic_id: str, changes: dict[str, Any], body: str | None = None) -> TopicFile:
         """Change a topic's description and return it; the fetched files stay as they are."""
-        with self.store.lock(topic_id, create=False):
-            topic = self.store.open(topic_id)
+        with self.lock(topic_id, create=False):
+            topic = self.open(topic_id)
             body = None if body is None else with_heading(topic.file.title, body)
             changed = topic.change(changes, body)
             replace_file(topic.directory / TOPIC_FILE, changed.text.encode())
@@ -408,8 +377,8 @@ class Library:
         ones, and `problems`, the reasons why the topic itself cannot be read. Raises only
         UnknownReferenceError.
         """
-        self.store.require(topic_id)
-        directory = self.store.directory(topic_id)
+        self.require(topic_id)
+        directory = self.directory(topic_id)
         problems = []
         try:
             self.read(topic_id)
@@ -427,22 +396,17 @@ class Library:
         # Imported here, since sqlite3 is slow to import.
         from llm_kb.search.index.index import forget_topic  # noqa: PLC0415
 
-        with self.store.lock(topic_id, create=False):
-            self.store.require(topic_id)
-            self.store.delete(topic_id)
+        with self.lock(topic_id, create=False):
+            self.require(topic_id)
+            self._trash(self.directory(topic_id))
             self._approval(topic_id).unlink(missing_ok=True)
-            forget_topic(self.store.index, topic_id)
-
-
-def references_root(settings: References, user_dir: Path) -> Path:
-    """Return the directory of all reference topics: `[kb.references] dir`, else the default."""
-    return settings.dir or user_dir / DIRECTORY
+            forget_topic(self.index, topic_id)
 
 
 def open_library(config: Config, user_dir: Path) -> Library:
     """Return the reference topics of a user, under the settings of a configuration."""
     return Library(
-        root=references_root(config.references, user_dir),
+        root=config.references.dir or user_dir / DIRECTORY,
         settings=config.references,
         own=user_dir / DIRECTORY,
     )

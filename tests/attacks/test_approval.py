@@ -372,7 +372,7 @@ def test_pages_of_undeclared_size_are_summed(library: Library, site: Site) -> No
     tight = replace(library, settings=replace(library.settings, max_bytes=100_000))
     with pytest.raises(Exception, match=r"with it the topic is over max_bytes \(100 KB\)"):
         create_topic(tight, request(*(WebSource(url=url) for url in urls)), yes)
-    assert library.store.ids() == []
+    assert library.ids() == []
 
 
 def _send_in_chunks(handler: BaseHTTPRequestHandler) -> None:
@@ -548,7 +548,7 @@ def test_a_record_of_files_approves_no_host(library: Library, remote: Remote) ->
     remote.write({"new.md": "# New"})
     refresh_topic(library, "topic-frob", yes)
     assert approved_hosts(library) == frozenset()
-    stored = read_provenance(library.store.directory("topic-frob"))
+    stored = read_provenance(library.directory("topic-frob"))
     assert {file.url for file in stored.files.values()} == {remote.url}
 
 
@@ -612,7 +612,7 @@ def test_a_plan_is_dropped_in_one_step(
 
     monkeypatch.setattr(shutil, "rmtree", delete_late)
     assert pending.drop(plan.id)
-    assert (len(raised), kept(pending), library.store.ids()) == (1, [], [])
+    assert (len(raised), kept(pending), library.ids()) == (1, [], [])
 
 
 def test_without_room_to_move_its_files_a_plan_waits_and_leaves_nothing(

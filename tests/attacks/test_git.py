@@ -417,7 +417,7 @@ def remote(tmp_path: Path) -> Remote:
 def test_a_tree_that_unfolds_is_left_at_the_limit(library: Library, remote: Remote) -> None:
     source = GitSource(url=remote.url, commit=bomb(remote, 8))
     policy = Policy(allow_protocols=("file",), timeout=20, max_files=1000)
-    with Remotes(policy, library.store.scratch) as repositories:
+    with Remotes(policy, library.scratch) as repositories:
         repository = repositories.open(source)
 
         def read() -> None:
@@ -448,7 +448,7 @@ def test_a_tree_that_unfolds_to_nothing_is_left_at_the_timeout(
     policy = Policy(allow_protocols=("file",), timeout=2)
     source = GitSource(url=remote.url, commit=commit)
     with (
-        Remotes(policy, library.store.scratch) as repositories,
+        Remotes(policy, library.scratch) as repositories,
         pytest.raises(FetchError, match="timed out after 2 s"),
     ):
         repositories.open(source).list_files(source)

@@ -87,7 +87,7 @@ def test_create_fetches_from_every_kind_of_source(
 
 def set_status(topic: str, status: str) -> None:
     """Edit a `topic.md`, as its owner may."""
-    path = current_library().store.directory(topic) / "topic.md"
+    path = current_library().directory(topic) / "topic.md"
     path.write_text(re.sub(r"(?m)^status = .*$", f'status = "{status}"', path.read_text()))
 
 

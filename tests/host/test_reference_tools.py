@@ -188,7 +188,7 @@ def test_without_a_terminal_the_model_is_told_and_the_plan_waits(
         "go on without it, and do not try again"
     )
     assert f"llm kb references approve {pending['id']}" in result.stderr
-    assert current_library().store.ids() == []
+    assert current_library().ids() == []
 
     approved = run_llm(["kb", "references", "approve", "-y", pending["id"]])
     assert approved.stdout == "topic-frob-widgets: 1 file, 1 chunk\n"
@@ -215,7 +215,7 @@ def test_on_a_terminal_the_operator_is_asked(
     shown = capsys.readouterr().err
     assert "Create reference topic 'Frob - Widgets'?" in shown
     assert f"git {remote.url}: 1 file, 50 B" in shown
-    assert bool(current_library().store.ids()) is created
+    assert bool(current_library().ids()) is created
 
 
 def test_a_denied_plan_is_not_asked_about_again(

@@ -133,7 +133,7 @@ def test_ctrl_c_at_the_question_of_a_tool_ends_the_program(site: Site) -> None:
     )
     assert (code, "Aborted!" in shown, "Traceback" in shown) == (1, True, False)
     assert "tool_results" not in shown
-    assert current_library().store.ids() == []
+    assert current_library().ids() == []
 
 
 def test_a_refresh_that_is_denied_is_told_in_words_for_the_operator(

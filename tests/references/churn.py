@@ -54,7 +54,7 @@ def churn(action: str, root: Path, source: Path, times: int | None) -> None:
     for turn in itertools.count() if times is None else range(times):
         write_version(source, f"{os.getpid()}.{turn}")
         if action == "create":
-            if library.store.exists(TOPIC):
+            if library.exists(TOPIC):
                 library.delete(TOPIC)
             create_topic(library, request(source), lambda plan: True)
         else:

@@ -52,7 +52,7 @@ def differences(**kinds: list[str]) -> dict[str, list[str]]:
 
 def files_of(library: Library, topic_id: str = "topic-frob") -> dict[str, str]:
     """Return the fetched files that a topic has on disk."""
-    root = library.store.directory(topic_id)
+    root = library.directory(topic_id)
     return {
         path.relative_to(root).as_posix(): path.read_text()
         for path in sorted(root.rglob("*"))

@@ -245,7 +245,7 @@ def test_a_topic_that_cannot_be_read_is_told_of_and_the_others_are_searched(
 
 def test_a_topic_whose_index_cannot_be_used_is_searched_without_one(stocked: Library) -> None:
     expected = ask(stocked, "frobnicate")["results"]
-    index = stocked.store.index
+    index = stocked.index
     index.unlink()
     index.mkdir(parents=True)
 

@@ -29,7 +29,7 @@ def request(source: GitSource) -> TopicFile:
 
 def fetch(library: Library, remote: Remote, **options: object) -> list[str]:
     create_topic(library, request(GitSource(url=remote.url, **options)), lambda plan: True)  # type: ignore[arg-type]
-    return sorted(hash_fetched(library.store.directory("topic-frob")))
+    return sorted(hash_fetched(library.directory("topic-frob")))
 
 
 @pytest.fixture
@@ -97,7 +97,7 @@ def test_filters_and_fsmonitor_do_not_run(library: Library, remote: Remote, trap
     commit = remote.git("commit-tree", tree, "-m", "filters")
     remote.git("update-ref", "refs/heads/main", commit)
     assert fetch(library, remote) == [".gitattributes", "a.txt", "big.bin"]
-    assert (library.store.directory("topic-frob") / "big.bin").read_text() == pointer
+    assert (library.directory("topic-frob") / "big.bin").read_text() == pointer
     assert not trap.exists()
 
 
@@ -157,7 +157,7 @@ def test_git_itself_refuses_what_got_past_the_check(trap: Path, url: str) -> Non
 
 def test_a_ref_cannot_be_an_option(library: Library, remote: Remote, trap: Path) -> None:
     source = GitSource(url=remote.url, ref=f"--upload-pack=touch {trap}")
-    with pytest.raises(FetchError), Remotes(LOCAL, library.store.scratch) as repositories:
+    with pytest.raises(FetchError), Remotes(LOCAL, library.scratch) as repositories:
         repositories.open(source)
     assert not trap.exists()
 

@@ -53,7 +53,7 @@ def test_a_repository_is_fetched_whole_and_its_commit_recorded(
     topic = library.read("topic-frob")
     assert topic.sources == (GitSource(url=remote.url, ref="main", commit=remote.commit),)
     assert topic.files == ("README.md", "docs/guide.md", "src/frob.py")
-    record = read_provenance(library.store.directory("topic-frob")).files["README.md"]
+    record = read_provenance(library.directory("topic-frob")).files["README.md"]
     assert (record.url, record.revision, record.commit) == (remote.url, "main", remote.commit)
     assert record.fetched_at == "2025-06-15T10:00:00Z"
     assert library.verify("topic-frob") == differences()
@@ -116,7 +116,7 @@ def test_files_that_would_replace_ours_get_a_folder(
     remote.write({name: "+++\nid = 'x'\n+++\n", "a.md": "a"})
     create_topic(library, request(GitSource(url=remote.url)), yes)
     assert library.read("topic-frob").title == "Frob"
-    assert set(hash_fetched(library.store.directory("topic-frob"))) == {
+    assert set(hash_fetched(library.directory("topic-frob"))) == {
         f"hostile/{name}",
         "hostile/a.md",
     }
@@ -194,7 +194,7 @@ def test_all_sources_failing_is_an_error_and_nobody_is_asked(library: Library, s
     assert caught.value.reasons == tuple(
         f"{source.url}: the server answered 404" for source in sources
     )
-    assert library.store.ids() == []
+    assert library.ids() == []
 
 
 def test_an_empty_repository_is_an_error(library: Library, tmp_path: Path) -> None:
@@ -207,7 +207,7 @@ def test_an_empty_repository_is_an_error(library: Library, tmp_path: Path) -> No
 def test_denial_fetches_nothing_and_suggests_paths(library: Library, remote: Remote) -> None:
     with pytest.raises(DeniedError, match="`paths` filter"):
         create_topic(library, request(GitSource(url=remote.url)), lambda plan: False)
-    assert library.store.ids() == []
+    assert library.ids() == []
     assert list((library.root / ".staging").iterdir()) == []
 
 
@@ -320,15 +320,15 @@ def test_a_plan_is_used_up_although_the_index_was_interrupted(
 
     with pytest.raises(KeyboardInterrupt):
         carry_out(library, plan.id, never, interrupt)
-    assert (library.store.ids(), PendingPlans(library).read_all()[0]) == (["topic-frob"], [])
+    assert (library.ids(), PendingPlans(library).read_all()[0]) == (["topic-frob"], [])
 
 
 def test_a_plan_whose_execution_failed_still_waits(library: Library, remote: Remote) -> None:
     plan = store_plan(library, request(GitSource(url=remote.url)))
-    library.store.directory("topic-frob").mkdir()
+    library.directory("topic-frob").mkdir()
     with pytest.raises(TopicFileError):
         carry_out(library, plan.id, never)
-    library.store.directory("topic-frob").rmdir()
+    library.directory("topic-frob").rmdir()
     assert list(PendingPlans(library).read_all()[0]) == [plan]
     assert carry_out(library, plan.id, never)["file_count"] == 3
 
@@ -371,7 +371,7 @@ def test_files_that_are_not_those_that_were_fetched_are_not_published(
         record.unlink()
     with pytest.raises(UnknownPlanError, match="its files"):
         carry_out(library, plan.id, never)
-    assert library.store.ids() == []
+    assert library.ids() == []
 
 
 def test_pages_are_kept_as_they_were_shown(library: Library, site: Site) -> None:
@@ -432,7 +432,7 @@ def test_update_changes_what_is_said_and_nothing_else(library: Library, remote: 
 def test_delete_removes_files_and_index(library: Library, remote: Remote) -> None:
     create_topic(library, request(GitSource(url=remote.url)), yes)
     library.delete("topic-frob")
-    assert library.store.ids() == []
+    assert library.ids() == []
     assert [p.name for p in library.root.rglob("*") if p.is_file()] == []
     with pytest.raises(UnknownReferenceError, match="available: none"):
         library.delete("topic-frob")

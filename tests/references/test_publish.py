@@ -29,7 +29,7 @@ from tests.search.embedding import HashingModel
 
 def settle_index(library: Library) -> None:
     """Make the files so old that no update of the index looks at them a second time."""
-    root = library.store.directory("topic-frob")
+    root = library.directory("topic-frob")
     for path in library.read("topic-frob").files:
         os.utime(root / path, (0, 0))
     index_topic(library, "topic-frob", silent)
@@ -39,7 +39,7 @@ def test_refresh_fetches_what_changed_and_keeps_the_rest_untouched(
     library: Library, remote: Remote, clock: Clock
 ) -> None:
     create_topic(library, request(GitSource(url=remote.url)), yes)
-    root = library.store.directory("topic-frob")
+    root = library.directory("topic-frob")
     before = (root / "src/frob.py").stat()
     remote.git("rm", "--quiet", "README.md")
     commit = remote.write({"docs/guide.md": "# New guide\n", "docs/more.md": "more"})
@@ -67,7 +67,7 @@ def test_refresh_of_an_unchanged_page_is_one_request_and_no_new_index(
 ) -> None:
     create_topic(library, request(WebSource(url=site.put("/a", PAGE))), yes)
     settle_index(library)
-    index = library.store.index
+    index = library.index
     before = index.stat().st_mtime_ns
     site.requests.clear()
     clock.now += timedelta(days=40)
@@ -86,10 +86,10 @@ def test_a_refresh_completes_an_index_that_was_interrupted(
     library: Library, remote: Remote
 ) -> None:
     create_topic(library, request(GitSource(url=remote.url)), yes)
-    path = library.store.index
+    path = library.index
     path.unlink()
     refresh_topic(library, "topic-frob", never)
-    with open_index(library.store.index) as index:
+    with open_index(library.index) as index:
         assert index.count_chunks() == 3
 
 
@@ -104,7 +104,7 @@ def test_a_refresh_embeds_what_has_no_vector_yet(library: Library, remote: Remot
     assert refresh_topic(embedding, "topic-frob", never)["changed"] is False
     assert len(model.texts) == 3
     settle_index(library)
-    path = library.store.index
+    path = library.index
     before = path.stat().st_mtime_ns
     refresh_topic(embedding, "topic-frob", never)
     assert (len(model.texts), path.stat().st_mtime_ns) == (3, before)
@@ -121,7 +121,7 @@ def test_a_topic_that_cannot_be_indexed_is_said_to_be_there(
     )
     with pytest.raises(KbError, match=told):
         create_topic(library, request(GitSource(url=remote.url)), yes)
-    assert library.store.ids() == ["topic-frob"]
+    assert library.ids() == ["topic-frob"]
     with pytest.raises(KbError, match=told):
         refresh_topic(library, "topic-frob", never)
     (library.root / ".index").unlink()
@@ -174,12 +174,12 @@ def test_a_failed_refresh_leaves_the_topic_as_it_was(
     library: Library, remote: Remote, clock: Clock
 ) -> None:
     create_topic(library, request(GitSource(url=remote.url)), yes)
-    before = (library.store.read_text("topic-frob"), files_of(library))
+    before = (library.read_text("topic-frob"), files_of(library))
     remote.directory.rename(remote.directory.with_name("gone"))
     clock.now += timedelta(days=1)
     with pytest.raises(NothingFetchedError):
         refresh_topic(library, "topic-frob", never)
-    assert (library.store.read_text("topic-frob"), files_of(library)) == before
+    assert (library.read_text("topic-frob"), files_of(library)) == before
 
 
 def test_a_refresh_keeps_the_files_of_a_source_that_failed(
@@ -202,7 +202,7 @@ def test_refresh_brings_back_files_that_were_lost_or_edited(
 ) -> None:
     create_topic(library, request(GitSource(url=remote.url)), yes)
     before = files_of(library)
-    root = library.store.directory("topic-frob")
+    root = library.directory("topic-frob")
     (root / "README.md").unlink()
     guide = root / "docs/guide.md"
     guide.write_text(guide.read_text().replace("first", "never"))  # of the same size
@@ -219,7 +219,7 @@ def test_files_that_could_not_be_fetched_stay_as_they_were_edited(
 ) -> None:
     page = WebSource(url=site.put("/a", PAGE))
     create_topic(library, request(GitSource(url=remote.url), page), yes)
-    root = library.store.directory("topic-frob")
+    root = library.directory("topic-frob")
     for path in library.read("topic-frob").files:
         (root / path).write_text("edited here")
     site.answers.clear()
@@ -249,13 +249,13 @@ def test_a_hand_edited_topic_file_keeps_its_comments_through_a_refresh(
     library: Library, remote: Remote
 ) -> None:
     create_topic(library, request(GitSource(url=remote.url)), yes)
-    path = library.store.directory("topic-frob") / "topic.md"
+    path = library.directory("topic-frob") / "topic.md"
     edited = path.read_text().replace("tags =", "# mine\nowner = 'me'\ntags =")
     path.write_text(edited)
     commit = remote.write({"a.md": "a"})
     refresh_topic(library, "topic-frob", never)
     assert path.read_text() == edited.replace(
-        read_provenance(library.store.directory("topic-frob")).files["a.md"].commit or "", commit
+        read_provenance(library.directory("topic-frob")).files["a.md"].commit or "", commit
     ).replace(edited.split('commit = "')[1][:40], commit).replace(
         'files = ["README.md"', 'files = ["README.md", "a.md"'
     )
@@ -265,7 +265,7 @@ def test_a_refresh_keeps_the_files_that_were_put_in_by_hand(
     library: Library, remote: Remote
 ) -> None:
     create_topic(library, request(GitSource(url=remote.url)), yes)
-    root = library.store.directory("topic-frob")
+    root = library.directory("topic-frob")
     (root / "NOTES.md").write_text("mine")
     (root / "docs/new.md").write_text("mine as well")
     (root / "link").symlink_to("README.md")
@@ -290,7 +290,7 @@ def test_without_a_record_what_is_fetched_again_replaces_what_was_there(
     library: Library, remote: Remote
 ) -> None:
     create_topic(library, request(GitSource(url=remote.url)), yes)
-    root = library.store.directory("topic-frob")
+    root = library.directory("topic-frob")
     before = files_of(library)
     (root / ".provenance.json").unlink()
     (root / "mine.md").write_text("mine")

@@ -33,7 +33,7 @@ MARKDOWN = "# Hooks\n\nCall them **first**.\n"
 
 def edit(library: Library, old: str, new: str) -> None:
     """Edit the topic's `topic.md`, as its owner may."""
-    path = library.store.directory("topic-frob") / "topic.md"
+    path = library.directory("topic-frob") / "topic.md"
     text = path.read_text()
     assert old in text
     path.write_text(text.replace(old, new))
@@ -122,7 +122,7 @@ def test_a_source_that_was_taken_out_leaves_no_file_and_is_not_asked(
     assert refresh(library) == (True, 0, 0, 1, ())
     assert list(files_of(library)) == [page_name(second)]
     assert site.requests == ["GET /b"]
-    record = read_provenance(library.store.directory("topic-frob")).files[page_name(second)]
+    record = read_provenance(library.directory("topic-frob")).files[page_name(second)]
     assert record.source == 0
 
 
@@ -135,7 +135,7 @@ def test_sources_in_another_order_are_the_same_and_renumbered(
     swap_sources(library)
     assert refresh(library) == (False, 0, 0, 0, ())
     assert files_of(library) == before
-    recorded = read_provenance(library.store.directory("topic-frob"))
+    recorded = read_provenance(library.directory("topic-frob"))
     assert {path: record.source for path, record in recorded.files.items()} == {
         "README.md": 1,
         "docs/guide.md": 1,
@@ -217,7 +217,7 @@ def test_the_record_of_an_earlier_version_is_followed_as_well(
 ) -> None:
     pages = [WebSource(url=site.put(path, PAGE)) for path in ("/a", "/b")]
     create_topic(library, request(*pages, GitSource(url=remote.url, paths=("docs/",))), yes)
-    record = library.store.directory("topic-frob") / FILE_NAME
+    record = library.directory("topic-frob") / FILE_NAME
     table = json.loads(record.read_text())
     del table["sources"]
     record.write_text(json.dumps(table))
@@ -310,11 +310,11 @@ def twins(tmp_path: Path) -> tuple[Remote, Remote]:
 
 
 def swap_sources(library: Library) -> None:
-    text = library.store.read_text("topic-frob")
+    text = library.read_text("topic-frob")
     head, first, rest = text.split("[[sources]]\n")
     second, body = rest.split("+++")
     swapped = f"{head}[[sources]]\n{second}\n[[sources]]\n{first}+++{body}"
-    (library.store.directory("topic-frob") / "topic.md").write_text(swapped)
+    (library.directory("topic-frob") / "topic.md").write_text(swapped)
 
 
 @pytest.mark.parametrize("down", [0, 1])
@@ -518,7 +518,7 @@ def test_a_file_that_became_something_else_is_fetched_again(
 ) -> None:
     create_topic(library, request(GitSource(url=remote.url)), yes)
     before = files_of(library)
-    path = library.store.directory("topic-frob") / "README.md"
+    path = library.directory("topic-frob") / "README.md"
     path.unlink()
     os.mkfifo(path)
     assert refresh_topic(library, "topic-frob", never) == refreshed_to(modified=1, file_count=3)

@@ -15,7 +15,7 @@ from llm_kb.references import library as store_module
 from llm_kb.references.errors import TopicFileError, UnknownReferenceError
 from llm_kb.references.fetch import sources
 from llm_kb.references.fetch.topics import create_topic, refresh_topic
-from llm_kb.references.library import Library, Store
+from llm_kb.references.library import Library
 from llm_kb.references.topic.topic_directory import read_provenance
 from llm_kb.subjects.topics import References
 from tests.preloaded import Process
@@ -44,7 +44,7 @@ def start(action: str, root: Path, source: Path, *times: str) -> Process:
 
 
 def contents(library: Library) -> set[str]:
-    root = library.store.directory(TOPIC)
+    root = library.directory(TOPIC)
     return {path.read_text() for path in root.rglob("*.md") if path.name != "topic.md"}
 
 
@@ -79,12 +79,12 @@ def test_a_process_killed_at_any_moment_leaves_the_old_topic_or_the_new(
         time.sleep(chance.uniform(0, 0.1))
         process.kill()
         process.communicate()
-        library.store.clean()
-        if action == "refresh" or library.store.exists(TOPIC):
+        library.clean()
+        if action == "refresh" or library.exists(TOPIC):
             check_whole(library)
         assert leftovers(library.root) == []
     assert turns == KILLS // 2
-    if not library.store.exists(TOPIC):
+    if not library.exists(TOPIC):
         create_topic(library, request(source), lambda plan: True)
     refresh_topic(library, TOPIC, lambda reason: True)
     check_whole(library)
@@ -100,7 +100,7 @@ def test_two_processes_that_refresh_one_topic_do_no_harm(tmp_path: Path) -> None
     reads = 0
     while any(process.poll() is None for process in processes):
         # A reader takes no lock, and finds the topic there whenever it looks.
-        assert library.store.ids() == [TOPIC]
+        assert library.ids() == [TOPIC]
         assert library.read(TOPIC).title == "Churn"
         reads += 1
     for process in processes:
@@ -112,12 +112,12 @@ def test_two_processes_that_refresh_one_topic_do_no_harm(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("find", [lambda store: store.ids(), lambda store: store.exists(TOPIC)])
 def test_a_topic_is_found_while_a_swap_begins_and_ends(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, find: Callable[[Store], object]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, find: Callable[[Library], object]
 ) -> None:
     library = Library(root=tmp_path / "refs", settings=References())
     write_version(tmp_path / "src", "first")
     create_topic(library, request(tmp_path / "src"), lambda plan: True)
-    current, away = library.store.directory(TOPIC), tmp_path / "away"
+    current, away = library.directory(TOPIC), tmp_path / "away"
     looks: list[Path] = []
 
     def look(directory: Path) -> bool:
@@ -131,7 +131,7 @@ def test_a_topic_is_found_while_a_swap_begins_and_ends(
 
     is_topic = store_module._is_topic  # noqa: SLF001 - the swap is between two of its calls
     monkeypatch.setattr(store_module, "_is_topic", look)
-    assert find(library.store)
+    assert find(library)
     assert len(looks) == 3
 
 
@@ -149,9 +149,9 @@ def test_a_swap_cut_short_is_put_right_by_whoever_looks_next(tmp_path: Path, sta
         (root / ".staging" / f"{TOPIC}.0123abcd").mkdir(parents=True)
     else:
         (root / ".old" / TOPIC).mkdir()
-    assert library.store.ids() == [TOPIC]
+    assert library.ids() == [TOPIC]
     assert library.read(TOPIC).title == "Churn"
-    library.store.clean()
+    library.clean()
     check_whole(library)
 
 
@@ -173,7 +173,7 @@ def test_a_swap_that_nobody_can_put_right_is_told_of(tmp_path: Path, shut: Shut)
 def test_a_file_is_no_topic(tmp_path: Path) -> None:
     (tmp_path / "topic-a").write_text("")
     with pytest.raises(UnknownReferenceError):
-        Store(tmp_path).open("topic-a")
+        Library(root=tmp_path).open("topic-a")
 
 
 def test_cleaning_passes_over_names_that_no_topic_has(tmp_path: Path) -> None:
@@ -184,14 +184,14 @@ def test_cleaning_passes_over_names_that_no_topic_has(tmp_path: Path) -> None:
     ):
         (tmp_path / place).mkdir()
         (tmp_path / place / name).write_text("")
-    Store(tmp_path).clean()
+    Library(root=tmp_path).clean()
     assert (tmp_path / ".index" / "~.sqlite3").is_file()
 
 
 def test_cleaning_leaves_alone_what_another_process_is_making(tmp_path: Path) -> None:
-    store = Store(tmp_path)
-    with store.lock(TOPIC), store.staging(TOPIC) as directory:
-        Store(tmp_path).clean()
+    store = Library(root=tmp_path)
+    with store.scratch() as directory:
+        Library(root=tmp_path).clean()
         assert directory.is_dir()
     assert not directory.exists()
 
@@ -202,7 +202,7 @@ def test_a_topic_under_another_name_is_refused_with_its_place(tmp_path: Path) ->
         '+++\nid = "topic-a"\ntitle = "A"\ntype = "ReferenceTopic"\n+++\n'
     )
     with pytest.raises(TopicFileError, match=r"topic-b/topic.md: its id 'topic-a' is not"):
-        Store(tmp_path).open("topic-b")
+        Library(root=tmp_path).open("topic-b")
 
 
 def test_a_link_in_the_place_of_a_fetched_file_is_a_difference(tmp_path: Path) -> None:
@@ -210,7 +210,7 @@ def test_a_link_in_the_place_of_a_fetched_file_is_a_difference(tmp_path: Path) -
     source = tmp_path / "src"
     write_version(source, "first")
     create_topic(library, request(source), lambda plan: True)
-    path = library.store.directory(TOPIC) / "d0" / "0.md"
+    path = library.directory(TOPIC) / "d0" / "0.md"
     path.unlink()
     path.symlink_to("/etc/passwd")
     assert library.verify(TOPIC) == differences(unreadable=["d0/0.md"])
@@ -275,7 +275,7 @@ BREAKS = {
 def test_a_staging_directory_that_is_a_link_to_nothing_is_an_error(tmp_path: Path) -> None:
     (tmp_path / ".staging").symlink_to(tmp_path / "gone")
     with pytest.raises(WriteError, match=r"cannot write .*\.staging.*File exists"):
-        Store(tmp_path).staging("topic-a").__enter__()
+        Library(root=tmp_path).scratch().__enter__()
 
 
 @pytest.mark.parametrize("way", BREAKS)
@@ -285,11 +285,11 @@ def test_a_topic_that_cannot_be_read_is_told_of_and_hides_no_other(
     for topic_id in ("topic-a", "topic-b", "topic-c"):
         add_topic(tmp_path, topic_id)
     break_topic(shut, tmp_path / "topic-b", way)
-    store, library = Store(tmp_path), Library(root=tmp_path)
-    assert store.ids() == ["topic-a", "topic-b", "topic-c"]
-    assert store.exists("topic-b")
+    library = Library(root=tmp_path)
+    assert library.ids() == ["topic-a", "topic-b", "topic-c"]
+    assert library.exists("topic-b")
     with pytest.raises(TopicFileError) as failed:
-        store.open("topic-b")
+        library.open("topic-b")
     assert str(failed.value) == f"{tmp_path}/topic-b/topic.md: {BREAKS[way]}"
     topics, problems = library.topics()
     assert ([t.id for t in topics], problems) == (["topic-a", "topic-c"], [str(failed.value)])
@@ -299,7 +299,7 @@ def test_a_directory_of_topics_that_cannot_be_read_is_told_of(tmp_path: Path, sh
     add_topic(tmp_path / "refs", "topic-a")
     shut(tmp_path / "refs")
     library = Library(root=tmp_path / "refs")
-    assert library.store.ids() == []
+    assert library.ids() == []
     assert library.topics() == ([], [f"{tmp_path}/refs: Permission denied"])
 
 
@@ -318,14 +318,14 @@ def test_line_ends_are_read_as_they_are(tmp_path: Path) -> None:
     directory = add_topic(tmp_path, "topic-a")
     text = (directory / "topic.md").read_text().replace("\n", "\r\n") + "One\r\nTwo\n"
     (directory / "topic.md").write_bytes(text.encode())
-    store = Store(tmp_path)
+    store = Library(root=tmp_path)
     assert store.read_text("topic-a") == text
     assert store.open("topic-a").file.body == "One\nTwo\n"
 
 
 def test_files_that_are_none_differ_and_nothing_is_waited_for(tmp_path: Path, shut: Shut) -> None:
     library = made(tmp_path)
-    root = library.store.directory(TOPIC)
+    root = library.directory(TOPIC)
     for path in ("d0/0.md", "d1/1.md", "d2/2.md"):
         (root / path).unlink()
     os.mkfifo(root / "d0" / "0.md")
@@ -346,7 +346,7 @@ def test_files_that_are_none_differ_and_nothing_is_waited_for(tmp_path: Path, sh
 @pytest.mark.parametrize("path", ["d0/3.md", "d0"])
 def test_what_cannot_be_read_is_said_to_be_so(tmp_path: Path, shut: Shut, path: str) -> None:
     library = made(tmp_path)
-    shut(library.store.directory(TOPIC) / path)
+    shut(library.directory(TOPIC) / path)
     unreadable = path if path.endswith(".md") else f"{path}/"
     assert library.verify(TOPIC) == differences(unreadable=[unreadable])
 
@@ -360,7 +360,7 @@ def test_what_cannot_be_read_is_said_to_be_so(tmp_path: Path, shut: Shut, path: 
 )
 def test_verify_tells_what_kept_it_from_comparing(tmp_path: Path, name: str, problem: str) -> None:
     library = made(tmp_path)
-    (library.store.directory(TOPIC) / name).write_text("broken")
+    (library.directory(TOPIC) / name).write_text("broken")
     found = library.verify(TOPIC)
     assert [text.partition(f"{TOPIC}/")[2].startswith(problem) for text in found["problems"]] == [
         True
@@ -394,11 +394,10 @@ def test_what_is_no_topic_is_never_replaced(tmp_path: Path, kind: str) -> None:
 
     with pytest.raises(TopicFileError, match=f"refs/{TOPIC}: it is not a reference topic"):
         create_topic(library, request(source), nobody)
-    store = library.store
-    with store.lock(TOPIC), store.staging(TOPIC) as staged, pytest.raises(TopicFileError):
-        store.publish(TOPIC, staged)
+    with library.lock(TOPIC), library.scratch() as staged, pytest.raises(TopicFileError):
+        library.publish(TOPIC, staged)
     assert notes.read_text() == "precious"
-    assert (library.store.ids(), leftovers(library.root)) == ([], [])
+    assert (library.ids(), leftovers(library.root)) == ([], [])
 
 
 @pytest.mark.parametrize("way", [way for way in BREAKS if way != "a directory nobody may enter"])
@@ -408,7 +407,7 @@ def test_a_broken_topic_can_be_deleted_and_made_anew(tmp_path: Path, shut: Shut,
     with pytest.raises(TopicFileError, match=r"topic\.md: "):
         create_topic(library, request(tmp_path / "src"), lambda plan: True)
     library.delete(TOPIC)
-    assert (library.store.ids(), leftovers(library.root)) == ([], [])
+    assert (library.ids(), leftovers(library.root)) == ([], [])
     create_topic(library, request(tmp_path / "src"), lambda plan: True)
     check_whole(library)
 
@@ -430,14 +429,14 @@ def test_a_link_that_is_deleted_leaves_what_it_led_to(tmp_path: Path) -> None:
     place.rename(elsewhere)
     place.symlink_to(elsewhere)
     library.delete(TOPIC)
-    assert (library.store.ids(), leftovers(library.root)) == ([], [])
+    assert (library.ids(), leftovers(library.root)) == ([], [])
     assert (elsewhere / "topic.md").is_file()
 
 
 def test_a_repository_that_a_killed_process_left_goes_with_the_next_look(tmp_path: Path) -> None:
-    store = Store(tmp_path)
+    store = Library(root=tmp_path)
     with store.scratch() as running:
-        left = running.with_name("git-0123456789abcdef.01234567")
+        left = running.with_name("new-0123456789abcdef.01234567")
         (left / "objects").mkdir(parents=True)
         store.clean()
         assert list(running.parent.iterdir()) == [running]

@@ -418,12 +418,12 @@ def test_an_index_that_cannot_be_opened_for_another_reason_says_what_sqlite_says
 UPDATE = """
 import sys
 from pathlib import Path
-from llm_kb.references.library import Store
+from llm_kb.references.library import Library
 from llm_kb.search.index.documents import TopicGroup
 from llm_kb.search.index.index import open_current
 topic = Path(sys.argv[1])
-store = Store(topic.parent)
-group = TopicGroup(database=store.index, topics=[store.documents(topic.name)])
+library = Library(root=topic.parent)
+group = TopicGroup(database=library.index, topics=[library.documents(topic.name)])
 with open_current(group) as index:
     print(index.count_chunks(topic.name))
 """
@@ -470,12 +470,12 @@ def test_an_interruption_while_progress_is_shown_leaves_an_index_to_go_on_with(
 INTERRUPTED = """
 import sys
 from pathlib import Path
-from llm_kb.references.library import Store
+from llm_kb.references.library import Library
 from llm_kb.search.index.documents import TopicGroup
 from llm_kb.search.index.index import open_current
 topic = Path(sys.argv[1])
-store = Store(topic.parent)
-group = TopicGroup(database=store.index, topics=[store.documents(topic.name)])
+library = Library(root=topic.parent)
+group = TopicGroup(database=library.index, topics=[library.documents(topic.name)])
 print("ready", flush=True)
 try:
     with open_current(group):

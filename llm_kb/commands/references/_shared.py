@@ -32,7 +32,7 @@ yes_option = click.option("-y", "--yes", is_flag=True, help="Do not ask")
 def current_library() -> Library:
     """Return the reference topics, after cleaning up after killed processes."""
     library = user_dir.current_library()
-    library.store.clean()
+    library.clean()
     return library
 
 

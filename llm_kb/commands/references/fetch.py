@@ -49,7 +49,7 @@ def refresh(topics: tuple[str, ...], stale: bool, yes: bool, json_: bool) -> Non
     library = current_library()
     answers = []
     failed = False
-    for wanted in dict.fromkeys(topics or library.store.ids()):
+    for wanted in dict.fromkeys(topics or library.ids()):
         try:
             topic = library.read(find_id(library, wanted))
             if _is_due(library, topic, by_name=bool(topics), stale=stale):

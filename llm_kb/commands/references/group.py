@@ -92,7 +92,7 @@ def show(topic: str, json_: bool) -> None:
         llm kb references show topic-dioxus-ui
     """
     library = current_library()
-    stored = library.store.open(find_id(library, topic))
+    stored = library.open(find_id(library, topic))
     files = sorted(read_provenance(stored.directory).files)
     outdated = library.find_outdated(stored.file)
     path = str(stored.directory)
@@ -183,7 +183,7 @@ def verify(topics: tuple[str, ...], json_: bool) -> None:
         llm kb references verify topic-dioxus-ui --json
     """
     library = current_library()
-    chosen = [find_id(library, topic) for topic in topics] or library.store.ids()
+    chosen = [find_id(library, topic) for topic in topics] or library.ids()
     found = {topic: library.verify(topic) for topic in chosen}
     if json_:
         show_json(found)

@@ -54,10 +54,10 @@ def create_topic(
     have `ask_first`, only hosts that the operator has approved are contacted, now or for an
     existing topic.
     """
-    library.store.clean()
+    library.clean()
     if by_model and _is_made(library, request):
         return _index_new(library, request.id, (), progress)
-    library.store.require_free(request.id)
+    library.require_free(request.id)
     _require_new(library, request)
     waiting = PendingPlans(library).find(request)
     if waiting and (waiting.is_approved or by_model):
@@ -82,7 +82,7 @@ def _create(
     hosts: frozenset[str] | None,
 ) -> dict[str, Any]:
     """Fetch a topic by contacting only these hosts, or any; get approval; publish it."""
-    with open_remotes(library, hosts) as remotes, library.store.scratch() as directory:
+    with open_remotes(library, hosts) as remotes, library.scratch() as directory:
         plan, _ = stage_topic(library, request, OldTopic(), remotes, directory, progress)
         _require_approval(library, plan, approve)
         return _publish(library, plan, directory, progress)
@@ -96,7 +96,7 @@ def carry_out(
     If its sources were not contacted yet, they are, and what they hold needs approval.
     """
     pending = PendingPlans(library)
-    with library.store.scratch() as scratch:
+    with library.scratch() as scratch:
         plan = pending.take(plan_id, scratch)
         try:
             if plan.directory:
@@ -114,7 +114,7 @@ def carry_out(
 def _publish(library: Library, plan: Plan, directory: Path, progress: Progress) -> dict[str, Any]:
     """Publish the fetched files of an approved plan, and index the new topic."""
     id_, now = plan.request.id, library.clock()
-    with library.store.lock(id_):
+    with library.lock(id_):
         _require_new(library, plan.request)
         files = tuple(sorted(topic_directory.read_provenance(directory).files))
         topic = replace(
@@ -127,7 +127,7 @@ def _publish(library: Library, plan: Plan, directory: Path, progress: Progress) 
         )
         text = topic_file.render_topic_file(topic)
         topic_directory.write_staged(directory, topic_directory.TOPIC_FILE, text.encode())
-        library.store.publish(id_, directory)
+        library.publish(id_, directory)
         library.approve_hosts(id_, plan.hosts)
         # A waiting plan for the same request could bring the topic back after it is deleted.
         if waiting := PendingPlans(library).find(plan.request):
@@ -170,7 +170,7 @@ def open_remotes(library: Library, hosts: frozenset[str] | None = None) -> Remot
         hosts=hosts,
         resolver=library.resolver or system_resolver,
     )
-    return Remotes(policy, library.store.scratch, library.workspace)
+    return Remotes(policy, library.scratch, library.workspace)
 
 
 def stage_topic(  # noqa: PLR0913, PLR0917 - what a topic is made of
@@ -223,8 +223,8 @@ def index_topic(library: Library, topic_id: str, progress: Progress) -> tuple[in
     Embedding may fail without a key or a network; search works without it. Raises
     KbError if the index itself cannot be made.
     """
-    topic = library.store.documents(topic_id)
-    group = TopicGroup(database=library.store.index, topics=[topic])
+    topic = library.documents(topic_id)
+    group = TopicGroup(database=library.index, topics=[topic])
 
     def embed() -> tuple[int, list[str]]:
         with open_current(group, partial(progress, "indexing")) as index:
@@ -248,20 +248,20 @@ def index_topic(library: Library, topic_id: str, progress: Progress) -> tuple[in
 
 def approved_hosts(library: Library) -> frozenset[str]:
     """Return the hosts that the operator has approved for existing topics."""
-    return frozenset().union(*map(library.approved_hosts, library.store.ids()))
+    return frozenset().union(*map(library.approved_hosts, library.ids()))
 
 
 def _is_made(library: Library, request: TopicFile) -> bool:
     """Tell whether the same request has made its topic."""
-    if not library.store.exists(request.id):
+    if not library.exists(request.id):
         return False
-    recorded = topic_directory.read_provenance(library.store.directory(request.id))
+    recorded = topic_directory.read_provenance(library.directory(request.id))
     return recorded.request == request.digest
 
 
 def _require_new(library: Library, request: TopicFile) -> None:
     """Raise KbError if the topic of a request exists."""
-    if library.store.exists(request.id):
+    if library.exists(request.id):
         title = library.read(request.id).title
         raise KbError(
             f"there is a reference topic {request.id!r} already ({title!r}): search it, choose"
@@ -286,13 +286,13 @@ def refresh_topic(
     `removed` ones; those that were edited or lost here and were fetched again are modified. `own`
     are the files that were put into the topic by hand, and stay.
     """
-    library.store.clean()
+    library.clean()
     with (
-        library.store.lock(topic_id, create=False),
+        library.lock(topic_id, create=False),
         open_remotes(library) as remotes,
-        library.store.scratch() as directory,
+        library.scratch() as directory,
     ):
-        topic = library.store.open(topic_id)
+        topic = library.open(topic_id)
         if not topic.file.sources:
             raise NothingFetchedError(topic.file.title, ["its topic.md names no sources"])
         approved = library.approved_hosts(topic_id)
@@ -334,7 +334,7 @@ def _replace(library: Library, topic: StoredTopic, plan: Plan, staged: Staged) -
     """Replace a topic by the staged one, with its own files and its updated `topic.md`."""
     staged.keep_own_files()
     # With the edits that its owner made while its sources were asked.
-    edited = library.store.open(topic.file.id)
+    edited = library.open(topic.file.id)
     if edited.file.sources != topic.file.sources:
         raise TopicFileError(
             str(edited.directory),
@@ -353,7 +353,7 @@ def _replace(library: Library, topic: StoredTopic, plan: Plan, staged: Staged) -
             changes["status"] = topic_file.Status.ACTIVE.value
     text = edited.change(changes).text
     topic_directory.write_staged(staged.directory, topic_directory.TOPIC_FILE, text.encode())
-    library.store.publish(topic.file.id, staged.directory)
+    library.publish(topic.file.id, staged.directory)
 
 
 def _reason_to_ask(plan: Plan, old: OldTopic) -> str:
