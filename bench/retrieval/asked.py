@@ -88,7 +88,7 @@ def read_projects(split: str) -> Iterator[Project]:
         with chdir(directory):
             kb = KnowledgeBase.discover()
         path = QUESTIONS / f"asked/{name}.toml"
-        asked = read_questions(decode_bytes(path.read_bytes(), path), path).questions
+        asked, _ = read_questions(decode_bytes(path.read_bytes(), path), path)
         questions = [
             Asked(
                 question.text,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import click
 
 from llm_kb.commands._options import kb_cfg_option
@@ -15,17 +13,8 @@ from llm_kb.host.log import read_turns
 from llm_kb.host.terminal import draw_progress
 from llm_kb.knowledge_base.api import KnowledgeBase
 from llm_kb.rendering.plain_text import count
-from llm_kb.upkeep.questions import (
-    AMONG,
-    FILE,
-    ask,
-    find_all_places,
-    read_questions,
-    render_new,
-    render_report,
-    render_total,
-)
-from llm_kb.upkeep.usage import Usage, rank
+from llm_kb.upkeep import questions
+from llm_kb.upkeep.usage import count_uses
 
 
 @click.command()
@@ -58,29 +47,26 @@ def test(*, from_used: bool, json_: bool, kb_cfg: tuple[str, ...]) -> None:
     root = kb.config.workspace
     if root is None:
         raise KbError("there is no workspace here; `llm kb init` writes its configuration")
-    path = root / FILE
+    path = root / questions.FILE
     data = read_bytes(path) if exists(path) else b""
-    questions = read_questions(decode_bytes(data, path), path)
+    known, demanded = questions.read_questions(decode_bytes(data, path), path)
     if from_used:
-        searches = [text for text, _ in rank(Usage(kb, read_turns(None)).found_nothing)]
-        new = render_new(searches, questions.questions)
+        found_nothing = count_uses(kb, read_turns(None))["found_nothing"]
+        new = questions.render_new([each["question"] for each in found_nothing], known)
         if new:
             replace_file(path, data + new.encode())
         say(f"llm-kb: {count(new.count('[[question]]'), 'question')} added to {path}")
         return
-    if not questions.questions:
-        problem = "has no questions" if exists(path) else "does not exist"
+    if not known:
         raise KbError(
-            f"{str(path)!r} {problem}; `llm kb test --help` shows how to write one, and"
+            f"{str(path)!r} has no questions; `llm kb test --help` shows how to write one, and"
             " --from-used adds the searches that found nothing"
         )
-    places = find_all_places(kb, questions.questions, path)
-    search = partial(kb.find_passages, topics=(), limit=AMONG, progress=draw_progress("Indexing"))
-    report = ask(questions, places, search)
+    report = questions.ask_all(kb, known, demanded, path, draw_progress("Indexing"))
     if json_:
         show_json(report)
     else:
-        show("".join(f"{line}\n" for line in render_report(report)), nl=False)
-    say(f"llm-kb: {render_total(report, questions)}")
+        show("".join(f"{line}\n" for line in questions.render_report(report)), nl=False)
+    say(f"llm-kb: {questions.render_total(report, demanded)}")
     if not report["enough"]:
         raise SystemExit(1)

@@ -12,7 +12,7 @@ from llm_kb.commands._output import say, show, show_json
 from llm_kb.host.log import read_turns
 from llm_kb.host.terminal import style
 from llm_kb.knowledge_base.api import KnowledgeBase
-from llm_kb.upkeep.usage import Usage, render_usage
+from llm_kb.upkeep.usage import count_uses, render_usage
 
 _UNITS = {"h": "hours", "d": "days", "w": "weeks"}
 
@@ -66,7 +66,7 @@ def used(since: str, database: str | None, json_: bool, kb_cfg: tuple[str, ...])
         llm kb used --since 30d --json
     """
     kb = KnowledgeBase.discover(fragments=kb_cfg)
-    usage = Usage(kb, read_turns(database, since)).as_dict()
+    usage = count_uses(kb, read_turns(database, since))
     if json_:
         show_json(usage)
     else:

@@ -9,46 +9,40 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from hashlib import blake2b
-from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
 from llm_kb.errors import KbError
 from llm_kb.host.request import SEARCH, SECTION
 from llm_kb.knowledge_base.user_dir import find_user_dir
-from llm_kb.upkeep.usage import Call, Turn
+from llm_kb.upkeep.usage import Turn
 
 _MARK = f"{SECTION}{{"
 """The start of the source of a memory, which is JSON."""
 
-_SOURCES = """
-    select distinct fragments.source from turns
+_FRAGMENTS = """
+    select turns.id, turns.thread_id, fragments.source, fragments.content from turns
     join turn_fragments on turn_fragments.turn_id = turns.id
     join fragments on fragments.id = turn_fragments.fragment_id
-    where turns.thread_id = ? and substr(fragments.source, 1, ?) = ? order by turns.id
+    where substr(fragments.source, 1, ?) = ?
 """
-_TURNS = """
-    select turns.id, turns.thread_id, fragments.source from turns
-    join turn_fragments on turn_fragments.turn_id = turns.id
-    join fragments on fragments.id = turn_fragments.fragment_id
-    where substr(fragments.source, 1, ?) = ? and turns.datetime_utc >= ? order by turns.id
-"""
-_ANSWERS = """
-    select parts.type, parts.payload from turns
+_CALLS = """
+    select results.tool_name, json_extract(calls.payload, '$.arguments'),
+        json_extract(results.payload, '$.output'),
+        json_type(results.payload, '$.exception') is not null from turns
     join messages on messages.hash = turns.parent_message_hash and messages.role = 'tool'
-    join parts on parts.message_hash in (messages.hash, messages.parent_hash)
-    where turns.id = ? and parts.tool_name in ('learn', 'search_knowledge')
-    and parts.type in ('tool_call', 'tool_result') order by parts.type, parts.position
+    join parts results on results.message_hash = messages.hash and results.type = 'tool_result'
+    join parts calls on calls.message_hash = messages.parent_hash and calls.type = 'tool_call'
+        and json_extract(calls.payload, '$.tool_call_id')
+        = json_extract(results.payload, '$.tool_call_id')
+    where turns.id = ? and results.tool_name in ('learn', 'search_knowledge')
+    and json_type(calls.payload, '$.arguments') = 'object'
+    and json_type(results.payload, '$.output') = 'text' order by results.position
 """
-"""The calls whose answers a turn was sent, then these answers, in the same order."""
-_PASSAGES = """
-    select fragments.content from turn_fragments
-    join fragments on fragments.id = turn_fragments.fragment_id
-    where turn_fragments.turn_id = ? and substr(fragments.source, 1, ?) = ?
-"""
+"""The calls whose answers a turn was sent, with these answers."""
 
 
 class Memory(NamedTuple):
@@ -81,10 +75,10 @@ def read_memory(conversation_id: str, database: str | None) -> Memory | None:
     """
     try:
         with closing(_open(Path(database or find_user_dir() / "logs.db"))) as log:
-            rows = log.execute(_SOURCES, (conversation_id, len(_MARK), _MARK)).fetchall()
+            rows = list(_list_fragments(log, _MARK, "turns.thread_id =", conversation_id))
     except sqlite3.Error:
         return None  # also for a log in another format
-    memories = [memory for (source,) in rows if (memory := parse_memory(str(source)))]
+    memories = [memory for row in rows if (memory := parse_memory(row[2]))]
     if not memories:
         return None
     only = next((memory.only for memory in memories if memory.only), ())
@@ -105,8 +99,8 @@ def parse_memory(source: str) -> Memory | None:
 def read_turns(database: str | None, since: str = "") -> Iterator[Turn]:
     """Yield the turns that used this plugin since a time, oldest first.
 
-    The log of an earlier `llm` has none. Raises KbError if the log does not exist or cannot
-    be read, for instance because it is locked.
+    Raises KbError if the log does not exist or cannot be read, for instance because it is
+    locked, or an earlier `llm` wrote it.
     """
     path = Path(database or find_user_dir() / "logs.db")
     shown = f"the log of llm, {str(path)!r},"
@@ -114,29 +108,26 @@ def read_turns(database: str | None, since: str = "") -> Iterator[Turn]:
         raise KbError(f"{shown} is not there; `llm logs status` says whether llm keeps one")
     try:
         with closing(_open(path)) as log:
-            if log.execute("select 1 from sqlite_master where name = 'turns'").fetchone():
-                for row in log.execute(_TURNS, (len(_MARK), _MARK, since)):
-                    turn, conversation, source = map(str, row)
-                    if memory := parse_memory(source):
-                        calls = tuple(_parse_calls(log.execute(_ANSWERS, (turn,))))
-                        texts = log.execute(_PASSAGES, (turn, len(SEARCH), SEARCH))
-                        passages = tuple(str(text) for (text,) in texts)
-                        yield Turn(conversation, memory.workspace, memory.sent, calls, passages)
+            for row in _list_fragments(log, _MARK, "turns.datetime_utc >=", since):
+                if memory := parse_memory(row[2]):
+                    sent = [(topic, name) for topic, _, name in memory.sent]
+                    given = _list_fragments(log, SEARCH, "turns.id =", row[0])
+                    passages = [content for _, _, _, content in given]
+                    calls = [
+                        (tool, json.loads(arguments), answer, bool(failed))
+                        for tool, arguments, answer, failed in log.execute(_CALLS, row[:1])
+                    ]
+                    yield Turn(row[1], memory.workspace, sent, passages, calls)
     except sqlite3.Error as error:
         raise KbError(f"{shown} cannot be read: {error}") from error
 
 
-def _parse_calls(rows: Iterable[tuple[str, str]]) -> Iterator[Call]:
-    """Yield each call with its answer, without calls in an unknown format."""
-    parts = {kind: [row[1] for row in group] for kind, group in groupby(rows, lambda row: row[0])}
-    for call, result in zip(parts.get("tool_call", ()), parts.get("tool_result", ()), strict=False):
-        try:
-            asked, answered = json.loads(call), json.loads(result)
-            arguments, output = asked["arguments"], answered["output"]
-        except (ValueError, RecursionError, TypeError, KeyError):
-            continue
-        if isinstance(arguments, dict) and isinstance(output, str):
-            yield Call(asked["name"], arguments, output, failed="exception" in answered)
+def _list_fragments(
+    log: sqlite3.Connection, start: str, condition: str, value: str
+) -> Iterator[tuple[str, str, str, str]]:
+    """Yield turn, conversation, source and text of each fragment whose source begins so."""
+    query = f"{_FRAGMENTS} and {condition} ? order by turns.id"
+    yield from log.execute(query, (len(start), start, value))
 
 
 def _open(path: Path) -> sqlite3.Connection:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 from llm_kb.errors import ConfigError, KbError
-from llm_kb.files.fields import BadValueError, Fields, describe, read_line
-from llm_kb.knowledge_base.open_topics import OpenTopics
+from llm_kb.files.fields import Fields, read_line
+from llm_kb.knowledge_base.api import KnowledgeBase
 from llm_kb.rendering.parts import decode_exactly, find_line_numbers, find_spans
 from llm_kb.rendering.passages import Passages
 from llm_kb.rendering.plain_text import count, visible_line
 from llm_kb.rendering.presentation import read_as_markdown
 from llm_kb.search.chunking.outline import find_outline
+from llm_kb.search.index.update import Progress
 from llm_kb.subjects.patterns import split_knowledge
 
 FILE = "questions.toml"
@@ -22,9 +23,6 @@ FILE = "questions.toml"
 
 LONGEST = 1_000
 """The most characters of a search that is added as a question."""
-
-AMONG = 4
-"""Number of passages that a search returns by default."""
 
 
 class Question(NamedTuple):
@@ -35,93 +33,72 @@ class Question(NamedTuple):
     """Empty if nothing answers it; None if nobody has said yet what does."""
 
 
-class Questions(NamedTuple):
-    """The questions of a file, and the percentages of them that it demands."""
+def read_questions(table: Mapping[str, object], path: Path) -> tuple[Sequence[Question], int]:
+    """Return the questions of a file, and how many of 100 must be answered.
 
-    questions: tuple[Question, ...]
-    first: int = 0
-    """How many of 100 must be answered by the first passage."""
-    among_four: int = 100
-    """How many of 100 must be answered by one of the first four."""
-
-
-def read_questions(table: Mapping[str, object], path: Path) -> Questions:
-    """Read the document of a questions file. Raises ConfigError."""
+    Raises ConfigError.
+    """
     fields = Fields(table)
-    first = fields.count("first", 0, most=100)
-    among_four = fields.count("among_four", 100, most=100)
-    asked = fields.list_of_fields("question")
-    questions = tuple(map(_read_question, asked))
+    demanded = fields.count("among_four", 100, most=100)
+    questions = [_read_question(each) for each in fields.list_of_fields("question")]
     fields.reject_unknown()
     fields.raise_problems(lambda problems: ConfigError(str(path), problems))
-    return Questions(questions=questions, first=first, among_four=among_four)
+    return questions, demanded
 
 
 def _read_question(fields: Fields) -> Question:
-    text = fields.line("ask")
-    answers = fields.get("answer", _read_answers)
+    question = Question(fields.line("ask"), fields.get("answer", _read_answers))
     fields.reject_unknown()
-    return Question(text, answers)
+    return question
 
 
 def _read_answers(value: object) -> tuple[str, ...]:
-    values = [value] if isinstance(value, str) else value
-    if not isinstance(values, list) or not all(isinstance(each, str) for each in values):
-        raise BadValueError(describe(value), "TOPIC/SUBJECT, TOPIC/SUBJECT#PART, or a list of them")
-    return tuple(map(read_line, values))
+    return tuple(map(read_line, value if isinstance(value, list) else [value]))
 
 
-Places: TypeAlias = "list[tuple[str, str, tuple[int, int]]]"
+Place: TypeAlias = "tuple[str, str, tuple[int, int]]"
+"""A topic, the path of a subject, and the lines of a part of it."""
 
 
-def find_all_places(kb: OpenTopics, questions: Iterable[Question], path: Path) -> list[Places]:
-    """Return the places that the answers of each question name.
+def ask_all(
+    kb: KnowledgeBase, questions: Sequence[Question], demanded: int, path: Path, progress: Progress
+) -> dict[str, Any]:
+    """Return the results of all questions, and whether enough are among the first four.
 
     Raises ConfigError for the answers in the file at `path` that are not there.
     """
-    found: list[Places] = []
+    wanted: list[list[Place]] = []
     problems: list[str] = []
     for number, question in enumerate(questions, 1):
-        found.append([])
+        wanted.append([])
         for answer in question.answers or ():
             try:
-                found[-1] += find_places(kb, answer)
+                wanted[-1] += find_places(kb, answer)
             except KbError as error:
                 problems.append(f"question {number}: {error}")
     if problems:
         raise ConfigError(str(path), problems)
-    return found
-
-
-def ask(
-    demanded: Questions, places: Sequence[Places], search: Callable[[str], Passages]
-) -> dict[str, Any]:
-    """Return the results of all questions, and whether they are what the file demands.
-
-    `places` are those that answer each question.
-    """
-    asked = zip(demanded.questions, places, strict=True)
-    results = [_ask(question, wanted, search) for question, wanted in asked]
+    results = [
+        _rank(question, places, kb.find_passages(question.text, progress=progress))
+        for question, places in zip(questions, wanted, strict=True)
+    ]
     # Those of which somebody said what answers them.
     ranks = [each["rank"] for each in results if each["answer"] is not None]
-    first, total = ranks.count(1), len(ranks)
-    among_four = sum(rank is not None and rank <= AMONG for rank in ranks)
-    is_first_enough = 100 * first >= demanded.first * total
+    among_four = sum(rank is not None for rank in ranks)
     return {
-        "questions": total,
-        "first": first,
+        "questions": len(ranks),
+        "first": ranks.count(1),
         "among_four": among_four,
-        "enough": is_first_enough and 100 * among_four >= demanded.among_four * total,
+        "enough": 100 * among_four >= demanded * len(ranks),
         "results": results,
     }
 
 
-def _ask(question: Question, wanted: Places, search: Callable[[str], Passages]) -> dict[str, Any]:
+def _rank(question: Question, wanted: Iterable[Place], found: Passages) -> dict[str, Any]:
     """Return the result of a question: the addresses found, and the rank of the one that answers.
 
     If nothing was to be found, and nothing was, the rank is 1.
     """
-    found = search(question.text)
     ranks = [
         rank
         for rank, each in enumerate(found.passages, 1)
@@ -131,16 +108,17 @@ def _ask(question: Question, wanted: Places, search: Callable[[str], Passages]) 
         and first <= each.last_line
     ]
     # Passages with a note that the answer is weak are not taken for one.
-    is_refused = question.answers == () and (not found.passages or bool(found.counts))
+    if question.answers == () and (not found.passages or found.counts):
+        ranks = [1]
     return {
         "question": question.text,
         "answer": question.answers,
-        "rank": 1 if is_refused else min(ranks, default=None),
+        "rank": min(ranks, default=None),
         "found": [f"{each.topic}/{each.address}" for each in found.passages],
     }
 
 
-def find_places(kb: OpenTopics, answer: str) -> Iterator[tuple[str, str, tuple[int, int]]]:
+def find_places(kb: KnowledgeBase, answer: str) -> Iterator[tuple[str, str, tuple[int, int]]]:
     """Yield the topic, the path and the lines of each place that an answer names.
 
     Raises KbError for an answer that is not there.
@@ -164,27 +142,25 @@ def render_report(report: Mapping[str, Any]) -> Iterator[str]:
     """Yield the lines of the table: where each answer was found, and what was found instead."""
     for each in report["results"]:
         answers, rank = each["answer"], each["rank"]
-        place = "?" if answers is None else str(rank) if rank and rank <= AMONG else "not"
-        yield f"{'-' if answers == () and rank else place:>3}  {visible_line(each['question'])}"
-        if place not in {"1", "?"}:
+        place = "?" if answers is None else "-" if rank and not answers else str(rank or "not")
+        yield f"{place:>3}  {visible_line(each['question'])}"
+        if answers is not None and rank != 1:
             wanted = " or ".join(answers) or "nothing"
             instead = next(iter(each["found"]), "nothing")
             yield f"     {visible_line(f'answered by {wanted}; first is {instead}')}"
 
 
-def render_total(report: Mapping[str, Any], demanded: Questions) -> str:
+def render_total(report: Mapping[str, Any], demanded: int) -> str:
     """Return the last line: how many are found, and how many are demanded."""
     total = report["questions"]
     first, among = (
-        f"{number} ({100 * number // (total or 1)} %) {place} (demanded: {least} %)"
-        for number, place, least in (
-            (report["first"], "found first", demanded.first),
-            (report["among_four"], "among four", demanded.among_four),
-        )
+        f"{number} ({100 * number // (total or 1)} %)"
+        for number in (report["first"], report["among_four"])
     )
     left = len(report["results"]) - total
-    parts = [count(total, "question"), first, among]
-    return ", ".join([*parts, f"{left} without an answer in the file"] if left else parts)
+    more = f", {left} without an answer in the file" if left else ""
+    found = f"{first} found first, {among} among four (demanded: {demanded} %)"
+    return f"{count(total, 'question')}, {found}{more}"
 
 
 def render_new(texts: Sequence[str], known: Iterable[Question]) -> str:

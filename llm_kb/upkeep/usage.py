@@ -3,37 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
+import textwrap
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import cache
-from textwrap import TextWrapper
+from functools import cache, partial
 from typing import Any, NamedTuple, TypeAlias
 
-from llm_kb.errors import KbError, UnknownTopicError
+from llm_kb.errors import KbError
 from llm_kb.knowledge_base.open_topics import OpenTopics
 from llm_kb.knowledge_base.tool_text import LEARN, ArgumentsError, read_arguments
 from llm_kb.rendering.passages import FOUND_NOTHING
 from llm_kb.rendering.plain_text import count, visible_line
 from llm_kb.subjects.selection import select
 
-MOST_NEVER = 20
-"""The most unread subjects that are named for people."""
-
 _PASSAGE = re.compile(r'^<passage "([^/"]+)/([^"]*?) \(', re.MULTILINE)
-FIGURES = ("loaded", "found", "given")
 
 Subject: TypeAlias = "tuple[str, str]"
 """A topic and the name of one of its subjects."""
-
-
-class Call(NamedTuple):
-    """A call of `learn` or `search_knowledge`, and its answer."""
-
-    name: str
-    arguments: Mapping[str, Any]
-    output: str
-    failed: bool
 
 
 class Turn(NamedTuple):
@@ -41,122 +28,105 @@ class Turn(NamedTuple):
 
     conversation: str
     workspace: str
-    sent: tuple[tuple[str, str, str], ...]
-    """Topic id, root of the topic and name of each subject that it was given."""
-    calls: tuple[Call, ...]
-    """The calls of the turn before, whose answers were sent with this one."""
-    passages: tuple[str, ...] = ()
+    sent: Sequence[Subject]
+    """The subjects that it was given."""
+    passages: Sequence[str]
     """The texts of its `kb-search:` fragments."""
+    calls: Sequence[tuple[str, Mapping[str, Any], str, bool]]
+    """The calls of the turn before, whose answers were sent with this one.
 
-
-class Usage:
-    """The use of one workspace according to the log.
-
-    Names are resolved against today's files, so the old name of a renamed subject fails.
+    Each has a tool, its arguments, the answer, and whether it failed.
     """
 
-    def __init__(self, kb: OpenTopics, turns: Iterable[Turn]) -> None:
-        self._kb = kb
-        self._uses: defaultdict[Subject, Counter[str]] = defaultdict(Counter)
-        self._given: set[tuple[str, Subject]] = set()
-        self._find = cache(self._resolve)
-        self.conversations: set[str] = set()
-        self.failed: Counter[str] = Counter()
-        """The unknown topics and TOPIC/PATTERN in calls of `learn`."""
-        self.found_nothing: Counter[str] = Counter()
-        """The questions without any passage."""
-        for turn in turns:
-            if turn.workspace == str(kb.config.workspace or ""):
-                self._add(turn)
 
-    def _add(self, turn: Turn) -> None:
-        self.conversations.add(turn.conversation)
-        sent = [(topic, name) for topic, _, name in turn.sent]
-        sent += [address for text in turn.passages for address in _PASSAGE.findall(text)]
-        for topic, pattern in sent:
-            for subject in self._find(topic, (pattern,))[0]:
-                if (turn.conversation, subject) not in self._given:
-                    self._given.add((turn.conversation, subject))
-                    self._uses[subject]["given"] += 1
-        for call in turn.calls:
-            if call.name == "learn":
+def count_uses(kb: OpenTopics, turns: Iterable[Turn]) -> dict[str, Any]:
+    """Return the uses of one workspace, as `--json` prints them: topics in the menu and others.
+
+    Each subject has three numbers, the most used is first: how often models loaded it, how often
+    their searches found it, and in how many conversations it was sent at the start. Names are
+    resolved against today's files, so the old name of a renamed subject fails.
+    """
+    find = cache(partial(_find_subjects, kb))
+    given: set[tuple[str, Subject]] = set()
+    conversations: set[str] = set()
+    uses: dict[str, Counter[Subject]] = {name: Counter() for name in ("loaded", "found", "given")}
+    failed: Counter[str] = Counter()
+    found_nothing: Counter[str] = Counter()
+    workspace = str(kb.config.workspace or "")
+    for turn in (turn for turn in turns if turn.workspace == workspace):
+        conversations.add(turn.conversation)
+        for topic, name in (*turn.sent, *_PASSAGE.findall("\n".join(turn.passages))):
+            given.update((turn.conversation, subject) for subject in find(topic, (name,))[0])
+        for tool, arguments, answer, has_failed in turn.calls:
+            if tool == "learn":
                 with suppress(ArgumentsError):
-                    self._add_load(read_arguments(LEARN, call.arguments), failed=call.failed)
-            elif call.output.startswith(FOUND_NOTHING):
-                self.found_nothing[str(call.arguments.get("question", ""))] += 1
-            for topic, pattern in set(_PASSAGE.findall(call.output)):
-                for subject in self._find(topic, (pattern,))[0]:
-                    self._uses[subject]["found"] += call.name != "learn"
-
-    def _add_load(self, given: Mapping[str, Any], *, failed: bool) -> None:
-        patterns = tuple(given.get("subjects", ()))
-        subjects, missing = self._find(given["topic"], patterns)
-        if failed and not missing:
-            subjects, missing = [], [f"{given['topic']}/{pattern}" for pattern in patterns]
-        self.failed.update(missing)
-        for subject in subjects:
-            self._uses[subject]["loaded"] += 1
-
-    def _resolve(
-        self, topic: str, patterns: tuple[str, ...]
-    ) -> tuple[Sequence[Subject], Sequence[str]]:
-        """Return the subjects that a call of `learn` names, and the names that fail."""
-        try:
-            groups = self._kb.group_patterns(topic, patterns)
-        except UnknownTopicError:
-            return [], [topic]
-        except KbError:  # an invalid pattern
-            return [], [f"{topic}/{pattern}" for pattern in patterns]
-        subjects: list[Subject] = []
-        missing: list[str] = []
-        for id_, wanted in groups.items():
-            selection = select(self._kb.topics[id_].catalog, wanted)
-            missing += [f"{id_}/{pattern}" for pattern in selection.missing]
-            subjects += [(id_, each.name) for each in selection.subjects]
-        return subjects, missing
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the record that `--json` prints, with the topics in the menu and others used.
-
-        Each subject has three numbers, the most used is first: how often models loaded it, how
-        often their searches found it, and in how many conversations it was sent at the start.
-        """
-        in_menu = [opened.topic.id for opened in self._kb.active if opened.topic.in_menu]
-        topics = []
-        for id_ in dict.fromkeys((*in_menu, *(topic for topic, _ in self._uses))):
-            names = {name for topic, name in self._uses if topic == id_}
-            names |= {subject.name for subject in self._kb.topics[id_].listing.listed}
-            uses = {name: self._uses.get((id_, name), Counter[str]()) for name in names}
-            ranked = sorted(uses, key=lambda name: ([-uses[name][each] for each in FIGURES], name))
-            subjects = [
-                {"slug": name, **{each: uses[name][each] for each in FIGURES}} for name in ranked
-            ]
-            topics.append({"id": id_, "subjects": subjects})
-        return {
-            "conversations": len(self.conversations),
-            "topics": topics,
-            "failed": [{"name": name, "times": n} for name, n in rank(self.failed)],
-            "found_nothing": [{"question": q, "times": n} for q, n in rank(self.found_nothing)],
-        }
+                    asked = read_arguments(LEARN, arguments)
+                    topic, names = asked["topic"], tuple(asked.get("subjects", ()))
+                    subjects, missing = find(topic, names)
+                    if has_failed:
+                        subjects, missing = (), missing or [f"{topic}/{name}" for name in names]
+                    uses["loaded"].update(subjects)
+                    failed.update(missing)
+            elif answer.startswith(FOUND_NOTHING):
+                found_nothing[str(arguments.get("question", ""))] += 1
+            else:
+                for topic, name in set(_PASSAGE.findall(answer)):
+                    uses["found"].update(find(topic, (name,))[0])
+    uses["given"].update(subject for _, subject in given)
+    ids = [opened.topic.id for opened in kb.active if opened.topic.in_menu]
+    ids += [topic for counts in uses.values() for topic, _ in counts]
+    return {
+        "conversations": len(conversations),
+        "topics": [{"id": id_, "subjects": _rank(kb, id_, uses)} for id_ in dict.fromkeys(ids)],
+        "failed": [{"name": name, "times": n} for name, n in _order(failed)],
+        "found_nothing": [{"question": name, "times": n} for name, n in _order(found_nothing)],
+    }
 
 
-def render_usage(usage: Mapping[str, Any], width: int = 80) -> Iterator[str]:
+def _find_subjects(
+    kb: OpenTopics, topic: str, patterns: tuple[str, ...]
+) -> tuple[Sequence[Subject], Sequence[str]]:
+    """Return the subjects that a call of `learn` names, and the names that fail."""
+    try:
+        groups = kb.group_patterns(topic, patterns)
+    except KbError:  # an unknown topic or an invalid pattern
+        return (), [f"{topic}/{pattern}" for pattern in patterns] or [topic]
+    subjects: list[Subject] = []
+    missing: list[str] = []
+    for id_, wanted in groups.items():
+        selection = select(kb.topics[id_].catalog, wanted)
+        missing += [f"{id_}/{pattern}" for pattern in selection.missing]
+        subjects += [(id_, each.name) for each in selection.subjects]
+    return subjects, missing
+
+
+def _rank(kb: OpenTopics, id_: str, uses: Mapping[str, Counter[Subject]]) -> list[dict[str, Any]]:
+    """Return the subjects of a topic with their numbers, the most used first."""
+    used = {name for counts in uses.values() for topic, name in counts if topic == id_}
+    names = used.union(subject.name for subject in kb.topics[id_].listing.listed)
+    numbers = {name: {each: counts[id_, name] for each, counts in uses.items()} for name in names}
+    ranked = sorted(names, key=lambda name: ([-n for n in numbers[name].values()], name))
+    return [{"slug": name, **numbers[name]} for name in ranked]
+
+
+def _order(counts: Counter[str]) -> list[tuple[str, int]]:
+    return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+
+
+def render_usage(usage: Mapping[str, Any], width: int) -> Iterator[str]:
     """Yield the lines of the report for people; the unread subjects are folded at `width`."""
+    fold = textwrap.TextWrapper(width, subsequent_indent=" " * 9, max_lines=8, placeholder=" ...")
+    fold.break_long_words = fold.break_on_hyphens = False
     for topic in usage["topics"]:
-        used = [use for use in topic["subjects"] if any(use[each] for each in FIGURES)]
+        used = [use for use in topic["subjects"] if use["loaded"] or use["found"] or use["given"]]
         yield f"{topic['id']}: {count(sum(use['loaded'] for use in used), 'load')}"
         if used:
             yield "  loaded   found   given  subject"
         for use in used:
-            figures = "".join(f"{use[each]:8,}" for each in FIGURES)
+            figures = f"{use['loaded']:8,}{use['found']:8,}{use['given']:8,}"
             yield f"{figures}  {visible_line(use['slug'])}"
-        never = [visible_line(use["slug"]) for use in topic["subjects"][len(used) :]]
-        if never:
-            more = len(never) - MOST_NEVER
-            named = ", ".join(never[:MOST_NEVER]) + (f" and {more:,} more" if more > 0 else "")
-            words = TextWrapper(width, break_long_words=False, break_on_hyphens=False)
-            words.subsequent_indent = " " * 9
-            yield from words.wrap(f"  never: {named}")
+        if never := [visible_line(use["slug"]) for use in topic["subjects"][len(used) :]]:
+            yield from fold.wrap(f"  never: {', '.join(never)}")
     for heading, key, name in (
         ("names that failed:", "failed", "name"),
         ("searches that found nothing:", "found_nothing", "question"),
@@ -164,8 +134,3 @@ def render_usage(usage: Mapping[str, Any], width: int = 80) -> Iterator[str]:
         if usage[key]:
             yield heading
             yield from (f"{each['times']:8,}  {visible_line(each[name])}" for each in usage[key])
-
-
-def rank(counts: Mapping[str, int]) -> list[tuple[str, int]]:
-    """Return names with their numbers, the highest first."""
-    return sorted(counts.items(), key=lambda item: (-item[1], item[0]))

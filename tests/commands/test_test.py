@@ -57,7 +57,7 @@ def test_each_question_is_asked_and_counted(run_llm: RunLlm) -> None:
     )
     assert (result.exit_code, result.stderr) == (
         0,
-        "llm-kb: 3 questions, 3 (100 %) found first (demanded: 0 %), 3 (100 %) among four"
+        "llm-kb: 3 questions, 3 (100 %) found first, 3 (100 %) among four"
         " (demanded: 100 %), 1 without an answer in the file\n",
     )
 
@@ -107,11 +107,14 @@ def test_the_results_as_json(run_llm: RunLlm) -> None:
     [
         ("", "has no questions; `llm kb test --help` shows how to write one"),
         ("[[question]]\n", "question[0].ask"),
-        ('[[question]]\nask = "x"\nanswer = 3\n', "allowed: TOPIC/SUBJECT, TOPIC/SUBJECT#PART"),
+        (
+            '[[question]]\nask = "x"\nanswer = 3\n',
+            "question[0].answer: found the number 3; allowed: a string",
+        ),
         ('[[question]]\nask = "x"\nanswer = "docs/nope"\n', "docs"),
         ('[[question]]\nask = "x"\nanswer = "docs/review#nope"\n', "nope"),
         ('[[question]]\nask = "x"\nanswer = "other/review"\n', "other"),
-        ("first = 101\n", "allowed: a whole number from 0 to 100"),
+        ("among_four = 101\n", "allowed: a whole number from 0 to 100"),
         ("hook = 'sh'\n", "unknown key"),
         ("x" * 1_000_001, "is larger than 1,000,000 bytes"),
         ("[[", "is not valid TOML"),
@@ -157,8 +160,8 @@ def test_without_a_file_it_is_said_how_to_begin(run_llm: RunLlm, tmp_path: Path)
 
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr == (
-        f"Error: '{tmp_path / 'questions.toml'}' does not exist; `llm kb test --help` shows how to"
-        " write one, and --from-used adds the searches that found nothing\n"
+        f"Error: '{tmp_path / 'questions.toml'}' has no questions; `llm kb test --help` shows how"
+        " to write one, and --from-used adds the searches that found nothing\n"
     )
 
 
