@@ -48,11 +48,14 @@ def merge(
     kept: list[Entry] = []
     for entry in theirs.entries:
         old, mine = before.get(entry.key), here.get(entry.key)
-        if mine:
-            chosen, notice = _choose(old, mine, entry)
-            kept.append(chosen)
-            notices += [notice] if notice else []
-        elif not old or not _is_same(entry, old):
+        is_unchanged = old is not None and _is_same(entry, old)
+        if mine and is_unchanged:
+            kept.append(mine.with_fields(id=entry.id))
+        elif mine:
+            kept.append(Entry(entry.kind, {**mine.fields, **entry.fields}))
+            if not old or not _is_same(mine, old):
+                notices += _describe_clash(mine, entry)
+        elif not is_unchanged:
             notices.append(f"Received: {render_short(entry)}")
             kept.append(entry)
     for entry in ours.entries:
@@ -74,27 +77,23 @@ def merge(
     return KnowledgeStore(extra=extra).with_entries(kept), notices
 
 
-def _choose(before: Entry | None, ours: Entry, theirs: Entry) -> tuple[Entry, str | None]:
-    """Return the entry to keep of two with one key, under the id of theirs, and a notice."""
-    if before and _is_same(theirs, before):
-        return ours.with_fields(id=theirs.id), None
-    if before and _is_same(ours, before):
-        return theirs, None
-    both = Entry(ours.kind, {**ours.fields, **theirs.fields})
+def _describe_clash(ours: Entry, theirs: Entry) -> list[str]:
+    """Return a notice about two entries with one key that both sides made or changed."""
     differing = [
         f"{name}: {one_line(ours.text(name))}"
         for name in ours.kind.settable
         if normalize(ours.text(name)) != normalize(theirs.text(name))
     ]
     if differing:
-        return both, (
+        return [
             f"Conflict: theirs is kept of {render_short(theirs)}\n"
             f"  ours: {'; '.join(differing)}\n"
             f"  `llm kb knowledge edit {one_line(theirs.id)}` changes it."
-        )
-    if ours.id == theirs.id:
-        return both, None
-    return both, f"Duplicate: {render_short(ours)} is {render_short(theirs)} there"
+        ]
+    is_renamed = ours.id != theirs.id
+    return (
+        [f"Duplicate: {render_short(ours)} is {render_short(theirs)} there"] if is_renamed else []
+    )
 
 
 def _is_same(one: Entry, other: Entry) -> bool:
