@@ -13,7 +13,7 @@ from llm_kb.capture.emission import parse_emission
 from llm_kb.capture.store import add_to_store
 from llm_kb.errors import UnreadableError
 from llm_kb.subjects.topics import Catalog, Content, Listing, Slug, Subject
-from tests.capture.repositories import KNOWLEDGE_REF, SHA1_EMPTY_TREE, Repo, make_repo
+from tests.capture.repositories import KNOWLEDGE_REF, SHA1_EMPTY_TREE, Repo
 
 
 def subject(slug: str) -> Subject:
@@ -147,23 +147,6 @@ def test_a_store_that_cannot_be_read_is_reported_and_breaks_nothing(repo: Repo) 
 def test_a_store_emptied_again_has_no_subjects(repo: Repo) -> None:
     repo.write_note(json.dumps({"schema": "chronicle/knowledge-v1"}))
     assert open_catalog(repo.path).list() == Listing(subjects=())
-
-
-def test_a_repository_among_the_files_of_a_clone_is_not_looked_at(filled: Repo) -> None:
-    """Anyone could have committed it, with a configuration that runs programs."""
-    inner = filled.path / "vendor" / "evil.git"
-    filled.git("clone", "--quiet", "--mirror", ".", str(inner))
-    repository = find_knowledge(inner)
-    assert repository is not None
-    assert repository.root == filled.path
-
-
-def test_sha256(tmp_path: Path) -> None:
-    repo = make_repo(tmp_path / "r", "--object-format=sha256")
-    record(repo, entry_type="anti_pattern", pattern="p", instead="i")
-    text = open_catalog(repo.path).read(subject("anti-patterns")).data.decode()
-    origin = f"learned from {repo.head[:12]}"
-    assert text.endswith(f"- Avoid: p. Instead: i (ap-1; {origin})\n")
 
 
 def test_entries_say_what_is_true_now(repo: Repo) -> None:

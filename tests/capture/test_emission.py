@@ -193,12 +193,6 @@ def test_the_reply_names_near_entries_and_merges_nothing() -> None:
     assert len(second.store.entries) == 2
 
 
-def test_an_entry_is_removed_and_returned() -> None:
-    store = add(add(KnowledgeStore(), convention("a")).store, convention("b")).store
-    left, removed = remove_entry(store, "conv-1")
-    assert ([e.rule for e in left.entries], [e.rule for e in removed]) == (["b"], ["a"])
-
-
 def test_removing_an_unknown_id_names_near_ones() -> None:
     store = add(add(KnowledgeStore(), convention("a")).store, anti_pattern("p")).store
     with pytest.raises(match="no entry is called 'CONV-1'; did you mean: conv-1"):

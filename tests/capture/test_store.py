@@ -96,25 +96,6 @@ def test_every_write_is_a_commit_with_a_message(repo: Repo) -> None:
     assert log == [f"{s} by Test Author" for s in ("Remove conv-1", *["Add convention"] * 2)]
 
 
-def test_removing(repo: Repo) -> None:
-    add_to_store(repo.path, convention("a"))
-    add_to_store(repo.path, convention("b"))
-    assert [entry.rule for entry in remove_from_store(repo.path, "conv-2")] == ["b"]
-    assert rules(repo.path) == ["a"]
-    with pytest.raises(KbError, match="no entry is called"):
-        remove_from_store(repo.path, "conv-2")
-
-
-def test_unknown_keys_survive_a_write(repo: Repo) -> None:
-    odd = OLDER | {"future": 1, "conventions": [OLDER["conventions"][0] | {"by": "me"}]}
-    repo.write_note(json.dumps(odd))
-    add_to_store(repo.path, convention("new"))
-    written = repo.note_json()
-    assert written["future"] == 1
-    assert written["conventions"][0]["by"] == "me"
-    assert written["conventions"][1]["rule"] == "new"
-
-
 @pytest.mark.parametrize(
     "note", ["<<<<<<< ours", "[]", '{"schema": "chronicle/knowledge-v1", "conventions": [1]}']
 )
@@ -187,21 +168,6 @@ def test_every_place_of_a_repository_shares_one_store(repo: Repo, tmp_path: Path
     repo.git("clone", "--quiet", "--mirror", ".", str(bare))
     with pytest.raises(KbError, match="with a work tree"):
         add_to_store(bare, convention("bare"))
-
-
-def test_a_submodule_has_its_own_store(repo: Repo, tmp_path: Path) -> None:
-    other = make_repo(tmp_path / "other")
-    allow = ("-c", "protocol.file.allow=always")
-    repo.git(*allow, "submodule", "--quiet", "add", str(other.path), "sub")
-    add_to_store(repo.path / "sub", convention("inner"))
-    assert (rules(repo.path), rules(repo.path / "sub")) == ([], ["inner"])
-
-
-def test_settings_about_notes_change_nothing(repo: Repo) -> None:
-    repo.git("config", "core.notesRef", "refs/notes/mine")
-    repo.git("config", "notes.rewriteRef", "refs/notes/*")
-    add_to_store(repo.path, convention("a"))
-    assert repo.git("for-each-ref", "--format=%(refname)", "refs/notes") == KNOWLEDGE_REF
 
 
 def test_a_write_that_was_overtaken_is_made_again_on_top(repo: Repo) -> None:

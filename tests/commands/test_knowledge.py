@@ -257,12 +257,6 @@ def test_what_a_model_hands_over_is_relative_to_the_root_wherever_it_runs(
     assert scopes == ["src/", "docs/"]
 
 
-def test_json_is_the_store_to_the_byte(repo: Repo, run_llm: RunLlm) -> None:
-    run_llm(CONVENTION)
-    result = run_llm([*KNOWLEDGE, "list", "--json"])
-    assert result.stdout == repo.note() + "\n"
-
-
 def test_json_of_a_store_edited_by_hand_is_what_is_kept(repo: Repo, run_llm: RunLlm) -> None:
     run_llm(CONVENTION)
     repo.write_note(repo.note().replace('"rule": "Use x"', '"rule":  "Use \\u0079"'))

@@ -263,19 +263,6 @@ def test_what_a_failing_commit_wrote_is_reported_and_bounded_over_runs(
     assert len(repo.note_json()["anti_patterns"]) == MAX_ENTRIES
 
 
-def test_what_interrupted_runs_wrote_counts(repo: Repo, run_llm: RunLlm) -> None:
-    for run in range(2):
-        calls = [
-            llm.ToolCall(
-                name="emit_knowledge",
-                arguments={"entry_type": "anti_pattern", "pattern": f"p {run} {n}", "instead": "i"},
-            )
-            for n in range(MAX_ENTRIES - 3)
-        ]
-        assert run_failing(run_llm, FailingModel(*calls, KeyboardInterrupt())).exit_code == 130
-    assert len(repo.note_json()["anti_patterns"]) == MAX_ENTRIES
-
-
 def test_entries_that_were_removed_leave_room_for_others(
     repo: Repo, script: Script, run_llm: RunLlm
 ) -> None:
@@ -293,13 +280,6 @@ def test_entries_that_were_removed_leave_room_for_others(
     assert patterns == [f"p {number}" for number in range(2, MAX_ENTRIES)] + ["q 0", "q 1"]
 
 
-def test_again_may_stand_before_a_revision(repo: Repo, script: Script, run_llm: RunLlm) -> None:
-    script.say("a").say("b")
-    assert run_llm(SCRIPTED).exit_code == 0
-    assert run_llm([*SCRIPTED, "--again", "HEAD"]).exit_code == 0
-    assert len(script.requests) == 2
-
-
 def test_a_long_run_asks_first(repo: Repo, script: Script, run_llm: RunLlm) -> None:
     for number in range(21):
         repo.commit(f"commit {number}", a_py=f"{number}")
@@ -310,18 +290,6 @@ def test_a_long_run_asks_first(repo: Repo, script: Script, run_llm: RunLlm) -> N
     assert len(script.requests) == 3
     assert run_llm([*SCRIPTED, "HEAD~21..HEAD", "-y"]).exit_code == 0
     assert len(script.requests) == 21
-
-
-def test_commits_of_a_range_without_lessons_are_skipped_and_counted(
-    repo: Repo, script: Script, run_llm: RunLlm
-) -> None:
-    repo.commit("locks", poetry_lock="1")
-    repo.commit("nothing")
-    kept = repo.commit("real", a_py="2")
-    result = run_llm([*SCRIPTED, "HEAD~3..HEAD"])
-    assert [line.split()[0] for line in result.stdout.splitlines()[1:-1]] == [kept[:12]]
-    assert "2 commits skipped: nothing to see in them.\n" in result.stderr
-    assert len(script.requests) == 1
 
 
 def test_a_dry_run_calls_no_model_and_writes_nothing(

@@ -57,18 +57,6 @@ def test_a_remote_that_does_not_exist_is_named(
         assert "fatal: 'upstream' does not appear to be a git repository" in result.stderr
 
 
-def test_one_entry_is_no_entries(
-    clones: tuple[Repo, Repo], run_llm: RunLlm, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    one, two = clones
-    monkeypatch.chdir(one.path)
-    run_llm([*KNOWLEDGE, "add", "a"])
-    run_llm([*KNOWLEDGE, "push"])
-    monkeypatch.chdir(two.path)
-    result = run_llm([*KNOWLEDGE, "pull"])
-    assert result.stdout == "Received: conv-1 (*): a\n1 entry.\n"
-
-
 def test_push_names_the_place_without_its_secrets(
     clones: tuple[Repo, Repo], run_llm: RunLlm, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -101,31 +89,3 @@ def test_an_option_is_no_remote(
     result = run_llm([*KNOWLEDGE, command, "--", "--upload-pack=touch x"])
     assert result.exit_code == 2
     assert "is not a remote" in result.stderr
-
-
-def test_of_an_entry_that_two_clones_edited_that_of_the_remote_stays(
-    clones: tuple[Repo, Repo], run_llm: RunLlm, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    one, two = clones
-
-    def run(clone: Repo, *args: str) -> str:
-        monkeypatch.chdir(clone.path)
-        result = run_llm([*KNOWLEDGE, *args])
-        assert result.exit_code == 0
-        return result.stdout
-
-    run(one, "add", "--pattern", "shell=True", "--instead", "a list")
-    run(one, "push")
-    run(two, "pull")
-    run(one, "edit", "ap-1", "--instead", "a list of arguments")
-    run(two, "edit", "ap-1", "--instead", "shlex.quote")
-    run(one, "push")
-    assert run(two, "push") == (
-        "Conflict: theirs is kept of ap-1: shell=True\n"
-        "  ours: instead: shlex.quote\n"
-        "  `llm kb knowledge edit ap-1` changes it.\n"
-        "1 entry.\nPushed 1 entry to origin.\n"
-    )
-    assert run(one, "pull").endswith("1 entry.\n")
-    for clone in clones:
-        assert "Instead: a list of arguments (" in run(clone, "list")
