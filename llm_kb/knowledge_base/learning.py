@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -48,7 +47,6 @@ def load(opened: OpenTopic, patterns: Sequence[str], config: Config, *, wrap: bo
         wrap=wrap or not selection.is_single, max_chars=config.max_result_chars
     )
     already: list[str] = []
-    unknown: list[tuple[Subject, NoPartError]] = []
     for subject in selection.subjects:
         if subject.identity in preloaded:
             already += selection.names_of(subject)
@@ -56,11 +54,10 @@ def load(opened: OpenTopic, patterns: Sequence[str], config: Config, *, wrap: bo
         limit = answer.read_limit
         has_room = limit is None or limit >= OUTLINE_BYTES
         over = config.outline_over if has_room else 0
-        pieces, errors = read_asked(opened, subject, selection, limit=limit, outline_over=over)
+        pieces, errors = read_asked(opened, selection, subject, limit=limit, outline_over=over)
         for piece in pieces:
             answer.add(append_files(piece, subject, files))
-        unknown += [(subject, error) for error in errors]
-    missing += keep_missing(selection, unknown)
+        missing += errors
     if answer.is_empty and not already:
         raise join_errors(missing)
     return answer.render(already=already, missing=missing)
@@ -95,8 +92,8 @@ def join_errors(errors: Sequence[NoMatchError]) -> NoMatchError:
 
 def read_asked(
     opened: OpenTopic,
-    subject: Subject,
     selection: Selection,
+    subject: Subject,
     *,
     limit: int | None = None,
     outline_over: int = 0,
@@ -119,16 +116,6 @@ def _read(opened: OpenTopic, subject: Subject, limit: int | None) -> Content:
     """Read the start of a subject, or all of a notebook, of which no part can be read by itself."""
     limit = MOST_READ if subject.extension == "ipynb" else limit
     return read_as_markdown(subject, opened.catalog.read(subject, limit))
-
-
-def keep_missing(
-    selection: Selection, unknown: Sequence[tuple[Subject, NoPartError]]
-) -> list[NoPartError]:
-    """Return the errors for anchors that no subject of their slug has."""
-    slugs = Counter(subject.slug for subject in selection.subjects)
-    errors = {(subject.slug, error.anchor): error for subject, error in unknown}
-    lacking = Counter((subject.slug, error.anchor) for subject, error in unknown)
-    return [error for key, error in errors.items() if lacking[key] == slugs[key[0]]]
 
 
 def complete(opened: OpenTopic, patterns: Sequence[str]) -> Sequence[str]:
@@ -159,13 +146,10 @@ def append_files(piece: Presented, subject: Subject, files: Sequence[Subject]) -
 # Listings and the menu
 
 
-def ask_to_list(opened: OpenTopic, patterns: Sequence[str]) -> bool:
+def ask_to_list(patterns: Sequence[str]) -> bool:
     """Tell whether patterns should be listed, because each is a glob that ends in `#`."""
     globs = [pattern[:-1] for pattern in patterns if pattern.endswith("#") and len(pattern) > 1]
-    if len(globs) < len(patterns) or any(parse_pattern(each).literal for each in globs):
-        return False
-    # A slug may end in a `#` itself.
-    return len(select(opened.catalog, patterns).missing) == len(set(patterns))
+    return len(globs) == len(patterns) and not any(parse_pattern(each).literal for each in globs)
 
 
 def list_subjects(opened: OpenTopic, config: Config, patterns: Sequence[str] = ()) -> str:

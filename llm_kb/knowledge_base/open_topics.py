@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 
 from llm_kb.errors import NoMatchError, NoPartError, UnknownTopicError
 from llm_kb.knowledge_base import learning
 from llm_kb.knowledge_base.tool_text import LEARN
-from llm_kb.knowledge_base.topics import SHIPPED, EmptyTopicError, OpenTopic, find_id, suggest
+from llm_kb.knowledge_base.topics import EmptyTopicError, OpenTopic, find_id, suggest
 from llm_kb.references.catalog import ReferenceCatalog
 from llm_kb.references.find_topics import ObsoleteTopicError
 from llm_kb.rendering.menu import Menu, list_topics
@@ -17,7 +17,7 @@ from llm_kb.rendering.parts import take_pieces
 from llm_kb.rendering.presentation import Presented
 from llm_kb.rendering.section import Preloaded, render_section
 from llm_kb.subjects.selection import Selection, find_near, keep_tagged, require_few, select
-from llm_kb.subjects.topics import Catalog, Config, Subject, Topic
+from llm_kb.subjects.topics import Catalog, Config, Topic
 
 SEARCHED_FROM_SUBJECTS = 60
 SEARCHED_FROM_BYTES = 80_000
@@ -49,15 +49,16 @@ class OpenTopics:
     ) -> None:
         self.config = config
         self._catalogs = catalogs
-        self.only = tuple(map(self._require_id, only))
-        self.knowledge = tuple(
-            dict.fromkeys((self._require_id(name, pattern), pattern) for name, pattern in knowledge)
-        )
-        self._given = [(find_id(name, catalogs), pattern) for name, pattern in given]
-        self._named = {*self.only, *(topic for topic, _ in self.knowledge)}
         self._offers_references = references
-        self.topics = {id_: self._open(id_) for id_ in catalogs if not only or id_ in self._named}
+        self._named: set[str] = set()
+        self.topics = {id_: OpenTopic(*pair) for id_, pair in catalogs.items()}
         """Every enabled topic by id, in the order of the menu."""
+        self.only = tuple(self.find_topic(name).topic.id for name in only)
+        asked = ((self.find_topic(name, pattern).topic.id, pattern) for name, pattern in knowledge)
+        self.knowledge = tuple(dict.fromkeys(asked))
+        self._given = [(self._find_id(name), pattern) for name, pattern in given]
+        self._named = {*self.only, *(topic for topic, _ in self.knowledge)}
+        self.topics = {id_: self._open(id_) for id_ in catalogs if not only or id_ in self._named}
         for topic, pattern in self.knowledge:
             self.require(topic, pattern)
 
@@ -102,31 +103,25 @@ class OpenTopics:
         learned = tuple(dict.fromkeys((*topic.learned, *asked)))
         return OpenTopic(replace(topic, learned=learned), catalog, known)
 
-    def find_topic(self, name: str) -> OpenTopic:
-        """Return the topic of this id, else of this id or title ignoring case and outer spaces."""
+    def find_topic(self, name: str, pattern: str = "**") -> OpenTopic:
+        """Return the topic of this id, else of this id or title ignoring case and outer spaces.
+
+        `pattern` is what follows it in a value of `-k`, for the error. Raises UnknownTopicError.
+        """
         if id_ := self._find_id(name):
             return self.topics[id_]
-        typed = name.strip()
-        topics = {id_: self._catalogs[id_] for id_ in self.topics}
-        near = suggest(typed.partition("/")[0], typed, topics.values())
-        raise UnknownTopicError(name, self.menu_ids, near=near)
-
-    def _find_id(self, name: str) -> str | None:
-        """Return the id of the topic that a name stands for."""
-        return find_id(name, {id_: self._catalogs[id_] for id_ in self.topics})
-
-    def _require_id(self, name: str, pattern: str = "**") -> str:
-        """Return the id of the topic in a value of `-k`. Raises UnknownTopicError."""
-        if id_ := find_id(name, self._catalogs):
-            return id_
-        typed = name if pattern == "**" else f"{name}/{pattern}"
+        typed = name.strip() if pattern == "**" else f"{name}/{pattern}"
         raise UnknownTopicError(
             name,
-            [id_ for id_ in self._catalogs if id_ != SHIPPED.id],
-            near=suggest(name, typed, self._catalogs.values()),
+            self.menu_ids,
+            near=suggest(typed.partition("/")[0], typed, self.topics.values()),
             # A template may be used far from the workspace whose topics it names.
             has_workspace=self.config.workspace is not None,
         )
+
+    def _find_id(self, name: str) -> str | None:
+        """Return the id of the topic that a name stands for."""
+        return find_id(name, [opened.topic for opened in self.topics.values()])
 
     def repeat_preloaded(self) -> None:
         """Let `learn` return pre-loaded subjects too, since a model may not have them."""
@@ -235,7 +230,7 @@ class OpenTopics:
             return learning.load_groups(several, config)
         ((id_, patterns),) = groups.items()
         opened = self.topics[id_]
-        if learning.ask_to_list(opened, patterns):
+        if learning.ask_to_list(patterns):
             return learning.list_subjects(opened, config, patterns)
         return learning.load(opened, patterns, config)
 
@@ -281,7 +276,7 @@ class OpenTopics:
         """
         pieces: list[Presented] = []
         for subject in selection.subjects:
-            pieces += learning.read_asked(opened, subject, selection, limit=learning.MOST_READ)[0]
+            pieces += learning.read_asked(opened, selection, subject, limit=learning.MOST_READ)[0]
         return tuple(pieces)
 
     def require(self, topic: str, pattern: str) -> Selection:
@@ -289,25 +284,21 @@ class OpenTopics:
 
         Raises UnknownTopicError, and NoMatchError, also for a missing part.
         """
-        opened = self.topics[self._require_id(topic, pattern)]
+        opened = self.find_topic(topic, pattern)
         selection = select(opened.catalog, [pattern])
         if selection.missing and not opened.listing.listed:
             raise EmptyTopicError(opened.topic, opened.listing, pattern)
         if selection.missing:
             raise NoMatchError(opened.topic.id, pattern, find_near(pattern, opened.catalog))
-        for error in self.find_missing_parts(opened.topic.id, selection):
+        for error in self.find_missing_parts(opened, selection):
             raise error
         return selection
 
-    def find_missing_parts(self, topic: str, selection: Selection) -> list[NoPartError]:
+    def find_missing_parts(self, opened: OpenTopic, selection: Selection) -> list[NoPartError]:
         """Return an error for each missing part of a selection."""
-        opened = self.topics[topic]
-        unknown: list[tuple[Subject, NoPartError]] = []
-        for subject in selection.subjects:
-            if subject.identity in selection.anchors:
-                errors = learning.read_asked(opened, subject, selection)[1]
-                unknown += [(subject, error) for error in errors]
-        return learning.keep_missing(selection, unknown)
+        subjects = [each for each in selection.subjects if each.identity in selection.anchors]
+        read = partial(learning.read_asked, opened, selection)
+        return [error for subject in subjects for error in read(subject)[1]]
 
     def read_raw(self, opened: OpenTopic, selection: Selection) -> Iterator[bytes]:
         """Yield the bytes of subjects and of their parts, as they are on disk."""

@@ -75,12 +75,6 @@ def _annotate(schema: Mapping[str, Any]) -> Any:
 class ArgumentsError(KbError):
     """Arguments of a call that do not fit the tool's schema."""
 
-    def __init__(self, tool: str, problems: Sequence[str], allowed: Sequence[str] = ()) -> None:
-        message = f"{tool}: {'; '.join(problems)}"
-        if allowed:
-            message += f"; its arguments are {', '.join(allowed)}"
-        super().__init__(message)
-
 
 def read_arguments(tool: ToolText, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments that have a value. Raises ArgumentsError with every problem.
@@ -97,8 +91,10 @@ def read_arguments(tool: ToolText, arguments: Mapping[str, Any]) -> dict[str, An
     for name in required:
         if not fields.has(name):
             fields.report(name, "missing")
-    allowed = [f"{name} (required)" if name in required else name for name in properties]
-    fields.raise_problems(lambda problems: ArgumentsError(tool.name, problems, allowed))
+    if fields.problems:
+        allowed = [f"{name} (required)" if name in required else name for name in properties]
+        problems = f"{tool.name}: {'; '.join(fields.problems)}"
+        raise ArgumentsError(f"{problems}; its arguments are {', '.join(allowed)}")
     return {name: value for name, value in given.items() if value not in _EMPTY}
 
 
@@ -179,7 +175,7 @@ def read_filters(tool: ToolText, given: Mapping[str, Any]) -> dict[str, Any]:
     role, paths = given.get("role"), given.get("paths", ())
     if role and role not in ROLES:
         raise ArgumentsError(
-            tool.name, [f"role: found {describe(role)}; allowed: {', '.join(sorted(ROLES))}"]
+            f"{tool.name}: role: {BadValueError(describe(role), ', '.join(ROLES))}"
         )
     scope = Scope(roles=[Role(role)] if role else (), paths=paths)
     return {"scope": scope if role or paths else None, "tags": given.get("tags", ())}

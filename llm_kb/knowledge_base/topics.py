@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import islice
@@ -159,23 +159,22 @@ MOST_SUGGESTED = 3
 """Maximum number of subjects in the error for an unknown topic."""
 
 
-def find_id(name: str, catalogs: Mapping[str, tuple[Topic, Catalog]]) -> str | None:
+def find_id(name: str, topics: Sequence[Topic]) -> str | None:
     """Return the id that a name stands for: an id, a title, or words for a reference topic.
 
     The words are those that `llm kb references` takes. None if they may mean several topics.
     """
-    if name in catalogs:
-        return name
-    topics = [topic for topic, _ in catalogs.values()]
     ids = {(topic.title or topic.id).casefold(): topic.id for topic in reversed(topics)}
     ids |= {topic.id.casefold(): topic.id for topic in reversed(topics)}
+    if any(topic.id == name for topic in topics):
+        return name
     if id_ := ids.get(name.strip().casefold()):
         return id_
     named = find_named(filter(_is_reference, topics), name)
     return named[0].id if len(named) == 1 else None
 
 
-def suggest(name: str, typed: str, topics: Iterable[tuple[Topic, Catalog]]) -> str:
+def suggest(name: str, typed: str, topics: Iterable[OpenTopic]) -> str:
     """Return suggestions for a topic that does not exist; empty without any."""
     if len(typed) > MAX_SHOWN:
         return ""
@@ -183,14 +182,15 @@ def suggest(name: str, typed: str, topics: Iterable[tuple[Topic, Catalog]]) -> s
         return (
             "; nothing was captured in this repository yet ('llm kb knowledge add' adds an entry)"
         )
-    offered = [(topic, catalog) for topic, catalog in topics if topic.in_menu]
+    offered = [opened for opened in topics if opened.topic.in_menu]
     if found := list(islice(_find_addresses(offered, typed), MOST_SUGGESTED)):
         return f"; {typed!r} names subjects, not a topic: write {' or '.join(found)}"
-    if named := find_named((topic for topic, _ in offered if _is_reference(topic)), typed):
+    known = [opened.topic for opened in offered]
+    if named := find_named(filter(_is_reference, known), typed):
         ids = [repr(topic.id) for topic in named[:MOST_SUGGESTED]]
         return f"; did you mean {' or '.join(ids)}?"
     return fields.suggest(
-        name, {label: topic.id for topic, _ in offered for label in (topic.label, topic.id)}
+        name, {label: topic.id for topic in known for label in (topic.label, topic.id)}
     )
 
 
@@ -198,18 +198,15 @@ def _is_reference(topic: Topic) -> bool:
     return topic.id.startswith(REFERENCE_PREFIX)
 
 
-def _find_addresses(topics: Iterable[tuple[Topic, Catalog]], typed: str) -> Iterator[str]:
+def _find_addresses(topics: Iterable[OpenTopic], typed: str) -> Iterator[str]:
     """Yield the addresses of the listed subjects that a pattern names at any level."""
     try:
         is_glob = parse_pattern(typed).literal is None
         pattern = parse_pattern(f"**/{typed.casefold()}")
     except PatternError:
         return
-    for topic, catalog in topics:
-        names = [subject.name for subject in catalog.list().listed]
+    for opened in topics:
+        names = [subject.name for subject in opened.catalog.list().listed]
         found = [name for name in names if pattern.matches(name.casefold())]
-        yield from (
-            [f"{topic.id}/**/{typed}"]
-            if found and is_glob
-            else (f"{topic.id}/{name}" for name in found)
-        )
+        shown = [f"**/{typed}"] if found and is_glob else found
+        yield from (f"{opened.topic.id}/{name}" for name in shown)

@@ -109,18 +109,12 @@ def estimate_tokens(text: str | int) -> int:
 
 def format_size(size: int) -> str:
     """Return a number of bytes in the unit that suits it: `999 B`, `1.5 KB`, `98 MB`."""
-    if size < 1000:
-        return f"{size} B"
-    amount = size / 1000
-    for unit in ("KB", "MB", "GB"):
-        if amount < 999.5:
-            return _two_digits(amount, unit)
+    amount, units = float(size), ["B", "KB", "MB", "GB", "TB"]
+    while amount >= 999.5 and len(units) > 1:
         amount /= 1000
-    return _two_digits(amount, "TB")
-
-
-def _two_digits(amount: float, unit: str) -> str:
-    return f"{amount:.1f} {unit}" if amount < 9.95 else f"{amount:,.0f} {unit}"
+        del units[0]
+    digits = 1 if amount < 9.95 and units[0] != "B" else 0
+    return f"{amount:,.{digits}f} {units[0]}"
 
 
 def _remove(match: re.Match[str]) -> str:

@@ -8,15 +8,8 @@ from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import PurePosixPath
 
-from llm_kb.errors import (
-    LONGEST_NAME,
-    MOST_CANDIDATES,
-    KbError,
-    PatternError,
-    find_similar,
-    join_names,
-    quote,
-)
+from llm_kb import errors
+from llm_kb.errors import KbError, PatternError
 from llm_kb.subjects.patterns import compile_any, parse_pattern
 from llm_kb.subjects.topics import Catalog, Subject, Visibility, slugify
 
@@ -137,10 +130,10 @@ def find_near(pattern: str, catalog: Catalog) -> Sequence[str]:
     A glob that does match comes first if a pattern lacks a `**` or has a wrong extension.
     Hidden and disabled subjects are never named, so that a guess reveals nothing.
     """
-    if len(pattern) > LONGEST_NAME:
+    if len(pattern) > errors.LONGEST_NAME:
         return ()
-    names = [subject.name for subject in catalog.list().listed[:MOST_CANDIDATES]]
-    return (*_widen(pattern, names), *find_similar(pattern, names, most=NEAR_SLUGS))
+    names = [subject.name for subject in catalog.list().listed[: errors.MOST_CANDIDATES]]
+    return (*_widen(pattern, names), *errors.find_similar(pattern, names, most=NEAR_SLUGS))
 
 
 def _widen(pattern: str, names: Sequence[str]) -> list[str]:
@@ -174,8 +167,8 @@ def keep_tagged(tags_of_each: Sequence[Sequence[str]], wanted: Sequence[str]) ->
     if wanted and not kept:
         known = sorted({tag for tags in tags_of_each for tag in tags})
         raise KbError(
-            f"no topic here has the tag {' or '.join(map(quote, wanted[:3]))};"
-            f" tags: {join_names(known) or 'none'}"
+            f"no topic here has the tag {' or '.join(map(errors.quote, wanted[:3]))};"
+            f" tags: {errors.join_names(known) or 'none'}"
         )
     return kept
 

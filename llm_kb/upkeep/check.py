@@ -170,7 +170,7 @@ class Inspection:
         missing = [("learned", each) for each in opened.learned.missing]
         missing += [("disabled", each) for each in topic.disabled if not _disables_any(topic, each)]
         problems = [(name, f"{each!r} matches nothing") for name, each in missing]
-        no_parts = self._kb.find_missing_parts(topic.id, opened.learned)
+        no_parts = self._kb.find_missing_parts(opened, opened.learned)
         problems += [("learned", str(error)) for error in no_parts]
         for name, problem in problems:
             key = topic_key(topic.id, name)

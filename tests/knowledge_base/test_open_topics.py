@@ -392,5 +392,5 @@ def test_a_glob_with_a_number_sign_lists_what_it_would_load() -> None:
 def test_a_slug_that_ends_in_a_number_sign_is_no_listing() -> None:
     kb = make_kb((PROJECT, MemoryCatalog({"C#.md": "Sharp.", "a.md": "A"})))
 
-    assert kb.learn("project", "*#") == '<subject "C#">\nSharp.\n</subject>'
+    assert kb.learn("project", "C#") == "Sharp."
     assert kb.learn("project", "a#").endswith('"a#*".')
