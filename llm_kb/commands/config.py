@@ -8,13 +8,13 @@ from pathlib import Path
 
 import click
 
-from llm_kb.commands._config import current_config, require_cwd
+from llm_kb.commands._config import current_config, require_cwd, workspace_file
 from llm_kb.commands._options import kb_cfg_option
 from llm_kb.commands._output import confirm, say, show, show_content, show_json
 from llm_kb.config.layers import TOPIC, list_defaults
-from llm_kb.config.load import read_layers
+from llm_kb.config.load import read_layers, user_source
 from llm_kb.config.trust import is_trusted, render_request, render_value, set_trust
-from llm_kb.config.workspace import find_cwd, find_workspace, user_config_path
+from llm_kb.config.workspace import find_cwd
 from llm_kb.errors import show_place
 from llm_kb.knowledge_base.user_dir import find_user_dir
 from llm_kb.subjects.topics import Layer, Origin, Setting
@@ -89,9 +89,8 @@ def path(user: bool) -> None:
         llm kb path
         $EDITOR "$(llm kb path)"
     """
-    file = None if user else find_workspace(find_cwd(), os.environ, user_dir=find_user_dir())
-    # As bytes: a name need not be text.
-    show_content(os.fsencode(file or user_config_path(find_user_dir())))
+    file = (None if user else workspace_file()) or user_source(find_user_dir())
+    show_content(os.fsencode(file.path))  # as bytes: a name need not be text
 
 
 @click.command()
@@ -136,8 +135,8 @@ def untrust() -> None:
 
 
 def _require_workspace() -> Path:
-    file = find_workspace(find_cwd(), os.environ, user_dir=find_user_dir())
+    file = workspace_file()
     if file is None:
         require_cwd()
         raise click.ClickException("there is no workspace here; see 'llm kb init'")
-    return file
+    return file.path

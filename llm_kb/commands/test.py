@@ -6,7 +6,7 @@ import click
 
 from llm_kb.commands._options import kb_cfg_option
 from llm_kb.commands._output import say, show, show_json
-from llm_kb.config.workspace import decode_bytes, exists, read_bytes
+from llm_kb.config.workspace import decode_bytes, read_bytes
 from llm_kb.errors import KbError
 from llm_kb.files.atomic import replace_file
 from llm_kb.host.log import read_turns
@@ -48,7 +48,7 @@ def test(*, from_used: bool, json_: bool, kb_cfg: tuple[str, ...]) -> None:
     if root is None:
         raise KbError("there is no workspace here; `llm kb init` writes its configuration")
     path = root / questions.FILE
-    data = read_bytes(path) if exists(path) else b""
+    data = read_bytes(path) if path.exists() else b""
     known, demanded = questions.read_questions(decode_bytes(data, path), path)
     if from_used:
         found_nothing = count_uses(kb, read_turns(None))["found_nothing"]

@@ -13,7 +13,7 @@ import click
 from llm_kb.commands._config import current_config, edit_file, file_of_topic, nearest_file
 from llm_kb.commands._options import complete_slug, complete_topic
 from llm_kb.commands._output import confirm, say
-from llm_kb.config.changes import define_topic, drop_topic, extend_patterns, reduce_patterns
+from llm_kb.config.changes import define_topic, drop_topic, edit_patterns
 from llm_kb.config.layers import topic_key
 from llm_kb.config.load import read_layer
 from llm_kb.config.workspace import find_cwd
@@ -25,7 +25,6 @@ from llm_kb.rendering.plain_text import count
 from llm_kb.subjects.patterns import parse_pattern
 from llm_kb.subjects.selection import find_near, select
 from llm_kb.subjects.topics import Layout
-from llm_kb.upkeep.check import holds
 from llm_kb.upkeep.first_topics import find_layout
 
 
@@ -66,22 +65,8 @@ def add(
     if not is_there:
         say(f"{show_place(place)} does not exist yet; 'llm kb new {topic}/SLUG' creates it")
     elif is_valid:
-        _describe(topic)
-
-
-def _describe(topic: str) -> None:
-    """Print the size of a new topic, and which topics hold the same subjects."""
-    kb = KnowledgeBase.discover()
-    new = kb.topics[topic]
-    listed = list_topic(new)
-    say(f"It has {count(len(listed.visible), 'subject')}, ~{listed.tokens:,} tokens")
-    for other in (kb.topics[each.id] for each in kb.config.topics if each.id in kb.topics):
-        if other is not new and (holds(other, new) or holds(new, other)):
-            inner, outer = (new, other) if holds(other, new) else (other, new)
-            say(
-                f"All subjects of {inner.topic.id} are in {outer.topic.id} too, and found twice:"
-                " remove a topic ('llm kb remove'), or use `ignore` in the configuration"
-            )
+        listed = list_topic(KnowledgeBase.discover().topics[topic])
+        say(f"It has {count(len(listed.visible), 'subject')}, ~{listed.tokens:,} tokens")
 
 
 @click.command()
@@ -118,7 +103,7 @@ def learned(topic: str, patterns: tuple[str, ...], remove: bool) -> None:
         llm kb learned project code-quality 'maintainers/*'
         llm kb learned project code-quality --remove
     """
-    edit_patterns(topic, "learned", patterns, remove=remove)
+    _edit_list(topic, "learned", patterns, remove=remove)
 
 
 @click.command()
@@ -138,17 +123,17 @@ def disable(topic: str, patterns: tuple[str, ...], remove: bool) -> None:
         llm kb disable project drafts 'old/**'
         llm kb disable project drafts --remove
     """
-    edit_patterns(topic, "disabled", patterns, remove=remove)
+    _edit_list(topic, "disabled", patterns, remove=remove)
 
 
-def edit_patterns(topic: str, name: str, patterns: Sequence[str], *, remove: bool) -> None:
+def _edit_list(topic: str, name: str, patterns: Sequence[str], *, remove: bool) -> None:
     """Add patterns to a list of a topic, or remove them. Raises KbError."""
     wanted = [parse_pattern(pattern).text for pattern in patterns]
     file, key = file_of_topic(topic), topic_key(topic, name)
     if not remove:
         _require_matches(topic, name, wanted)
-    change = reduce_patterns if remove else extend_patterns
-    edit_file(file, partial(change, id_=topic, name=name, patterns=wanted))
+    change = partial(edit_patterns, id_=topic, name=name, patterns=wanted, remove=remove)
+    edit_file(file, change)
     now = read_layer(file)[key].value
     held = f"now holds: {', '.join(now)}" if isinstance(now, tuple) and now else "is now empty"
     say(f"{key} in {show_place(file.path)} {held}")

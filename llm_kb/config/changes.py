@@ -78,43 +78,32 @@ def drop_topic(text: str, id_: str) -> str:
     return _checked(changed, topics, rest)
 
 
-def extend_patterns(text: str, id_: str, name: str, patterns: Sequence[str]) -> str:
-    """Return the text with patterns added to a topic's list, each only once."""
-    there = _list_patterns(text, id_, name)
-    return _set_patterns(text, id_, name, list(dict.fromkeys((*there, *patterns))))
+def edit_patterns(
+    text: str, id_: str, name: str, patterns: Sequence[str], *, remove: bool = False
+) -> str:
+    """Return the text with patterns added to a topic's list, each only once, or removed from it.
 
-
-def reduce_patterns(text: str, id_: str, name: str, patterns: Sequence[str]) -> str:
-    """Return the text with patterns removed from a topic's list.
-
-    Raises KbError for one that is not in it.
+    Raises KbError for one to remove that is not there.
     """
-    there = _list_patterns(text, id_, name)
+    topics, rest = _read(text)
+    there: list[str] = topics.get(id_, {}).get(name, [])
     for pattern in patterns:
-        if pattern not in there:
+        if remove and pattern not in there:
             holds = ", ".join(there) or "nothing"
             raise KbError(f"{pattern!r} is not in {topic_key(id_, name)}; it holds: {holds}")
-    return _set_patterns(text, id_, name, [each for each in there if each not in patterns])
-
-
-def _list_patterns(text: str, id_: str, name: str) -> list[str]:
-    topics, _ = _read(text)
-    patterns: list[str] = topics.get(id_, {}).get(name, [])
-    return patterns
-
-
-def _set_patterns(text: str, id_: str, name: str, patterns: list[str]) -> str:
-    topics, rest = _read(text)
+    wanted = [
+        each for each in dict.fromkeys((*there, *patterns)) if not (remove and each in patterns)
+    ]
     if id_ not in topics:
-        return define_topic(text, id_, {name: patterns})
-    expected = {**topics, id_: {**topics[id_], name: patterns}}
+        return define_topic(text, id_, {name: wanted})
+    expected = {**topics, id_: {**topics[id_], name: wanted}}
     if name in topics[id_]:
-        return _checked(_edit_array(text, id_, name, patterns), expected, rest)
+        return _checked(_edit_array(text, id_, name, wanted), expected, rest)
     lines = text.splitlines(keepends=True)
     _, end = _find_table(lines, id_)
     before = "".join(lines[:end])
     newline = "" if before.endswith("\n") else "\n"
-    line = f"{name} = {_quote(patterns)}\n"
+    line = f"{name} = {_quote(wanted)}\n"
     return _checked("".join([before, newline, line, *lines[end:]]), expected, rest)
 
 

@@ -6,10 +6,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
 from llm_kb.config.workspace import expand_home, find_foreign_owner
 from llm_kb.errors import ConfigError, PatternError, UnresolvableError, quote
@@ -28,8 +29,6 @@ from llm_kb.files.fields import (
 from llm_kb.subjects.ignore import is_private
 from llm_kb.subjects.patterns import parse_pattern
 from llm_kb.subjects.topics import Config, Layer, Layout, Origin, Setting, Value
-
-T = TypeVar("T")
 
 TOPIC_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,59}")
 TOPIC_ID_RULE = "up to 60 letters, digits, '.', '_' and '-', starting with a letter or a digit"
@@ -62,21 +61,21 @@ class LayerSource:
 Settings: TypeAlias = Mapping[str, Setting]
 """Settings by dotted key: `kb.menu`, `kb.topic.project.learned`."""
 
-Reader: TypeAlias = Callable[[object, LayerSource], Any]
-
 
 @dataclass(frozen=True, slots=True)
 class Key:
     """A key of the configuration, with the reader of its value."""
 
-    read: Reader
+    read: Callable[..., Any]
     is_list: bool = False
     """Whether its value is a list, of which `read` reads each item."""
     user_only: bool = False
     """Whether only the user layer may set it."""
+    is_place: bool = False
+    """Whether `read` also takes the source of the layer."""
 
 
-def read_pattern(value: object, _source: LayerSource) -> str:
+def read_pattern(value: object) -> str:
     """Read a pattern over slugs."""
     text = read_line(value)
     try:
@@ -125,24 +124,15 @@ def read_load_path(value: object, source: LayerSource) -> str:
 def _read_place(value: object, source: LayerSource) -> Path:
     if not isinstance(value, str) or not value or CONTROL.search(value) or "\n" in value:
         raise BadValueError(describe(value), "a directory, as a string of one line")
-    if source.bounds is not None:
-        _require_relative(value)
-    return source.base / expand_home(value)
-
-
-def _require_relative(value: str) -> None:
     parts = re.split(r"[/\\]", value)
-    if value.startswith("~") or parts[0] == "" or ".." in parts or re.match(r"[A-Za-z]:", value):
+    leaves = parts[0] == "" or ".." in parts or re.match(r"~|[A-Za-z]:", value)
+    if source.bounds is not None and leaves:
         raise BadValueError(
             describe(value),
             "a relative path inside the workspace, without '~' or '..' "
             "(other directories belong in the user layer's kb.toml)",
         )
-
-
-def _plain(read: Callable[[object], T]) -> Callable[[object, LayerSource], T]:
-    """Return a reader of values that do not depend on the source of a layer."""
-    return lambda value, _source: read(value)
+    return source.base / expand_home(value)
 
 
 def _read_search(value: object) -> bool | str:
@@ -159,51 +149,47 @@ def _read_references(value: object) -> bool | tuple[str, ...]:
     raise BadValueError(describe(value), "true, false, or a list of topic ids")
 
 
-def _choice(choices: Collection[str]) -> Reader:
-    return _plain(lambda value: read_choice(value, choices))
+def _choice(*choices: str) -> Callable[[object], str]:
+    return partial(read_choice, choices=choices)
 
-
-_FLAG, _COUNT = _plain(read_flag), _plain(read_count)
-_TEXT, _LINE = _plain(read_text), _plain(read_line)
-_LIMIT = _plain(lambda value: read_count(value, least=1))
 
 TOPIC = "kb.topic"
 
 TABLES: Mapping[str, Mapping[str, Key]] = {
     "kb": {
-        "auto": Key(_FLAG),
-        "menu": Key(_choice({"topics", "subjects"})),
-        "menu_budget": Key(_COUNT),
-        "max_result_chars": Key(_COUNT),
-        "outline_over": Key(_COUNT),
-        "search": Key(_plain(_read_search)),
-        "config_load_paths": Key(read_load_path, is_list=True),
-        "allow_links_to": Key(read_directory, is_list=True, user_only=True),
+        "auto": Key(read_flag),
+        "menu": Key(_choice("topics", "subjects")),
+        "menu_budget": Key(read_count),
+        "max_result_chars": Key(read_count),
+        "outline_over": Key(read_count),
+        "search": Key(_read_search),
+        "config_load_paths": Key(read_load_path, is_list=True, is_place=True),
+        "allow_links_to": Key(read_directory, is_list=True, user_only=True, is_place=True),
     },
     "kb.references": {
-        "menu": Key(_plain(_read_references)),
-        "ask_first": Key(_FLAG, user_only=True),
-        "allow_hosts": Key(_LINE, is_list=True, user_only=True),
-        "allow_protocols": Key(_choice({"file", "ssh"}), is_list=True, user_only=True),
-        "dir": Key(read_directory, user_only=True),
-        "embedding_model": Key(_LINE, user_only=True),
-        "max_bytes": Key(_LIMIT, user_only=True),
-        "max_files": Key(_LIMIT, user_only=True),
-        "timeout": Key(_LIMIT, user_only=True),
+        "menu": Key(_read_references),
+        "ask_first": Key(read_flag, user_only=True),
+        "allow_hosts": Key(read_line, is_list=True, user_only=True),
+        "allow_protocols": Key(_choice("file", "ssh"), is_list=True, user_only=True),
+        "dir": Key(read_directory, user_only=True, is_place=True),
+        "embedding_model": Key(read_line, user_only=True),
+        "max_bytes": Key(partial(read_count, least=1), user_only=True),
+        "max_files": Key(partial(read_count, least=1), user_only=True),
+        "timeout": Key(partial(read_count, least=1), user_only=True),
     },
-    "kb.capture": {"offer": Key(_FLAG), "branch_only": Key(_FLAG)},
-    "kb.check": {"ignore": Key(_LINE, is_list=True)},
+    "kb.capture": {"offer": Key(read_flag), "branch_only": Key(read_flag)},
+    "kb.check": {"ignore": Key(read_line, is_list=True)},
     TOPIC: {
-        "enable": Key(_FLAG),
-        "title": Key(_LINE),
-        "introduction": Key(_TEXT),
-        "description": Key(_TEXT),
-        "subjects": Key(read_directory),
+        "enable": Key(read_flag),
+        "title": Key(read_line),
+        "introduction": Key(read_text),
+        "description": Key(read_text),
+        "subjects": Key(read_directory, is_place=True),
         "learned": Key(read_pattern, is_list=True),
         "disabled": Key(read_pattern, is_list=True),
-        "ignore": Key(_LINE, is_list=True),
-        "layout": Key(_choice({layout.value for layout in Layout})),
-        "generated": Key(_FLAG),
+        "ignore": Key(read_line, is_list=True),
+        "layout": Key(_choice(*(layout.value for layout in Layout))),
+        "generated": Key(read_flag),
     },
 }
 """The keys of each table; those of `kb.topic` are of each topic's table."""
@@ -287,10 +273,7 @@ def _read_key(fields: Fields, name: str, key: Key, source: LayerSource) -> Value
             "it belongs in the user layer's kb.toml (see `llm kb path --user`)",
         )
         return None
-
-    def read(value: object) -> Any:
-        return key.read(value, source)
-
+    read = partial(key.read, source=source) if key.is_place else key.read
     if key.is_list and not (layer is Layer.COMMAND_LINE and isinstance(fields.table[name], str)):
         return fields.texts(name, read)
     value: Value | None = fields.get(name, read)

@@ -93,7 +93,7 @@ def read_layers(
 
 def read_layer(source: LayerSource) -> Settings:
     """Read a configuration file; a missing one has no settings. Raises ConfigError."""
-    if not workspace.exists(source.path):
+    if not os.path.lexists(source.path):
         return {}
     table = workspace.read_toml(source.path, owned_below=source.owned_below)
     return layers.parse_layer(table, source)

@@ -33,9 +33,7 @@ def find_cwd() -> Path | None:
         return None
 
 
-def find_workspace(
-    cwd: Path | None, environ: Mapping[str, str], *, user_dir: Path | None = None
-) -> Path | None:
+def find_workspace(cwd: Path | None, environ: Mapping[str, str], *, user_dir: Path) -> Path | None:
     """Return the path of the workspace layer's file: the one in the environment, else the nearest.
 
     The user layer's own file is never a workspace's.
@@ -45,18 +43,16 @@ def find_workspace(
         return _named_workspace(named, cwd) if named.strip() else None
     if cwd is None:
         return None
-    user_file = user_config_path(user_dir) if user_dir is not None else None
     for directory in (cwd, *cwd.parents):
-        for name in WORKSPACE_FILES:
-            path = directory / name
-            if exists(path) and not (user_file and _is_same(path, user_file)):
+        for path in (directory / name for name in WORKSPACE_FILES):
+            if os.path.lexists(path) and not _is_same(path, user_config_path(user_dir)):
                 return path
     return None
 
 
 def _named_workspace(named: str, cwd: Path | None) -> Path:
     path = Path(os.path.normpath((cwd or Path("/")) / expand_home(named)))
-    if not exists(path):
+    if not os.path.lexists(path):
         found = f"found {quote(named, MAX_PATH_SHOWN)}"
         raise ConfigError(VARIABLE, [f"{found}, but there is no such file"])
     return path
@@ -72,15 +68,6 @@ def expand_home(path: str) -> str:
     """Return a path with the home directory for `~`; that of another user is not looked up."""
     is_home = path == "~" or path.startswith("~/")
     return os.path.expanduser(path) if is_home else path  # noqa: PTH111 - it never raises
-
-
-def exists(path: Path) -> bool:
-    """Tell whether a path exists, also as a dangling link; False without permission."""
-    try:
-        path.lstat()
-    except (OSError, ValueError):
-        return False  # also without permission: another user's directory does not count
-    return True
 
 
 def _is_same(path: Path, other: Path) -> bool:
@@ -106,13 +93,11 @@ def mentions_auto(cwd: Path | None, user_dir: Path, environ: Mapping[str, str]) 
 
 def may_set_auto(path: Path) -> bool:
     """Tell whether a line of a configuration file that is not a comment mentions `auto`."""
-    if not exists(path):
-        return False
     try:
         lines = read_bytes(path).splitlines()
-        return any(b"auto" in line and not line.lstrip().startswith(b"#") for line in lines)
     except ConfigError:
         return False  # a request that did not ask for knowledge must not fail
+    return any(b"auto" in line and not line.lstrip().startswith(b"#") for line in lines)
 
 
 MAX_BYTES = 1_000_000

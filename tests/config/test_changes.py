@@ -18,8 +18,7 @@ from llm_kb.config.changes import (
     define_topic,
     drop_topic,
     edit_config,
-    extend_patterns,
-    reduce_patterns,
+    edit_patterns,
 )
 from llm_kb.config.layers import LayerSource
 from llm_kb.errors import ConfigError, KbError, UnknownTopicError
@@ -43,11 +42,11 @@ posix_only = pytest.mark.skipif(os.name != "posix", reason="needs POSIX")
 
 
 def add_to(id_: str, name: str, *patterns: str) -> Change:
-    return partial(extend_patterns, id_=id_, name=name, patterns=patterns)
+    return partial(edit_patterns, id_=id_, name=name, patterns=patterns)
 
 
 def take_from(id_: str, name: str, *patterns: str) -> Change:
-    return partial(reduce_patterns, id_=id_, name=name, patterns=patterns)
+    return partial(edit_patterns, id_=id_, name=name, patterns=patterns, remove=True)
 
 
 WRITTEN = """\
@@ -226,7 +225,7 @@ def test_every_change_reads_back_as_what_was_wanted(
     for name, fields in topics.items():
         text = define_topic(text, name, fields)
     text = define_topic(text, id_ + "Z", {"title": title})
-    text = extend_patterns(text, id_ + "Z", "learned", patterns)
+    text = edit_patterns(text, id_ + "Z", "learned", patterns)
     expected = {**topics, id_ + "Z": {"title": title, "learned": patterns}}
     assert decode_toml(text) == {"kb": {"topic": expected}}
     for name in topics:
@@ -241,7 +240,7 @@ def test_what_cannot_be_decided_is_told() -> None:
     with pytest.raises(UnknownTopicError, match="unknown topic 'q'; valid topics: p"):
         drop_topic(text, "q")
     with pytest.raises(KbError, match=r"'z' is not in kb\.topic\.p\.learned; it holds: x, y"):
-        reduce_patterns(text, "p", "learned", ["z"])
+        edit_patterns(text, "p", "learned", ["z"], remove=True)
 
 
 def test_a_result_that_is_no_valid_layer_is_not_written(path: Path) -> None:

@@ -83,15 +83,15 @@ def test_the_nearest_directory_wins(workspace: Path) -> None:
     inner = workspace / "a"
     (inner / "b" / "c").mkdir(parents=True)
     (inner / "llm-kb.toml").touch()
-    assert find_workspace(inner / "b" / "c", {}) == inner / "llm-kb.toml"
-    assert find_workspace(workspace / "kb", {}) == workspace / "llm-kb.toml"
+    assert find_workspace(inner / "b" / "c", {}, user_dir=Path("/u")) == inner / "llm-kb.toml"
+    assert find_workspace(workspace / "kb", {}, user_dir=Path("/u")) == workspace / "llm-kb.toml"
     assert owner_of(workspace / "llm-kb.toml") == workspace
 
 
 def test_the_dot_directory_comes_first(workspace: Path) -> None:
     (workspace / ".llm").mkdir()
     (workspace / ".llm" / "kb.toml").touch()
-    assert find_workspace(workspace, {}) == workspace / ".llm" / "kb.toml"
+    assert find_workspace(workspace, {}, user_dir=Path("/u")) == workspace / ".llm" / "kb.toml"
 
 
 def test_a_directory_that_happens_to_be_called_so_is_the_workspace_of_its_file() -> None:
@@ -118,18 +118,21 @@ def test_the_environment_names_the_file(workspace: Path, value: str, path: str, 
         (workspace / name).parent.mkdir()
         (workspace / name).touch()
     environ = {"LLM_KB_CONFIG": value.format(w=workspace)}
-    assert find_workspace(workspace, environ) == workspace / path
+    assert find_workspace(workspace, environ, user_dir=Path("/u")) == workspace / path
     assert owner_of(workspace / path) == workspace / root
 
 
 def test_the_environment_may_name_it_from_home(workspace: Path, home: Path) -> None:
     (home / "x.toml").touch()
-    assert find_workspace(workspace, {"LLM_KB_CONFIG": "~/x.toml"}) == home / "x.toml"
+    assert (
+        find_workspace(workspace, {"LLM_KB_CONFIG": "~/x.toml"}, user_dir=Path("/u"))
+        == home / "x.toml"
+    )
 
 
 @pytest.mark.parametrize("value", ["", "  "])
 def test_an_empty_variable_turns_the_workspace_off(workspace: Path, value: str) -> None:
-    assert find_workspace(workspace, {"LLM_KB_CONFIG": value}) is None
+    assert find_workspace(workspace, {"LLM_KB_CONFIG": value}, user_dir=Path("/u")) is None
 
 
 @pytest.mark.parametrize(
@@ -144,7 +147,7 @@ def test_a_variable_that_names_nothing_is_an_error(
     workspace: Path, value: str, problem: str
 ) -> None:
     with pytest.raises(ConfigError) as caught:
-        find_workspace(workspace, {"LLM_KB_CONFIG": value})
+        find_workspace(workspace, {"LLM_KB_CONFIG": value}, user_dir=Path("/u"))
     assert (caught.value.where, caught.value.problems) == ("LLM_KB_CONFIG", (problem,))
 
 
@@ -170,7 +173,7 @@ def test_a_deleted_current_directory_leaves_the_user_layer(
     (user_dir / "kb.toml").write_text("[kb]\nmenu_budget = 7\n")
     assert load(find_cwd(), user_dir).menu_budget == 7
     with pytest.raises(ConfigError, match="there is no such file"):
-        find_workspace(None, {"LLM_KB_CONFIG": "x.toml"})
+        find_workspace(None, {"LLM_KB_CONFIG": "x.toml"}, user_dir=Path("/u"))
 
 
 def test_an_empty_file_is_fine(
