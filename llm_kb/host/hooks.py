@@ -20,17 +20,9 @@ from llm_kb.config.load import list_exclusions
 from llm_kb.config.trust import find_untrusted_auto, render_skipped, render_withheld
 from llm_kb.config.workspace import find_cwd, find_workspace, owner_of
 from llm_kb.errors import KbError, UnknownTopicError
+from llm_kb.host import request as requests
 from llm_kb.host.capture_tools import make_emit_tool
 from llm_kb.host.log import Memory, read_memory, render_memory
-from llm_kb.host.request import (
-    MEMORY,
-    PREFIX,
-    SEARCH,
-    SECTION,
-    Request,
-    current_request,
-    require_no_files,
-)
 from llm_kb.host.terminal import draw_progress, say
 from llm_kb.knowledge_base.api import KnowledgeBase
 from llm_kb.references.catalog import recent_references
@@ -42,82 +34,73 @@ if TYPE_CHECKING:
     from llm_kb.host.prompt_options import Arguments  # it imports the commands of the host
 
 
-def prepare(arguments: Arguments, knowledge: Sequence[str], kb_cfg: Sequence[str]) -> Request:
+def prepare(arguments: Arguments) -> requests.Request:
     """Return the request, after adding its texts and tools to the arguments. Raises KbError."""
-    preparation = _Preparation(arguments, knowledge, kb_cfg)
+    preparation = _Preparation(arguments)
     return preparation.save() if arguments.is_saving else preparation.run()
 
 
 class _Preparation:
     """What a request asks for, and the memory of the conversation that it continues."""
 
-    def __init__(
-        self, arguments: Arguments, knowledge: Sequence[str], kb_cfg: Sequence[str]
-    ) -> None:
+    def __init__(self, arguments: Arguments) -> None:
         self._arguments = arguments
-        self._knowledge, self._kb_cfg = knowledge, kb_cfg
-        self._asked = set(arguments.asked_tools)
-        self._restored = set(arguments.restored_tools)
-        self._is_asked = bool(self._asked or knowledge or kb_cfg or arguments.has_fragments)
+        self._has_repository = find_repository(find_cwd()) is not None
         self._memory: Memory | None = None
         if arguments.conversation is not None:
             database = arguments.kwargs.get("database")
             self._memory = read_memory(arguments.conversation.id, database)
 
-    def save(self) -> Request:
+    def save(self) -> requests.Request:
         """Let `--save` write `-k` as live references, after checking that they match something."""
         arguments = self._arguments
-        if self._kb_cfg:
+        if arguments.kb_cfg:
             raise click.UsageError("--kb-cfg cannot be saved in a template; -k can")
-        if self._knowledge:
-            specs = [f"{SECTION}{topic}/{pattern}" for topic, pattern in self._discover().knowledge]
+        if arguments.knowledge:
+            pairs = self._discover().knowledge
+            specs = [f"{requests.SECTION}{topic}/{pattern}" for topic, pattern in pairs]
             arguments.add_fragments("system_fragments", *specs)
-        return Request(tools=arguments.typed_tools)
+        return requests.Request(tools=arguments.typed_tools)
 
-    def run(self) -> Request:
+    def run(self) -> requests.Request:
         """Return the request, after adding its texts and tools to the arguments."""
         arguments = self._arguments
-        self._require_repository()
         kb = self._open()
         tools = self._decide_tools(kb) if kb else set[str]()
         arguments.offer(tools)
-        if kb is None or not (tools or self._is_asked):
-            return Request()
+        if kb is None or not (tools or arguments.is_asking):
+            return requests.Request()
         texts = list(self._iter_texts(kb, tools))
+        sent = kb.iter_sent(preloaded=any(source == requests.SECTION for _, source in texts))
         memory = Memory(
             workspace=str(kb.config.workspace or ""),
             only=kb.only,
             excluded=tuple(list_exclusions(kb.config)),
-            sent=tuple(kb.iter_sent(preloaded=any(source == SECTION for _, source in texts))),
+            sent=tuple(sent),
         )
         self._place(texts)
-        return Request(kb, tools, {SECTION: texts, MEMORY: [render_memory(memory)]})
-
-    def _require_repository(self) -> None:
-        if "emit_knowledge" in self._asked | self._restored and not _has_repository():
-            self._asked.discard("emit_knowledge")
-            self._restored.discard("emit_knowledge")
-            reason = "emit_knowledge keeps entries in a git repository, and there is none here"
-            is_error = "emit_knowledge" in self._arguments.typed_tools
-            _leave_out("emit_knowledge", reason, is_error=is_error)
+        given = {requests.SECTION: texts, requests.MEMORY: [render_memory(memory)]}
+        return requests.Request(kb, tools, given)
 
     def _open(self) -> KnowledgeBase | None:
         """Return the knowledge base; None if there is a problem with it that nobody asked for.
 
         A conversation and `auto` do not ask: their problems are reported, not raised.
         """
-        if self._is_asked:
+        if self._arguments.is_asking:
             return self._discover()
+        restored = self._arguments.restored_tools
         where = find_cwd(), Path(llm.user_dir()), os.environ
-        if not self._restored and (untrusted := find_untrusted_auto(*where)):
+        if not restored and (untrusted := find_untrusted_auto(*where)):
             say(render_skipped(untrusted, ["kb.auto"]))
             return None
         try:
             kb = self._discover()
         except KbError as error:
-            say(f"{' and '.join(sorted(self._restored)) or 'auto'} left out: {_first_line(error)}")
+            reason = str(error).splitlines()[0]
+            say(f"{' and '.join(sorted(restored)) or 'auto'} left out: {reason}")
             return None
-        if "kb.auto" in kb.config.withheld and not self._restored:
+        if "kb.auto" in kb.config.withheld and not restored:
             say(render_skipped(kb.config.workspace_file, kb.config.withheld))
         return kb
 
@@ -125,11 +108,12 @@ class _Preparation:
         arguments, memory = self._arguments, self._memory
         if memory is not None and memory.workspace != _find_here():
             memory = None
-        tools = self._asked | self._restored
+        tools = arguments.asked_tools | arguments.restored_tools
+        tools -= set() if self._has_repository else {"emit_knowledge"}
         kb = KnowledgeBase.discover(
-            fragments=self._kb_cfg,
+            fragments=arguments.kb_cfg,
             excluded=memory.excluded if memory else (),
-            knowledge=(*arguments.preloads, *self._knowledge),
+            knowledge=(*arguments.preloads, *arguments.knowledge),
             only=arguments.topics or (memory.only if memory else ()),
             given=arguments.references,
             builtin=bool(tools & {"References", "emit_knowledge"}),
@@ -140,46 +124,48 @@ class _Preparation:
             kb.repeat_preloaded()
         return kb
 
-    def _decide_tools(self, kb: KnowledgeBase) -> AbstractSet[str]:
+    def _decide_tools(self, kb: KnowledgeBase) -> set[str]:
         """Return our tools that are useful in this request.
 
         A useless tool on the command line is an error; one of a template or conversation is
         left out with a message.
         """
-        arguments, asked = self._arguments, self._asked | self._keep_restored(kb)
-        tools = set(asked)
-        if kb.config.auto and arguments.supports_tools():
+        arguments = self._arguments
+        tools = {*arguments.asked_tools, *self._keep_restored(kb)}
+        if kb.config.auto and kb.has_left() and arguments.supports_tools():
             tools.add("learn")
-        is_used = bool(tools or self._knowledge or self._kb_cfg)
+        is_used = tools or arguments.knowledge or arguments.kb_cfg
         if is_used and (skipped := render_withheld(kb.config)):
             say(skipped)
+        if "emit_knowledge" in tools and not self._has_repository:
+            reason = "emit_knowledge keeps entries in a git repository, and there is none here"
+            is_error = "emit_knowledge" in arguments.typed_tools
+            _leave_out(tools, "emit_knowledge", reason, is_error=is_error)
         if "learn" in tools and not kb.has_left():
-            tools.discard("learn")
-            if "learn" in asked:
-                is_named = "learn" in arguments.typed_tools or bool(arguments.topics)
-                is_error = is_named and not kb.has_preloaded()
-                _leave_out("learn", kb.explain_nothing(), is_error=is_error)
+            is_named = "learn" in arguments.typed_tools or bool(arguments.topics)
+            is_error = is_named and not kb.has_preloaded()
+            _leave_out(tools, "learn", kb.explain_nothing(), is_error=is_error)
         if "learn" in tools and kb.offers_search():
             tools.add("search_knowledge")
         elif "search_knowledge" in tools and "learn" not in tools:
             # Without `learn`, the model could not read the subjects that it finds.
-            tools.discard("search_knowledge")
-            _leave_out("search_knowledge", "it needs learn; add -T learn", is_error=False)
-        if "learn" in tools and kb.config.capture.offer and _has_repository():
+            _leave_out(tools, "search_knowledge", "it needs learn; add -T learn", is_error=False)
+        if "learn" in tools and kb.config.capture.offer and self._has_repository:
             tools.add("emit_knowledge")
         return tools
 
     def _keep_restored(self, kb: KnowledgeBase) -> AbstractSet[str]:
         """Return the tools of a conversation without those for another workspace."""
-        memory, workspace = self._memory, str(kb.config.workspace or "")
-        if "learn" not in self._restored or memory is None or memory.workspace == workspace:
-            return self._restored
+        restored, memory = self._arguments.restored_tools, self._memory
+        workspace = str(kb.config.workspace or "")
+        if "learn" not in restored or memory is None or memory.workspace == workspace:
+            return restored
         here = f"you are now in {workspace}" if workspace else "you are now in none"
         say(
             "learn is left out: this conversation used"
             f" {memory.workspace or 'no workspace'}, {here}; -T learn offers what is here"
         )
-        return self._restored - {"learn", "search_knowledge"}
+        return restored - {"learn", "search_knowledge"}
 
     def _iter_texts(self, kb: KnowledgeBase, tools: AbstractSet[str]) -> Iterator[tuple[str, str]]:
         """Yield the texts of a request, each with its source.
@@ -187,46 +173,40 @@ class _Preparation:
         The section goes with what the request pre-loads, and with a `learn` that the conversation
         did not offer before.
         """
-        added = (tools | self._asked) - self._restored
-        if self._knowledge or self._kb_cfg or self._arguments.preloads or "learn" in added:
+        arguments = self._arguments
+        added = (tools | arguments.asked_tools) - arguments.restored_tools
+        if arguments.knowledge or arguments.kb_cfg or arguments.preloads or "learn" in added:
             has_menu = "learn" in added & tools
             section = kb.section(learn=has_menu, search="search_knowledge" in tools)
             if section:
                 if large := describe_large(kb.preloaded):
                     say(large)
-                yield section, SECTION
+                yield section, requests.SECTION
         if "References" in added:
             listed = kb.menu_ids if "learn" in tools else ()
             if recent := recent_references(kb.config, Path(llm.user_dir()), listed):
-                yield recent, f"{SECTION}references"
+                yield recent, f"{requests.SECTION}references"
 
     def _place(self, texts: Sequence[tuple[str, str]]) -> None:
         """Put the section into the system prompt, or into the prompt of a continued conversation.
 
         Models that read the whole history use the system text of the first turn.
         """
-        require_no_files([SECTION, MEMORY])
+        requests.require_no_files([requests.SECTION, requests.MEMORY])
         if texts and self._arguments.conversation is not None:
             say("a continued conversation keeps its system prompt: knowledge goes into this prompt")
-            self._arguments.add_fragments("fragments", SECTION)
+            self._arguments.add_fragments("fragments", requests.SECTION)
         elif texts:
-            self._arguments.add_fragments("system_fragments", SECTION)
-        self._arguments.add_fragments("system_fragments", MEMORY)
+            self._arguments.add_fragments("system_fragments", requests.SECTION)
+        self._arguments.add_fragments("system_fragments", requests.MEMORY)
 
 
-def _leave_out(tool: str, reason: str, *, is_error: bool) -> None:
-    """Report why a tool is left out. Raises ClickException if that is an error."""
+def _leave_out(tools: set[str], tool: str, reason: str, *, is_error: bool) -> None:
+    """Remove a tool, and report why. Raises ClickException if that is an error."""
     if is_error:
         raise click.ClickException(reason)
+    tools.discard(tool)
     say(f"{tool} is left out: {reason}")
-
-
-def _has_repository() -> bool:
-    return find_repository(find_cwd()) is not None
-
-
-def _first_line(error: KbError) -> str:
-    return str(error).splitlines()[0]
 
 
 def _find_here() -> str:
@@ -237,44 +217,42 @@ def _find_here() -> str:
 
 def make_tools() -> Iterator[llm.Tool | type[llm.Toolbox]]:
     """Yield the tools to register: those of the request, or outside of one all that are useful."""
-    request = current_request() or _find_useful()
+    current = requests.current_request()
+    request = current or _find_useful()
     if "learn" in request.tools and request.kb is not None:
         yield request.kb.learn_tool()
     if "search_knowledge" in request.tools and request.kb is not None:
         yield request.kb.search_tool(draw_progress("Indexing"))
     if "References" in request.tools:
-        yield _references()
-        if current_request() is not None:
+        from llm_kb.host.reference_tools import References  # noqa: PLC0415 - few requests use it
+
+        yield References
+        if current is not None:
             # A continued conversation asks for the tools of the toolbox one by one.
-            yield from _references()().tools()
-    if "emit_knowledge" in request.tools and _has_repository():
+            yield from References().tools()
+    if "emit_knowledge" in request.tools:
         yield make_emit_tool()
 
 
-def _find_useful() -> Request:
+def _find_useful() -> requests.Request:
     """Return a request for every tool that is useful here, for `llm tools` and the Python API."""
-    tools, kb = {"References", "emit_knowledge"}, None
+    tools, kb = {"References"}, None
+    tools |= {"emit_knowledge"} if find_repository(find_cwd()) else set()
     with suppress(KbError):  # a broken configuration must not break commands that do not use it
         kb = KnowledgeBase.discover()
         tools |= {"learn"} if kb.has_left() else set()
         tools |= {"search_knowledge"} if kb.offers_search() else set()
-    return Request(kb, tools)
-
-
-def _references() -> type[llm.Toolbox]:
-    from llm_kb.host.reference_tools import References  # noqa: PLC0415 - few requests use it
-
-    return References
+    return requests.Request(kb, tools)
 
 
 def load_fragments(reference: str) -> list[llm.Fragment]:
     """Return one fragment for each subject, with the source `kb:topic/slug`."""
-    request = current_request()
+    request = requests.current_request()
     if request is not None and request.is_muted:
         return []
     if reference.startswith("@"):
         # A `kb:@TOPIC` is part of the section of the request.
-        texts = request.texts.get(f"{PREFIX}{reference}", ()) if request else ()
+        texts = request.texts.get(f"{requests.PREFIX}{reference}", ()) if request else ()
         return [llm.Fragment(text, source) for text, source in texts]
     kb = _open(request)
     topic, pattern = split_knowledge(reference)
@@ -285,15 +263,16 @@ def load_fragments(reference: str) -> list[llm.Fragment]:
     if large := describe_large([(opened.topic, subjects)]):
         say(large)
     return [
-        llm.Fragment(presented.text, f"{PREFIX}{topic}/{presented.name}") for presented in subjects
+        llm.Fragment(presented.text, f"{requests.PREFIX}{topic}/{presented.name}")
+        for presented in subjects
     ]
 
 
-def load_passages(reference: str) -> llm.Fragment:
+def load_passages(reference: str) -> llm.Fragment | list[llm.Fragment]:
     """Return the passages of `TOPIC:QUESTION`, or `QUESTION` for all topics, as a fragment."""
-    request = current_request()
+    request = requests.current_request()
     if request is not None and request.is_muted:
-        return llm.Fragment("", f"{SEARCH}{reference}")
+        return []
     kb = _open(request)
     topics, question = _split_search(kb, reference)
     if not topics and not kb.menu_ids:
@@ -302,7 +281,7 @@ def load_passages(reference: str) -> llm.Fragment:
     found = kb.find_passages(question, topics, whole=True)
     if not found.passages:
         raise ValueError(explain_nothing(found))
-    return llm.Fragment(render_passages(found), f"{SEARCH}{reference}")
+    return llm.Fragment(render_passages(found), f"{requests.SEARCH}{reference}")
 
 
 def _split_search(kb: KnowledgeBase, reference: str) -> tuple[list[str], str]:
@@ -321,19 +300,19 @@ def _split_search(kb: KnowledgeBase, reference: str) -> tuple[list[str], str]:
 
 def load_template(reference: str) -> llm.Template:
     """Return a template with `learn` and the section of one topic."""
-    request = current_request()
+    request = requests.current_request()
     if request is not None and reference.startswith("@"):
         template: llm.Template = request.templates[int(reference[1:])]
         return template
     topic = KnowledgeBase.discover().find_topic(reference).topic
     return llm.Template(
-        name=f"{PREFIX}{reference}",
+        name=f"{requests.PREFIX}{reference}",
         tools=["learn"],
-        system_fragments=[f"{SECTION}{topic.id}"],
+        system_fragments=[f"{requests.SECTION}{topic.id}"],
     )
 
 
-def _open(request: Request | None) -> KnowledgeBase:
+def _open(request: requests.Request | None) -> KnowledgeBase:
     """Return the knowledge base of a request with all topics, or that of this directory."""
     if request is not None and request.kb is not None:
         return request.kb.unrestricted()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import click
 import llm
 
+from llm_kb.errors import join_names, quote
 from llm_kb.host.reference_calls import ALL, CREATE, TOPIC_UPDATE, PlanWaitsError, create, read
 from llm_kb.host.terminal import confirm, is_terminal, say
 from llm_kb.knowledge_base.tool_text import ToolText, read_arguments
@@ -49,8 +50,13 @@ class References(llm.Toolbox):
         ]
     )
 
-    def __init__(self, ghost: str = "llm", model: str | None = None) -> None:
+    def __init__(self, ghost: str = "llm", model: str | None = None, **unknown: object) -> None:
         """Set `ghost` and `model`, which new topics record as `created_by`."""
+        if unknown:
+            raise click.ClickException(
+                f"References: unknown argument {join_names(list(map(quote, unknown)))};"
+                ' allowed: ghost, model, as in References(ghost="reviewer")'
+            )
         self._created_by = {"ghost": ghost} | ({"model": model} if model else {})
         self._denied: set[str] = set()
         """The requests that were denied, which are not asked about again."""

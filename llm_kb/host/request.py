@@ -18,8 +18,10 @@ No topic's id begins with `@`, so these never meet `kb:TOPIC/PATTERN`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,26 +42,19 @@ MEMORY = "kb:@@"
 """The fragment with the memory of a request; the host does not send it."""
 
 
+@dataclass
 class Request:
     """One request of `prompt` or `chat`."""
 
-    def __init__(
-        self,
-        kb: KnowledgeBase | None = None,
-        tools: Iterable[str] = (),
-        texts: Mapping[str, Sequence[tuple[str, str]]] | None = None,
-        *,
-        is_muted: bool = False,
-    ) -> None:
-        self.kb = kb
-        self.tools = frozenset(tools)
-        """Our tools that it uses."""
-        self.texts = texts or {}
-        """The texts of SECTION and MEMORY, each with its source."""
-        self.is_muted = is_muted
-        """Whether `--no-kb` turns this plugin off."""
-        self.templates: Sequence[Any] = ()
-        """The loaded templates of the request."""
+    kb: KnowledgeBase | None = None
+    tools: AbstractSet[str] = frozenset()
+    """Our tools that it uses."""
+    texts: Mapping[str, Sequence[tuple[str, str]]] = field(default_factory=dict)
+    """The texts of SECTION and MEMORY, each with its source."""
+    is_muted: bool = False
+    """Whether `--no-kb` turns this plugin off."""
+    templates: Sequence[Any] = ()
+    """The loaded templates of the request."""
 
 
 _current: ContextVar[Request | None] = ContextVar("llm_kb_request", default=None)
