@@ -196,10 +196,9 @@ def test_an_index_names_the_repository_of_the_newest_version_and_of_one_asked_fo
     site: Site,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setitem(packages.INDEXES, "pypi", f"{site.url}/root/pypi")
+    monkeypatch.setitem(packages.INDEXES, "pypi", f"{site.url}/root/pypi/{{}}/json")
     info = {"version": "2.0", "project_urls": {"Repository": released.url}}
     site.put("/root/pypi/frob/json", json.dumps({"info": info}))
-    site.put("/root/pypi/frob/1.0/json", json.dumps({"info": {**info, "version": "1.0"}}))
     library = replace(library, workspace=workspace)
     newest = plan_topic(library, request(replace(FROB, name="frob")))
     asked = plan_topic(library, request(replace(FROB, name="frob", version="1.0")))
@@ -210,7 +209,7 @@ def test_an_index_names_the_repository_of_the_newest_version_and_of_one_asked_fo
 @pytest.mark.parametrize(
     ("answer", "reason"),
     [
-        ("{", "the index answered with what is not JSON"),
+        ("{", "its metadata names no repository; give it with type git"),
         ("[]", "its metadata names no repository; give it with type git"),
         ('{"info": {"version": "1.0", "project_urls": {"Source": "javascript:x"}}}', "names no"),
         (None, "the index answered 404"),
@@ -219,7 +218,7 @@ def test_an_index_names_the_repository_of_the_newest_version_and_of_one_asked_fo
 def test_an_index_may_answer_anything(
     library: Library, site: Site, monkeypatch: pytest.MonkeyPatch, answer: str | None, reason: str
 ) -> None:
-    monkeypatch.setitem(packages.INDEXES, "pypi", f"{site.url}/pypi")
+    monkeypatch.setitem(packages.INDEXES, "pypi", f"{site.url}/pypi/{{}}/json")
     if answer is not None:
         site.put("/pypi/frob/json", answer)
     with pytest.raises(NothingFetchedError, match=reason):
@@ -306,8 +305,7 @@ def test_documents_are_told_by_their_names(paths: list[str], chosen: tuple[str, 
 def publish_npm(site: Site, version: str, url: str) -> None:
     """Put a release on a registry, as that answers for one version."""
     table = {"name": "@x/frob", "version": version, "repository": {"url": f"git+{url}"}}
-    for name in (version, "latest"):
-        site.put(f"/@x%2Ffrob/{name}", json.dumps(table))
+    site.put("/@x%2Ffrob/latest", json.dumps(table))
 
 
 def publish_crate(site: Site, version: str, url: str) -> None:
@@ -344,8 +342,8 @@ REGISTRIES = [
 @pytest.fixture
 def registry(site: Site, monkeypatch: pytest.MonkeyPatch) -> Site:
     """A site in the place of npm's registry and of crates.io."""
-    monkeypatch.setitem(packages.INDEXES, "npm", site.url)
-    monkeypatch.setitem(packages.INDEXES, "crate", f"{site.url}/crates")
+    monkeypatch.setitem(packages.INDEXES, "npm", f"{site.url}/{{}}/latest")
+    monkeypatch.setitem(packages.INDEXES, "crate", f"{site.url}/crates/{{}}")
     return site
 
 

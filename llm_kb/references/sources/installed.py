@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,10 @@ _FORGES = frozenset({"github.com", "gitlab.com", "codeberg.org", "bitbucket.org"
 _LOCKED = re.compile(r'(?m)^\[\[package\]\]\r?\nname = "([^"\n]*)"\r?\nversion = "([^"\n]*)"')
 # Within a line: a pattern over several lines would be tried from each of them.
 _PINNED = re.compile(r"(?m)^([\w.-]+)(?:\[[^\]\n]*\])?[ \t]*==[ \t]*([\w.!+-]+)")
+_LOCKS = {
+    "pypi": ("uv.lock", "poetry.lock", "pdm.lock", "requirements.txt"),
+    "crate": ("Cargo.lock",),
+}
 _LABELS = ("source", "source code", "repository", "code", "github", "homepage", "home")
 """Labels of project URLs that may be the repository, the likeliest first."""
 
@@ -40,51 +44,51 @@ def find_installed(ecosystem: str, name: str, workspace: Path | None) -> Package
     """Return a package as a workspace has it: installed, else locked; None without it."""
     if workspace is None:
         return None
-    finders = {"pypi": _find_python, "npm": _find_node, "crate": _find_crate}
-    return finders[ecosystem](name, workspace) if ecosystem in finders else None
+    if ecosystem == "npm":
+        return _find_node(name, workspace)
+    installed = _find_python(name, workspace) if ecosystem == "pypi" else None
+    return installed or _find_locked(_LOCKS[ecosystem], name, workspace)
 
 
 def _find_python(name: str, workspace: Path) -> Package | None:
     # Imported here, since every command imports this module.
     from email.parser import HeaderParser  # noqa: PLC0415
 
-    wanted = _normalize(name)
     for site in _site_packages(workspace):
         for info in sorted(site.glob("*.dist-info")):
-            if _normalize(info.name.partition("-")[0]) == wanted:
-                text = read_text(info / "METADATA")
+            if _normalize(info.name.partition("-")[0]) == _normalize(name):
+                text = _read_text(info / "METADATA")
                 headers = HeaderParser().parsestr(text.partition("\n\n")[0])
-                lines = (line.partition(",") for line in headers.get_all("Project-URL", []))
-                labelled = {label.strip().lower(): url.strip() for label, _, url in lines}
-                labelled.setdefault("homepage", headers.get("Home-page", ""))
-                return Package(
-                    version=headers["Version"] or "", repository=choose_repository(labelled)
-                )
-    for lock in ("uv.lock", "poetry.lock", "pdm.lock"):
-        for locked, version in _locked_packages(workspace / lock):
-            if _normalize(locked) == wanted:
-                return Package(version=version)
-    for pinned, version in _PINNED.findall(read_text(workspace / "requirements.txt")):
-        if _normalize(pinned) == wanted:
+                lines = headers.get_all("Project-URL", [])
+                urls = [(label, url) for label, _, url in (line.partition(",") for line in lines)]
+                repository = choose_repository([("homepage", headers["Home-page"]), *urls])
+                return Package(version=headers["Version"] or "", repository=repository)
+    return None
+
+
+def _find_locked(locks: Iterable[str], name: str, workspace: Path) -> Package | None:
+    """Return a package as a lock file has it.
+
+    Not decoded as TOML, since a stranger's file could make that take minutes.
+    """
+    for lock in locks:
+        pattern = _PINNED if lock.endswith(".txt") else _LOCKED
+        found = pattern.findall(_read_text(workspace / lock))
+        versions = {_normalize(locked): version for locked, version in found}
+        if version := versions.get(_normalize(name)):
             return Package(version=version)
     return None
 
 
 def _find_node(name: str, workspace: Path) -> Package | None:
-    table = _read_json(workspace / "node_modules" / name / "package.json")
-    if isinstance(table.get("version"), str):
-        return Package(version=table["version"], repository=node_repository(table))
-    locked = get_table(
-        get_table(_read_json(workspace / "package-lock.json"), "packages"), f"node_modules/{name}"
-    )
-    version = locked.get("version")
-    return Package(version=version) if isinstance(version, str) else None
-
-
-def _find_crate(name: str, workspace: Path) -> Package | None:
-    locked = _locked_packages(workspace / "Cargo.lock")
-    versions = [version for each, version in locked if each == name]
-    return Package(version=versions[-1]) if versions else None
+    table = parse_table(_read_text(workspace / "node_modules" / name / "package.json"))
+    if not isinstance(table.get("version"), str):
+        locked = parse_table(_read_text(workspace / "package-lock.json"))
+        table = get_table(get_table(locked, "packages"), f"node_modules/{name}")
+    version = table.get("version")
+    if not isinstance(version, str):
+        return None
+    return Package(version=version, repository=node_repository(table))
 
 
 def _site_packages(workspace: Path) -> Iterator[Path]:
@@ -96,12 +100,12 @@ def _site_packages(workspace: Path) -> Iterator[Path]:
         yield environment / "Lib" / "site-packages"
 
 
-def choose_repository(labelled: Mapping[str, str]) -> str | None:
-    """Return the repository among a project's URLs; None if none looks like one."""
-    others = sorted(set(labelled) - set(_LABELS))
-    for label in (*_LABELS, *others):
+def choose_repository(urls: Iterable[tuple[str, object]]) -> str | None:
+    """Return the repository among a project's labelled URLs; None if none looks like one."""
+    labelled = {label.strip().lower(): url.strip() for label, url in urls if isinstance(url, str)}
+    for label in (*_LABELS, *sorted(set(labelled) - set(_LABELS))):
         url = as_git_url(labelled.get(label, ""))
-        if url and (label in _LABELS[:5] or (urlsplit(url).hostname or "") in _FORGES):
+        if url and (label in _LABELS[:5] or urlsplit(url).hostname in _FORGES):
             return url
     return None
 
@@ -118,10 +122,8 @@ def as_git_url(text: str) -> str | None:
     text = text.strip().removeprefix("git+")
     if len(text) > MAX_URL:
         return None
-    if found := re.fullmatch(r"(?:github:)?([\w.-]+/[\w.-]+)", text):
-        text = f"https://github.com/{found[1]}"
-    text = re.sub(r"^(?:git|ssh)://(?:git@)?(github\.com/)", r"https://\1", text)
-    text = re.sub(r"^git@(github\.com):", r"https://\1/", text)
+    text = re.sub(r"^(?:github:)?([\w.-]+/[\w.-]+)$", r"https://github.com/\1", text)
+    text = re.sub(r"^(?:(?:git|ssh)://(?:git@)?|git@)github\.com[/:]", "https://github.com/", text)
     try:
         text = ascii_url(text.partition("#")[0].partition("?")[0])
     except ValueError:
@@ -129,7 +131,7 @@ def as_git_url(text: str) -> str | None:
     split = urlsplit(text)
     if split.scheme not in {"https", "http", "file"} or not split.path.strip("/"):
         return None
-    if (split.hostname or "") in _FORGES:
+    if split.hostname in _FORGES:
         owner_and_name = "/".join(split.path.strip("/").split("/")[:2]).removesuffix(".git")
         if "/" not in owner_and_name or owner_and_name.startswith("sponsors/"):
             return None
@@ -141,17 +143,10 @@ def _normalize(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-def _locked_packages(path: Path) -> list[tuple[str, str]]:
-    """Return name and version of the packages in a lock file, as tools write it.
-
-    Not decoded as TOML, since a stranger's file could make that take minutes.
-    """
-    return _LOCKED.findall(read_text(path))
-
-
-def _read_json(path: Path) -> dict[str, Any]:
+def parse_table(text: str | bytes) -> dict[str, Any]:
+    """Return the table that JSON consists of; an empty one if it does not."""
     try:
-        table = json.loads(read_text(path) or "{}")
+        table = json.loads(text)
     except (ValueError, RecursionError):
         return {}
     return table if isinstance(table, dict) else {}
@@ -163,7 +158,7 @@ def get_table(table: Mapping[str, Any], key: str) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def read_text(path: Path) -> str:
+def _read_text(path: Path) -> str:
     """Return the text of a file; empty if it cannot be read."""
     try:
         return read_regular(path, follow_link=True, most=MAX_FILE).decode("utf-8", "replace")

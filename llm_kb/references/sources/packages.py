@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote
 
 from llm_kb.references.errors import FetchError, SourceError
+from llm_kb.references.sources import rules
 from llm_kb.references.sources.git import Remotes
 from llm_kb.references.sources.installed import (
     Package,
@@ -18,18 +17,9 @@ from llm_kb.references.sources.installed import (
     find_installed,
     get_table,
     node_repository,
+    parse_table,
 )
-from llm_kb.references.sources.records import (
-    GitSource,
-    PackageSource,
-    parse_package,
-)
-from llm_kb.references.sources.rules import (
-    Policy,
-    check_git_url,
-    check_ref,
-    require_approved,
-)
+from llm_kb.references.sources.records import GitSource, PackageSource, parse_package
 from llm_kb.references.sources.web import request
 from llm_kb.search.roles import DOCS_DIRECTORY
 
@@ -51,8 +41,8 @@ def resolve_package(source: PackageSource, remotes: Remotes) -> GitSource:
         raise FetchError(
             source.url, "its metadata names no repository; give it with type git and its ref"
         )
-    url = check_git_url(package.repository, remotes.policy.allow_protocols)
-    require_approved(url, remotes.policy.hosts)
+    url = rules.check_git_url(package.repository, remotes.policy.allow_protocols)
+    rules.require_approved(url, remotes.policy.hosts)
     git = _find_tag(GitSource(url=url, role=source.role), source, remotes)
     files, _ = remotes.open(git).list_files(git)
     return replace(git, paths=choose_documents(file.path for file in files))
@@ -77,7 +67,7 @@ def _find_tag(git: GitSource, package: PackageSource, remotes: Remotes) -> GitSo
     for pattern in _TAGS:
         tag = pattern.format(name=name, version=package.version)
         try:
-            check_ref(tag)
+            rules.check_ref(tag)
             commit = remotes.find_commit(replace(git, ref=tag))
         except (FetchError, SourceError):
             continue
@@ -90,24 +80,20 @@ def _find_tag(git: GitSource, package: PackageSource, remotes: Remotes) -> GitSo
 
 def choose_documents(paths: Iterable[str]) -> tuple[str, ...]:
     """Return the top-level entries that are documentation; empty, for all files, without any."""
-    tops = {
-        top + ("/" if rest else "")
-        for top, rest in ((path.partition("/")[0], "/" in path) for path in paths)
-        if _DOCUMENTS.fullmatch(top)
-    }
-    has_directory = any(top.endswith("/") for top in tops)
-    return tuple(sorted(tops)) if has_directory else ()
+    tops = {f"{path.partition('/')[0]}/" if "/" in path else path for path in paths}
+    chosen = sorted(top for top in tops if _DOCUMENTS.fullmatch(top.removesuffix("/")))
+    return tuple(chosen) if any(top.endswith("/") for top in chosen) else ()
 
 
 INDEXES = {
-    "pypi": "https://pypi.org/pypi",
-    "npm": "https://registry.npmjs.org",
-    "crate": "https://crates.io/api/v1/crates",
+    "pypi": "https://pypi.org/pypi/{}/json",
+    "npm": "https://registry.npmjs.org/{}/latest",
+    "crate": "https://crates.io/api/v1/crates/{}",
 }
-"""The address of the public index of each ecosystem."""
+"""Where the public index of each ecosystem describes the newest version of a package."""
 
 
-def find_package(source: PackageSource, workspace: Path | None, policy: Policy) -> Package:
+def find_package(source: PackageSource, workspace: Path | None, policy: rules.Policy) -> Package:
     """Return the package at the version asked for, else installed, else newest.
 
     The metadata of an installed package names its repository; for others, the public index is
@@ -120,33 +106,22 @@ def find_package(source: PackageSource, workspace: Path | None, policy: Policy) 
     return ask_index(source, version, policy)
 
 
-def ask_index(source: PackageSource, version: str | None, policy: Policy) -> Package:
-    """Return a package as its index describes it; raise FetchError."""
-    name, index = quote(source.name, safe="@"), INDEXES[source.ecosystem]
-    if source.ecosystem == "pypi":
-        place = f"{index}/{name}{f'/{version}' if version else ''}/json"
-        info = get_table(_get_json(place, policy), "info")
-        urls = {
-            str(label).strip().lower(): url
-            for label, url in get_table(info, "project_urls").items()
-            if isinstance(url, str)
-        }
-        urls.setdefault("homepage", str(info.get("home_page") or ""))
-        return Package(version=str(info.get("version", "")), repository=choose_repository(urls))
-    if source.ecosystem == "npm":
-        table = _get_json(f"{index}/{name.replace('/', '%2F')}/{version or 'latest'}", policy)
-        return Package(version=str(table.get("version", "")), repository=node_repository(table))
-    crate = get_table(_get_json(f"{index}/{name}", policy), "crate")
-    newest = str(crate.get("max_stable_version") or crate.get("max_version") or "")
-    return Package(version=version or newest, repository=node_repository(crate))
+def ask_index(source: PackageSource, version: str | None, policy: rules.Policy) -> Package:
+    """Return a package at a version, by default the newest; raise FetchError.
 
-
-def _get_json(url: str, policy: Policy) -> dict[str, Any]:
+    Its repository is that of the newest version.
+    """
+    url = INDEXES[source.ecosystem].format(quote(source.name, safe="@"))
     answer = request(url, policy, headers={"Accept": "application/json"})
     if answer.status != 200:
         raise FetchError(url, f"the index answered {answer.status}")
-    try:
-        table = json.loads(answer.body)
-    except (ValueError, RecursionError) as error:
-        raise FetchError(url, "the index answered with what is not JSON") from error
-    return table if isinstance(table, dict) else {}
+    table = parse_table(answer.body)
+    if source.ecosystem == "pypi":
+        table = get_table(table, "info")
+        urls = [("homepage", table.get("home_page")), *get_table(table, "project_urls").items()]
+        repository = choose_repository(urls)
+    else:
+        table = get_table(table, "crate") if source.ecosystem == "crate" else table
+        repository = node_repository(table)
+    newest = table.get("version") or table.get("max_stable_version") or table.get("max_version")
+    return Package(version=version or str(newest or ""), repository=repository)
