@@ -22,15 +22,13 @@ def convert(html: str) -> str:
 @pytest.mark.parametrize(
     ("html", "markdown"),
     [
-        pytest.param("<h2>A <em>b</em></h2><p>c", "## A *b*\n\nc", id="heading"),
+        pytest.param("<h2>A <em>b</em></h2><p>c", "## A b\n\nc", id="heading"),
         pytest.param("<h1>A<a class=headerlink href=#a>¶</a></h1>", "# A", id="permalink"),
         pytest.param(
             "<h4>fn <a href=#n>new</a>(<a href=/T>T</a>)</h4>", "#### fn new(T)", id="signature"
         ),
         pytest.param("<h2><a href=#use>Use</a></h2>", "## Use", id="heading that leads to itself"),
-        pytest.param(
-            "<h2><a href=b><b>B</b></a></h2>", "## [**B**](https://e.org/docs/b)", id="card"
-        ),
+        pytest.param("<h2><a href=b><b>B</b></a></h2>", "## B", id="card"),
         pytest.param("<p>f <a class=src href=f.rs>Source</a></p>", "f", id="source"),
         pytest.param("<p>f <a href=f.html>[source]</a></p>", "f", id="source of Sphinx"),
         pytest.param(
@@ -75,7 +73,7 @@ def convert(html: str) -> str:
         ),
         pytest.param(
             "<h2>M</h2><dl><dt id=m.f>f(<em>a</em>)</dt><dd><p>Does.</p></dd></dl>",
-            "## M\n\n### f(*a*)\n\nDoes.",
+            "## M\n\n### f(a)\n\nDoes.",
             id="signature",
         ),
         pytest.param(
@@ -161,14 +159,16 @@ def test_hostile_pages_take_linear_time(piece: str) -> None:
 def test_deep_pages_keep_their_text() -> None:
     text = convert("<div>" * 5_000 + "deep" + "</div>" * 5_000)
     assert text == "deep"
-    levels = [element for element in parse_html("<b>" * 5_000).walk() if element.children]
+    levels = [
+        element for element in parse_html("<b>" * 5_000).find("html", "b") if element.children
+    ]
     assert len(levels) == MAX_DEPTH
 
 
 def test_pages_of_too_many_elements_keep_their_text(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tree, "MAX_ELEMENTS", 1_000)
     root = parse_html("<br>" * 1_005 + "<b>end</b>")
-    assert sum(1 for _ in root.walk()) == 1_001
+    assert len(list(root.find("html", "br", "b"))) == 1_001
     assert root.text() == "end"
 
 

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Sequence
 from llm_kb.files.converters.html_page import (
     BLOCKS,
     HEADINGS,
-    TEXT,
     Element,
     PageTooComplexError,
     absolute_link,
@@ -83,7 +82,6 @@ class _Writer:
         """Characters of markup that may still be added."""
         self._level = 1
         """The level of the last heading."""
-        self._keeps_links = True
         self._language = ""
         """The language that a highlighter states for the code in this element."""
 
@@ -131,22 +129,9 @@ class _Writer:
             self._language = outer
 
     def _heading(self, element: Element, level: int) -> Iterator[str]:
-        """Yield a heading; links in it become text unless the whole is a link to another page.
-
-        Signatures are full of links to types, and many headings link to themselves.
-        """
-        if "sig" in element.classes():  # its parts are not emphasised
-            text = "".join(
-                part if isinstance(part, str) else part.text()
-                for part in element.children
-                if isinstance(part, str) or not _is_permalink(part, part.text())
-            )
-        else:
-            self._keeps_links = _is_link(element)
-            text = self._text(element.children)
-            self._keeps_links = True
-        if text.strip():
-            yield f"{'#' * level} {' '.join(text.split())}"
+        """Yield a heading as plain text: signatures are full of links to types."""
+        if text := " ".join(_plain(element).split()):
+            yield f"{'#' * level} {text}"
 
     def _fence(self, element: Element) -> Iterator[str]:
         """Yield preformatted text as a fence of more backticks than the text has in a row."""
@@ -280,11 +265,11 @@ class _Writer:
         return self._link(child, text) if child.tag == "a" else text
 
     def _link(self, element: Element, text: str) -> str:
-        """Return a link of a text; the text alone where links are not kept."""
+        """Return a link of a text; the text alone if it leads to no page."""
         if _is_permalink(element, text):
             return ""
-        is_shown = text.strip() and self._keeps_links
-        link = absolute_link(self._base, element.attributes.get("href", "")) if is_shown else ""
+        href = element.attributes.get("href", "")
+        link = absolute_link(self._base, href) if text.strip() else ""
         self._add(len(link))
         return f"[{text.strip()}]({link})" if link else text
 
@@ -319,6 +304,16 @@ def _verbatim(element: Element) -> Iterator[str]:
             yield from _verbatim(child)
 
 
+def _plain(node: Element | str) -> str:
+    """Return the visible text of a heading."""
+    if isinstance(node, str):
+        return node
+    if _is_skipped(node):
+        return ""
+    text = " " if node.tag == "br" else "".join(map(_plain, node.children))
+    return "" if _is_permalink(node, text) else text
+
+
 def _longest_run(text: str) -> int:
     return max(map(len, re.findall("`+", text)), default=0)
 
@@ -349,21 +344,6 @@ def _is_permalink(element: Element, text: str) -> bool:
     return element.tag == "a" and (
         not _PERMALINKS.isdisjoint(element.classes()) or text.strip() in _PERMALINK_TEXTS
     )
-
-
-def _is_link(element: Element) -> bool:
-    """Tell whether all words of an element are one link to another page."""
-    while True:
-        inner = [
-            child
-            for child in element.children
-            if (child.strip() if isinstance(child, str) else child.holds({TEXT}))
-        ]
-        if len(inner) != 1 or isinstance(inner[0], str):
-            return False
-        element = inner[0]
-        if element.tag == "a" and element.attributes.get("href", "")[:1] != "#":
-            return True
 
 
 def _find_members(definitions: Element) -> Iterator[Element | str]:

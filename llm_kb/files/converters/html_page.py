@@ -9,7 +9,7 @@ What an element contains is noted while it is open: nothing is searched for at e
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from html import unescape
 from itertools import islice
@@ -29,8 +29,8 @@ MAX_ATTRIBUTES = 100
 MAX_LINK = 2_000
 """Longest link, in characters; longer links and `<base>` addresses are ignored."""
 
-MAX_LINKS, MAX_LINK_CHARACTERS = 5_000, 1_000_000
-"""The most links of a page that are followed, and their characters with their base."""
+MAX_LINKS = 5_000
+"""The most links of a page that are followed."""
 
 _REFRESH = re.compile(r"""\s*[0-5](?:\.\d*)?\s*[;,]\s*url\s*=\s*["']?([^"']+)""", re.IGNORECASE)
 
@@ -72,7 +72,6 @@ _ATTRIBUTE = re.compile(
     r"""(?P<end>>)|(?P<name>[^\s/>=]+)(?:\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s>"']*)))?"""
 )
 # Python turns digits into a number, and refuses over 4,300 of them.
-_ZEROS = re.compile(r"(&#)0+(?=[0-9])|(&#[xX])0+(?=[0-9a-fA-F])")
 _LONG_REFERENCE = re.compile(r"&#(?:[0-9]{8,}|[xX][0-9a-fA-F]{8,});?")
 
 
@@ -90,13 +89,14 @@ class Element:
     inside: frozenset[str] = frozenset()
     """The tags of the blocks below it, and `TEXT` if there are words."""
 
-    def walk(self) -> Iterator[Element]:
-        """Yield this element and all below it, in document order."""
-        stack = [self]
+    def nodes(self) -> Iterator[Element | str]:
+        """Yield this element, and all elements and texts below it, in document order."""
+        stack: list[Element | str] = [self]
         while stack:
-            element = stack.pop()
-            yield element
-            stack.extend(reversed(element.elements()))
+            node = stack.pop()
+            yield node
+            if isinstance(node, Element):
+                stack.extend(reversed(node.children))
 
     def elements(self) -> list[Element]:
         """Return the children that are elements."""
@@ -104,7 +104,7 @@ class Element:
 
     def find(self, *tags: str) -> Iterator[Element]:
         """Yield the elements of these tags: this one and all below it."""
-        return (element for element in self.walk() if element.tag in tags)
+        return (e for e in self.nodes() if isinstance(e, Element) and e.tag in tags)
 
     def holds(self, tags: Collection[str]) -> bool:
         """Tell whether a block with one of these tags, or text, is below this element."""
@@ -112,15 +112,7 @@ class Element:
 
     def text(self) -> str:
         """Return the text of this element and all below it."""
-        parts: list[str] = []
-        stack: list[Element | str] = [self]
-        while stack:
-            node = stack.pop()
-            if isinstance(node, str):
-                parts.append(node)
-            else:
-                stack.extend(reversed(node.children))
-        return "".join(parts)
+        return "".join(node for node in self.nodes() if isinstance(node, str))
 
     def line(self) -> str:
         """Return that text in one line."""
@@ -226,7 +218,7 @@ class _Tree:
 
 def _unescape(text: str) -> str:
     """Return a text with character references replaced; overlong ones become U+FFFD."""
-    return unescape(_LONG_REFERENCE.sub("\ufffd", _ZEROS.sub(r"\1\2", text)))
+    return unescape(_LONG_REFERENCE.sub("\ufffd", text))
 
 
 def _skip_declaration(text: str, start: int) -> int:
@@ -274,15 +266,11 @@ def page_links(root: Element, url: str) -> list[str]:
     # mdBook has its table of contents in a frame, for readers without scripts.
     names = {"a": "href", "iframe": "src"}
     links: dict[str, None] = {}
-    left = MAX_LINK_CHARACTERS
     for element in islice(root.find(*names), 2 * MAX_LINKS):
         link = absolute_link(base, element.attributes.get(names[element.tag], "")).partition("#")[0]
-        left -= len(link)
-        if left < 0 or len(links) == MAX_LINKS:
-            break
         if link:
             links[link] = None
-    return list(links)
+    return list(links)[:MAX_LINKS]
 
 
 def refresh_target(root: Element, url: str) -> str | None:
@@ -305,32 +293,25 @@ def absolute_link(base: str, href: str) -> str:
 
 
 def find_main(root: Element) -> Element:
-    """Return the element that holds the content: `main`, else all `article`s, else the page."""
-    main = max(_find_mains(root), key=lambda element: len(element.text()), default=None)
-    # A main part without text is a shell that a script fills.
-    if main and main.holds({TEXT}):
-        return main
-    articles = [element for element in root.find("article") if element.holds({TEXT})]
-    if not articles:
-        return root
-    parents = {id(child): element for element in root.walk() for child in element.elements()}
-    around = {id(element) for element in _find_ancestors(articles[-1], parents)}
-    return next(e for e in _find_ancestors(articles[0], parents) if id(e) in around)
+    """Return an element with the content: the longest `main`, else all `article`s, else the page.
+
+    One without text is a shell that a script fills.
+    """
+    mains, articles = (
+        [element for element in _find_outermost(root, name) if element.holds({TEXT})]
+        for name in ("main", "article")
+    )
+    if mains:
+        return max(mains, key=lambda element: len(element.text()))
+    return Element("div", children=[*articles]) if articles else root
 
 
-def _find_mains(root: Element) -> Iterator[Element]:
-    """Yield the main elements that are not in another one."""
+def _find_outermost(root: Element, name: str) -> Iterator[Element]:
+    """Yield the elements with a tag or role that are not in another one."""
     stack = [root]
     while stack:
         element = stack.pop()
-        if element.tag == "main" or element.attributes.get("role") == "main":
+        if name in {element.tag, element.attributes.get("role")}:
             yield element
         else:
             stack.extend(reversed(element.elements()))
-
-
-def _find_ancestors(element: Element | None, parents: Mapping[int, Element]) -> Iterator[Element]:
-    """Yield an element and those around it, the innermost first."""
-    while element is not None:
-        yield element
-        element = parents.get(id(element))

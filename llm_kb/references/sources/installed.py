@@ -51,18 +51,17 @@ def find_installed(ecosystem: str, name: str, workspace: Path | None) -> Package
 
 
 def _find_python(name: str, workspace: Path) -> Package | None:
-    # Imported here, since every command imports this module.
-    from email.parser import HeaderParser  # noqa: PLC0415
-
     for site in _site_packages(workspace):
         for info in sorted(site.glob("*.dist-info")):
             if _normalize(info.name.partition("-")[0]) == _normalize(name):
-                text = _read_text(info / "METADATA")
-                headers = HeaderParser().parsestr(text.partition("\n\n")[0])
-                lines = headers.get_all("Project-URL", [])
-                urls = [(label, url) for label, _, url in (line.partition(",") for line in lines)]
-                repository = choose_repository([("homepage", headers["Home-page"]), *urls])
-                return Package(version=headers["Version"] or "", repository=repository)
+                head = _read_text(info / "METADATA").partition("\n\n")[0]
+                version = re.search(r"(?m)^Version:(.*)$", head)
+                home = re.findall(r"(?m)^(Home)-page:(.*)$", head)
+                urls = re.findall(r"(?m)^Project-URL:([^,\n]*),(.*)$", head)
+                return Package(
+                    version=version[1].strip() if version else "",
+                    repository=choose_repository([*home, *urls]),
+                )
     return None
 
 
