@@ -18,9 +18,9 @@ from llm_kb.knowledge_base.tool_text import (
     string,
     strings,
 )
-from llm_kb.references.catalog import topic_entry, topic_hit_entry
+from llm_kb.references.catalog import list_topics, topic_hit_entry
 from llm_kb.references.find_topics import find_topics
-from llm_kb.references.topic.topic_file import Status, parse_request
+from llm_kb.references.topic.topic_file import parse_request
 from llm_kb.search.roles import ROLES
 
 if TYPE_CHECKING:
@@ -193,18 +193,9 @@ def read(library: Library, tool: ToolText, given: Mapping[str, Any]) -> Any:
         found = find_topics(library, given["query"])
         return [topic_hit_entry(*hit, library.clock()) for hit in found]
     if tool is TOPIC_LIST:
-        return list_topics(library, **given)
+        return list_topics(library, **given)[0]
     # Imported here: the database is slow to import.
     from llm_kb.knowledge_base.passages import search_references  # noqa: PLC0415
 
     filters = read_filters(SEARCH, given)
     return search_references(library, given["question"], given.get("topic"), **filters)
-
-
-def list_topics(library: Library, include_obsolete: bool = False) -> list[dict[str, Any]]:
-    """Answer a call of `reference_topic_list`."""
-    return [
-        topic_entry(topic, library.clock(), library.find_outdated(topic))
-        for topic in library.topics()[0]
-        if include_obsolete or topic.status is not Status.OBSOLETE
-    ]

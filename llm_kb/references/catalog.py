@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from datetime import datetime, timezone
 from functools import cached_property
@@ -15,23 +15,15 @@ from llm_kb.files.directory import DirectoryCatalog
 from llm_kb.files.documents import TopicDocuments
 from llm_kb.references.library import Library, open_library
 from llm_kb.references.sources.records import source_table
-from llm_kb.references.topic.topic_directory import (
-    FILE_NAME,
-    TOPIC_FILE,
-    FileRecord,
-    read_provenance,
-)
-from llm_kb.references.topic.topic_file import (
-    Status,
-    TopicFile,
-    format_time,
-    is_stale,
-    make_snippet,
-    shown_status,
-    stale_since,
-    without_heading,
-)
+from llm_kb.references.topic import topic_directory, topic_file
+from llm_kb.references.topic.topic_directory import FileRecord
+from llm_kb.references.topic.topic_file import Status, TopicFile, format_time
 from llm_kb.subjects.topics import Catalog, Config, Content, Listing, Subject, Topic
+
+MOST_RECENT = 10
+"""Number of topics that a prompt lists."""
+
+_NEVER = datetime.min.replace(tzinfo=timezone.utc)
 
 
 def topic_entry(topic: TopicFile, now: datetime, outdated: str | None = None) -> dict[str, Any]:
@@ -40,8 +32,8 @@ def topic_entry(topic: TopicFile, now: datetime, outdated: str | None = None) ->
         {
             "topic_id": topic.id,
             "title": topic.title,
-            "status": shown_status(topic, now, outdated).value,
-            "is_stale": outdated is not None or is_stale(topic, now),
+            "status": topic_file.shown_status(topic, now, outdated).value,
+            "is_stale": outdated is not None or topic_file.is_stale(topic, now),
             "fetched_at": _time(topic.fetched_at),
             "max_age_days": topic.max_age_days,
             "created_by_ghost": topic.created_by.get("ghost"),
@@ -58,18 +50,31 @@ def _trust(topic: TopicFile) -> dict[str, Any]:
     return {} if topic.trust_score is None else {"trust_score": topic.trust_score}
 
 
-def topic_details(
-    topic: TopicFile, files: Sequence[str], now: datetime, path: str, outdated: str | None = None
-) -> dict[str, Any]:
+def list_topics(
+    library: Library, include_obsolete: bool = False
+) -> tuple[list[dict[str, Any]], list[str]]:
+    """Return the answer of `reference_topic_list`, and the problems of unreadable topics."""
+    topics, problems = library.topics()
+    entries = [
+        topic_entry(topic, library.clock(), library.find_outdated(topic))
+        for topic in topics
+        if include_obsolete or topic.status is not Status.OBSOLETE
+    ]
+    return entries, problems
+
+
+def topic_details(library: Library, topic_id: str) -> dict[str, Any]:
     """Return everything recorded about a topic, for `show`."""
-    return topic_entry(topic, now, outdated) | {
+    topic, now = library.read(topic_id), library.clock()
+    directory = library.directory(topic_id)
+    return topic_entry(topic, now, library.find_outdated(topic)) | {
         "created_at": _time(topic.created_at),
         "created_by": dict(topic.created_by),
-        "stale_since": _time(stale_since(topic, now)),
+        "stale_since": _time(topic_file.stale_since(topic, now)),
         "sources": [source_table(source) for source in topic.sources],
-        "files": list(files),
+        "files": sorted(topic_directory.read_provenance(directory).files),
         "body": topic.body,
-        "path": path,
+        "path": str(directory),
     }
 
 
@@ -99,14 +104,20 @@ def reference_topics(config: Config, user_dir: Path) -> Iterator[tuple[Topic, Ca
 
 
 def recent_references(config: Config, user_dir: Path, listed: Collection[str] = ()) -> str | None:
-    """Return the prompt's list of recently fetched topics; None without any.
+    """Return the prompt's list of recently fetched topics, newest first; None without any.
 
     Topics that are `listed` in a menu next to it are left out.
     """
-    topics, _ = open_library(config, user_dir).topics()
-    return render_recent_topics(
-        [t for t in topics if t.status is not Status.OBSOLETE and t.id not in listed]
-    )
+    found, _ = open_library(config, user_dir).topics()
+    topics = [t for t in found if t.status is not Status.OBSOLETE and t.id not in listed]
+    if not topics:
+        return None
+    topics.sort(key=lambda topic: topic.fetched_at or _NEVER, reverse=True)
+    lines = ["## Available Reference Topics", ""]
+    for topic in topics[:MOST_RECENT]:
+        tags = ", ".join(" ".join(tag.split()) for tag in topic.tags)
+        lines.append(f"- {topic.title} (`{topic.id}`)" + (f" — {tags}" if tags else ""))
+    return "\n".join(lines)
 
 
 def reference_topic(described: TopicFile, directory: Path) -> Topic:
@@ -115,31 +126,13 @@ def reference_topic(described: TopicFile, directory: Path) -> Topic:
         id=described.id,
         root=resolve_links(directory),
         title=described.title,
-        introduction=make_snippet(described.body) or None,
-        description=without_heading(described.title, described.body) or None,
+        introduction=topic_file.make_snippet(described.body) or None,
+        description=topic_file.without_heading(described.title, described.body) or None,
         in_menu=described.status is not Status.OBSOLETE,
         tags=described.tags,
         # Anchored, so that only our files at the topic's root are ignored, not fetched ones.
-        ignore=(f"/{TOPIC_FILE}", f"/{FILE_NAME}"),
+        ignore=tuple(f"/{name}" for name in sorted(topic_directory.RESERVED)),
     )
-
-
-MOST_RECENT = 10
-
-_NEVER = datetime.min.replace(tzinfo=timezone.utc)
-
-
-def render_recent_topics(topics: Sequence[TopicFile]) -> str | None:
-    """List the most recently fetched topics, newest first; None without any."""
-    if not topics:
-        return None
-    newest = sorted(topics, key=lambda topic: topic.id)
-    newest.sort(key=lambda topic: topic.fetched_at or _NEVER, reverse=True)
-    lines = ["## Available Reference Topics", ""]
-    for topic in newest[:MOST_RECENT]:
-        tags = ", ".join(" ".join(tag.split()) for tag in topic.tags)
-        lines.append(f"- {topic.title} (`{topic.id}`)" + (f" — {tags}" if tags else ""))
-    return "\n".join(lines)
 
 
 def render_origin(topic: TopicFile, record: FileRecord | None, now: datetime) -> str:
@@ -151,9 +144,9 @@ def render_origin(topic: TopicFile, record: FileRecord | None, now: datetime) ->
     line = f"{record.url}{at}, fetched {fetched}"
     if topic.status is Status.OBSOLETE:
         return f"{line}, OBSOLETE"
-    if not is_stale(topic, now):
+    if not topic_file.is_stale(topic, now):
         return line
-    since = stale_since(topic, now)
+    since = topic_file.stale_since(topic, now)
     return f"{line}, STALE since {format_time(since)}" if since else f"{line}, STALE"
 
 
@@ -193,6 +186,6 @@ class ReferenceCatalog:
     @cached_property
     def _records(self) -> Mapping[str, FileRecord]:
         try:
-            return read_provenance(self._directory).files
+            return topic_directory.read_provenance(self._directory).files
         except KbError:  # `verify` reports it; the file can still be read
             return {}

@@ -18,11 +18,7 @@ from llm_kb.errors import KbError
 from llm_kb.files.atomic import replace_file, writing
 from llm_kb.files.containment import read_regular
 from llm_kb.files.fields import Fields
-from llm_kb.references.errors import (
-    ApprovalNeededError,
-    TopicFileError,
-    UnknownPlanError,
-)
+from llm_kb.references.errors import ApprovalNeededError, TopicFileError, UnknownPlanError
 from llm_kb.references.library import Library, list_names, remove
 from llm_kb.references.sources.records import Source, read_source, read_string, source_table
 from llm_kb.references.sources.rules import host_and_port, show_host
@@ -33,12 +29,7 @@ from llm_kb.references.topic.topic_directory import (
     hash_fetched,
     read_provenance,
 )
-from llm_kb.references.topic.topic_file import (
-    TopicFile,
-    format_time,
-    parse_request,
-    request_table,
-)
+from llm_kb.references.topic.topic_file import TopicFile, format_time, parse_request, request_table
 from llm_kb.rendering.plain_text import count, format_size, shorten, visible_line
 
 

@@ -498,14 +498,6 @@ def test_a_topic_is_named_after_its_one_source(run_llm: RunLlm, remote: Remote) 
     assert (again.exit_code, "topic-frob" in again.stderr) == (1, True)
 
 
-def test_a_path_in_the_place_of_a_url_is_told_the_command_for_directories(
-    run_llm: RunLlm, tmp_path: Path
-) -> None:
-    refused = run_llm(["kb", "references", "create", "--git", str(tmp_path)])
-    assert refused.exit_code == 2
-    assert f"read in place: llm kb add ID {tmp_path} --user\n" in refused.stderr
-
-
 @pytest.mark.parametrize("name", ["topic-frob-manual", "Frob Manual", "frob-docs", "frob"])
 def test_every_command_understands_the_same_names(
     run_llm: RunLlm, remote: Remote, name: str

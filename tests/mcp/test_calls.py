@@ -127,7 +127,7 @@ def test_a_list_of_references_is_bounded_and_names_the_rest(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     entries = [{"topic_id": f"topic-{n}", "title": "x" * 500} for n in range(200)]
-    monkeypatch.setattr(reference_calls, "list_topics", lambda *_, **__: entries)
+    monkeypatch.setattr(reference_calls, "list_topics", lambda *_, **__: (entries, []))
     answer, _ = call(
         write_topic(tmp_path, {"s.md": ""}), "reference_topic_list", {"include_obsolete": True}
     )

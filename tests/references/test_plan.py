@@ -1,15 +1,16 @@
-"""Plans, roles, names and their texts: pure, on literals."""
+"""Plans, roles, names and their texts."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
+from pathlib import Path
 
 import pytest
 
 from llm_kb.files.fields import Fields
-from llm_kb.references.catalog import render_origin, render_recent_topics
+from llm_kb.references.catalog import recent_references, render_origin
 from llm_kb.references.errors import TopicFileError
 from llm_kb.references.plan import (
     Plan,
@@ -33,11 +34,9 @@ from llm_kb.references.topic.topic_directory import (
     parse_provenance,
     render_provenance,
 )
-from llm_kb.references.topic.topic_file import (
-    TopicFile,
-    make_snippet,
-)
+from llm_kb.references.topic.topic_file import TopicFile, make_snippet, render_topic_file
 from llm_kb.search.roles import Role
+from llm_kb.subjects.topics import Config
 
 NOON = datetime(2025, 6, 15, 10, tzinfo=timezone.utc)
 GIT = GitSource(url="https://github.com/DioxusLabs/dioxus", ref="main", commit="a" * 40)
@@ -239,21 +238,28 @@ def test_the_origin_is_one_line(record: FileRecord | None, age: int, line: str) 
     assert render_origin(TOPIC, record, NOON + timedelta(days=age)) == line
 
 
-def test_recent_topics_are_listed_in_the_format_of_the_seed() -> None:
+def list_recent(user_dir: Path, *topics: TopicFile) -> str | None:
+    """Return the prompt's list of these topics."""
+    for topic in topics:
+        directory = user_dir / "kb" / "references" / topic.id
+        directory.mkdir(parents=True, exist_ok=True)
+        (directory / "topic.md").write_text(render_topic_file(topic))
+    return recent_references(Config(), user_dir)
+
+
+def test_recent_topics_are_listed_in_the_format_of_the_seed(tmp_path: Path) -> None:
     older = TopicFile(
-        id="topic-sqlite-vec", title="SQLite-Vec KNN", tags=("sqlite", "embeddings"),
+        id="topic-a", title="SQLite-Vec KNN", tags=("sqlite", "embeddings"),
         fetched_at=NOON - timedelta(days=1),
     )  # fmt: skip
-    assert render_recent_topics([older, TOPIC]) == (
+    assert list_recent(tmp_path) is None
+    assert list_recent(tmp_path, older, TOPIC) == (
         "## Available Reference Topics\n\n"
         "- Dioxus - Rust UI Framework (`topic-dioxus-ui`) — rust, ui, framework\n"
-        "- SQLite-Vec KNN (`topic-sqlite-vec`) — sqlite, embeddings"
+        "- SQLite-Vec KNN (`topic-a`) — sqlite, embeddings"
     )
-    many = [replace(older, id=f"topic-{n}", tags=()) for n in range(15)]
-    listed = render_recent_topics(many)
-    assert listed is not None
-    assert len(listed.splitlines()) == 12
-    assert render_recent_topics([]) is None
+    listed = list_recent(tmp_path, *(replace(older, id=f"topic-{n}", tags=()) for n in range(15)))
+    assert len((listed or "").splitlines()) == 12
 
 
 def test_a_snippet_is_a_paragraph_and_no_heading() -> None:

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 import click
 from click.shell_completion import CompletionItem
 
-from llm_kb.commands._config import current_config
+from llm_kb.commands._options import complete_quietly
 from llm_kb.commands._output import say
 from llm_kb.errors import KbError
 from llm_kb.host.terminal import confirm, is_terminal
 from llm_kb.knowledge_base import user_dir
-from llm_kb.references.library import Library, open_library
+from llm_kb.references.library import Library
 from llm_kb.rendering.plain_text import one_line, visible_line
 
 if TYPE_CHECKING:
@@ -53,60 +53,39 @@ def approve_plan(library: Library, plan: Plan, *, yes: bool) -> bool:
 
 @contextmanager
 def show_progress() -> Iterator[Progress]:
-    """Draw progress bars on a terminal."""
-    bars = _Bars()
-    try:
-        yield bars.show if is_terminal(sys.stderr) else lambda *_: None
-    finally:
-        bars.close()
+    """Draw progress bars on a terminal, one after the other; a label where nothing is counted."""
+    label = ""
+    bar: ProgressBar[int] | None = None
 
+    def finish() -> None:
+        nonlocal bar
+        if bar is not None:
+            bar.render_finish()
+            bar = None
 
-def complete_reference(
-    _ctx: click.Context, _param: click.Parameter, incomplete: str
-) -> list[CompletionItem]:
-    """Offer the ids of the reference topics."""
-    try:
-        topics, _ = open_library(current_config(), user_dir.find_user_dir()).topics()
-    except KbError:
-        return []  # completion prints no errors
-    return [
-        CompletionItem(t.id, help=one_line(t.title)) for t in topics if t.id.startswith(incomplete)
-    ]
-
-
-class _Bars:
-    """Progress bars on standard error, one after the other."""
-
-    def __init__(self) -> None:
-        self._label = ""
-        self._done = 0
-        self._bar: ProgressBar[int] | None = None
-
-    def show(self, step: str, done: int, total: int) -> None:
-        """Draw a bar, a new one for a new step; print only its label if nothing is counted."""
-        label = step[0].upper() + step[1:]
+    def show(step: str, done: int, total: int) -> None:
+        nonlocal bar, label
+        if step != label or not total:
+            finish()
+            label = step
+        shown = visible_line(step[0].upper() + step[1:])
         if not total:
-            self.close()
-            say(label)
+            say(shown)
             return
-        if label != self._label or self._bar is None:
-            self.close()
-            self._label = label
-            self._done = 0
-            self._bar = click.progressbar(
-                length=total,
-                label=visible_line(label)[:60],
-                file=sys.stderr,
-                update_min_steps=max(1, total // 100),
-            )
-            self._bar.__enter__()
-        self._bar.length = total  # a crawl finds more pages as it goes
-        # Not from the bar's position: the bar holds back steps too small to draw.
-        self._bar.update(done - self._done)
-        self._done = done
+        if bar is None:
+            bar = click.progressbar(length=total, label=shown[:60], file=sys.stderr)
+            bar.render_progress()
+        bar.length = total  # a crawl finds more pages as it goes
+        bar.update(done - bar.pos)
 
-    def close(self) -> None:
-        """Finish the current bar."""
-        if self._bar is not None:
-            self._bar.__exit__(None, None, None)
-            self._bar = None
+    try:
+        yield show if is_terminal(sys.stderr) else lambda *_: None
+    finally:
+        finish()
+
+
+@complete_quietly
+def complete_reference(_ctx: click.Context, typed: str) -> list[CompletionItem]:
+    """Complete the id of a reference topic."""
+    topics, _ = user_dir.current_library().topics()
+    return [CompletionItem(t.id, help=one_line(t.title)) for t in topics if t.id.startswith(typed)]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
-from pathlib import Path
 from typing import Any
 
 import click
@@ -26,25 +24,12 @@ MAX_AGE = 30
 """After how many days a topic is stale, unless something says otherwise."""
 
 
-def _refuse_paths(
-    _ctx: click.Context, _param: click.Parameter, urls: tuple[str, ...]
-) -> tuple[str, ...]:
-    for url in urls:
-        if "://" not in url and Path(url).exists():
-            directory = shlex.quote(url)
-            advice = f"a directory is read in place: llm kb add ID {directory} --user"
-            raise click.BadParameter(f"not a URL; {advice}")
-    return urls
-
-
 @click.command()
 @click.option(
     "--title", metavar="TITLE", help="What the topic is about  [default: the name of the source]"
 )
 @click.option("--body", default="", metavar="TEXT", help="Description; '-' reads standard input")
-@click.option(
-    "git", "--git", multiple=True, metavar="URL", callback=_refuse_paths, help="A repository"
-)
+@click.option("git", "--git", multiple=True, metavar="URL", help="A repository")
 @click.option(
     "refs", "--ref", multiple=True, metavar="REF", help="Branch, tag or commit id of --git"
 )

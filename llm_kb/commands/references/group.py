@@ -18,9 +18,8 @@ from llm_kb.commands.references._shared import (
 )
 from llm_kb.host.terminal import style
 from llm_kb.knowledge_base.passages import search_references
-from llm_kb.references.catalog import topic_details, topic_entry
+from llm_kb.references.catalog import list_topics, topic_details
 from llm_kb.references.find_topics import find_id
-from llm_kb.references.topic.topic_directory import read_provenance
 from llm_kb.references.topic.topic_file import Status
 from llm_kb.rendering.plain_text import count, shorten, visible_line, visible_text
 
@@ -46,14 +45,7 @@ def list_(include_obsolete: bool, json_: bool) -> None:
         llm kb references list
         llm kb references list --include-obsolete --json
     """
-    library = current_library()
-    topics, problems = library.topics()
-    now = library.clock()
-    entries = [
-        topic_entry(topic, now, library.find_outdated(topic))
-        for topic in topics
-        if include_obsolete or topic.status is not Status.OBSOLETE
-    ]
+    entries, problems = list_topics(current_library(), include_obsolete)
     if json_:
         show_json(entries)
     for line in [] if json_ else _render_entries(entries):
@@ -92,11 +84,7 @@ def show(topic: str, json_: bool) -> None:
         llm kb references show topic-dioxus-ui
     """
     library = current_library()
-    stored = library.open(find_id(library, topic))
-    files = sorted(read_provenance(stored.directory).files)
-    outdated = library.find_outdated(stored.file)
-    path = str(stored.directory)
-    details = topic_details(stored.file, files, library.clock(), path, outdated)
+    details = topic_details(library, find_id(library, topic))
     if json_:
         show_json(details)
         return

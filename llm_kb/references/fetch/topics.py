@@ -10,11 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from llm_kb.errors import KbError
-from llm_kb.references.errors import (
-    DeniedError,
-    NothingFetchedError,
-    TopicFileError,
-)
+from llm_kb.references.errors import DeniedError, NothingFetchedError, TopicFileError
 from llm_kb.references.fetch.sources import Progress, fetch_sources, preview_source, silent
 from llm_kb.references.library import Library
 from llm_kb.references.plan import PendingPlans, Plan, format_about, list_hosts, summarize_plan

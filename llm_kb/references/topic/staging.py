@@ -18,12 +18,7 @@ from llm_kb.files.walk import iter_files
 from llm_kb.references.errors import TopicFileError, TopicTooLargeError
 from llm_kb.references.sources.records import Source, source_table
 from llm_kb.references.sources.rules import page_key, unused_name
-from llm_kb.references.topic.topic_directory import (
-    RESERVED,
-    FileRecord,
-    Provenance,
-    hash_content,
-)
+from llm_kb.references.topic.topic_directory import RESERVED, FileRecord, Provenance, hash_content
 from llm_kb.rendering.plain_text import format_size
 from llm_kb.search.chunking.markdown import mark_fenced
 from llm_kb.search.chunking.outline import find_outline
