@@ -12,7 +12,6 @@ from llm_kb.subjects.topics import (
     Listing,
     Subject,
     Topic,
-    Visibility,
     slugify,
 )
 
@@ -54,5 +53,4 @@ def make_topic(id: str, **fields: object) -> Topic:
 def _subject(path: str) -> Subject:
     hidden = any(part.startswith(".") for part in path.split("/"))
     slug = slugify(path)
-    visibility = Visibility.HIDDEN if hidden else Visibility.LISTED
-    return Subject(slug=slug, name=slug, path=path, visibility=visibility)
+    return Subject(slug=slug, name=slug, path=path, hidden=hidden)

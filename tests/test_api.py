@@ -70,7 +70,7 @@ def test_patterns_come_in_several_forms(kb: KnowledgeBase, subjects: object) -> 
 def test_wrong_arguments_are_answered_with_the_right_ones(
     kb: KnowledgeBase, arguments: dict[str, object]
 ) -> None:
-    with pytest.raises(KbError, match=r"its arguments are topic \(required\), subjects; valid t"):
+    with pytest.raises(KbError, match=r"its arguments are topic \(required\), subjects"):
         call(kb, **arguments)
 
 
@@ -81,7 +81,7 @@ def test_a_call_without_a_topic_says_that_it_is_required(
     with pytest.raises(KbError) as raised:
         call(kb, **arguments)
     assert str(raised.value) == (
-        "learn: topic: missing; its arguments are topic (required), subjects; valid topics: t"
+        "learn: topic: missing; its arguments are topic (required), subjects"
     )
 
 

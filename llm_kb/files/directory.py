@@ -24,7 +24,6 @@ from llm_kb.subjects.topics import (
     Slug,
     Subject,
     Topic,
-    Visibility,
     slugify,
 )
 
@@ -87,10 +86,9 @@ class DirectoryCatalog:
         place = found.place
         is_main = self._is_skills and name == SKILL_FILE
         slug = Slug(place.slug[:-1] if is_main and place.slug else place.slug + slugify(name))
-        is_hidden = place.is_hidden or name[0] == "." or (self._is_skills and not is_main)
-        visibility = Visibility.HIDDEN if is_hidden else Visibility.LISTED
+        hidden = place.is_hidden or name[0] == "." or (self._is_skills and not is_main)
         real = None if found.real is None else found.real + name
-        return Subject(slug, slug, place.path + name, visibility, real)
+        return Subject(slug, slug, place.path + name, hidden, real)
 
     def read(self, subject: Subject, limit: int | None = None) -> Content:
         """Read a subject, at most its first `limit` bytes; a document as Markdown."""
@@ -183,7 +181,7 @@ def _find_clashes(subjects: Iterable[Subject], names: Mapping[str, str]) -> list
         sharing.setdefault(names[subject.path], []).append(subject)
     clashing = []
     for name, group in sharing.items():
-        visible = [each for each in group if each.visibility is Visibility.LISTED]
+        visible = [each for each in group if not each.hidden]
         others = [each for each in group if [each] != visible]
         clashing += [each.path for each in others if len(group) > 1 and each.path != name]
     return clashing

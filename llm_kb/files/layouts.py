@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from llm_kb.subjects.selection import strip_extension
-from llm_kb.subjects.topics import Layout, Subject, Visibility, slugify
+from llm_kb.subjects.topics import Layout, Subject, slugify
 
 SKILL_FILE = "SKILL.md"
 """The file that makes a directory a skill."""
@@ -47,7 +47,7 @@ def list_bundled(subjects: Iterable[Subject], skill: Subject) -> list[Subject]:
 def is_shown(subject: Subject, layout: Layout) -> bool:
     """Tell whether listings show a subject, or the skill that it comes with names it."""
     is_named = layout is Layout.SKILLS and _is_bundled(subject)
-    return is_named or subject.visibility is Visibility.LISTED
+    return is_named or not subject.hidden
 
 
 def find_bundled(

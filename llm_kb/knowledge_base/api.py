@@ -187,10 +187,7 @@ class KnowledgeBase(open_topics.OpenTopics):
 
         An error's text is for the model, which then corrects its call.
         """
-        try:
-            given = tool_text.read_arguments(LEARN, arguments)
-        except tool_text.ArgumentsError as error:
-            raise KbError(f"{error}; valid topics: {', '.join(self.menu_ids)}") from error
+        given = tool_text.read_arguments(LEARN, arguments)
         return self.learn(given["topic"], given.get("subjects"))
 
 

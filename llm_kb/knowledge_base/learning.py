@@ -19,7 +19,7 @@ from llm_kb.rendering.presentation import Presented, present_unreadable, read_as
 from llm_kb.rendering.summaries import LONGEST_SUMMARY, summarize
 from llm_kb.subjects.names import is_readable
 from llm_kb.subjects.patterns import parse_pattern
-from llm_kb.subjects.selection import NEAR_PATTERNS, Selection, find_near, is_listed, select
+from llm_kb.subjects.selection import NEAR_PATTERNS, Selection, find_near, select
 from llm_kb.subjects.topics import REFERENCE_PREFIX, Config, Content, Layout, Subject
 
 OUTLINE_BYTES = learn_text.BYTES_A_CHARACTER * (OPENING + LONGEST_OUTLINE)
@@ -164,13 +164,14 @@ def list_subjects(opened: OpenTopic, config: Config, patterns: Sequence[str] = (
             raise NoMatchError(opened.topic.id, selection.missing[0])
         subjects = selection.subjects
     preloaded = opened.preloaded
-    listed = [s for s in subjects if is_listed(s) and is_readable(s.path)]
+    listed = [s for s in subjects if not s.hidden and is_readable(s.path)]
     left = [subject for subject in listed if subject.identity not in preloaded]
     entries = [MenuSubject(subject.name) for subject in left]
     if len(left) <= learn_text.MOST_LISTED:
         is_skills = opened.topic.layout is Layout.SKILLS
         entries = describe_each(opened, left, config, summaries=is_skills)
-    return learn_text.render_listing(opened.topic, entries, opened.preloaded_names)
+    learned = [] if opened.is_repeated else opened.learned.names
+    return learn_text.render_listing(opened.topic, entries, learned)
 
 
 def describe_each(

@@ -15,7 +15,7 @@ from llm_kb.knowledge_base.open_topics import OpenTopics
 from llm_kb.knowledge_base.topics import OpenTopic
 from llm_kb.rendering.plain_text import count, estimate_tokens, shorten, visible_line
 from llm_kb.subjects.names import is_readable
-from llm_kb.subjects.selection import find_near, is_listed, select
+from llm_kb.subjects.selection import find_near, select
 from llm_kb.subjects.topics import Listing, Skipped, Subject, Topic
 
 State: TypeAlias = Literal["available", "pre-loaded", "hidden", "disabled"]
@@ -125,7 +125,7 @@ def list_topic(
             raise NoMatchError(opened.topic.id, pattern, find_near(pattern, opened.catalog))
         return ListedTopic(topic=opened.topic, subjects=_list_each(opened, selection.subjects))
     listing, preloaded = opened.listing, opened.preloaded
-    shown = [s for s in listing.subjects if everything or is_listed(s) or s.identity in preloaded]
+    shown = [s for s in listing.subjects if everything or not s.hidden or s.identity in preloaded]
     found = _list_each(opened, shown)
     if everything and opened.topic.disabled:
         disabled = find_disabled(opened.topic, listing)
@@ -144,7 +144,7 @@ def _list_each(opened: OpenTopic, subjects: Iterable[Subject]) -> list[ListedSub
     preloaded = opened.preloaded
     found = []
     for subject in subjects:
-        state: State = "available" if is_listed(subject) else "hidden"
+        state: State = "hidden" if subject.hidden else "available"
         if subject.identity in preloaded:
             state = "pre-loaded"
         size = find_size(opened, subject) if is_readable(subject.path) else None

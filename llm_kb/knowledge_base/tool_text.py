@@ -72,12 +72,8 @@ def _annotate(schema: Mapping[str, Any]) -> Any:
     return {"string": str, "integer": int, "boolean": bool}[schema["type"]]
 
 
-class ArgumentsError(KbError):
-    """Arguments of a call that do not fit the tool's schema."""
-
-
 def read_arguments(tool: ToolText, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments that have a value. Raises ArgumentsError with every problem.
+    """Return the arguments that have a value. Raises KbError with every problem.
 
     Accepts what models write in place of the schema's types: a list as its JSON, as its only
     item, or as names between commas; a number for a text, and the reverse; null or nothing for an
@@ -94,7 +90,7 @@ def read_arguments(tool: ToolText, arguments: Mapping[str, Any]) -> dict[str, An
     if fields.problems:
         allowed = [f"{name} (required)" if name in required else name for name in properties]
         problems = f"{tool.name}: {'; '.join(fields.problems)}"
-        raise ArgumentsError(f"{problems}; its arguments are {', '.join(allowed)}")
+        raise KbError(f"{problems}; its arguments are {', '.join(allowed)}")
     return {name: value for name, value in given.items() if value not in _EMPTY}
 
 
@@ -171,12 +167,10 @@ SEARCH_KNOWLEDGE = ToolText(
 
 
 def read_filters(tool: ToolText, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return `scope` and `tags` of a search from its arguments. Raises ArgumentsError."""
+    """Return `scope` and `tags` of a search from its arguments. Raises KbError."""
     role, paths = given.get("role"), given.get("paths", ())
     if role and role not in ROLES:
-        raise ArgumentsError(
-            f"{tool.name}: role: {BadValueError(describe(role), ', '.join(ROLES))}"
-        )
+        raise KbError(f"{tool.name}: role: {BadValueError(describe(role), ', '.join(ROLES))}")
     scope = Scope(roles=[Role(role)] if role else (), paths=paths)
     return {"scope": scope if role or paths else None, "tags": given.get("tags", ())}
 

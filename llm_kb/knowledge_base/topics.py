@@ -112,11 +112,6 @@ class OpenTopic:
             if not {None, WHOLE}.isdisjoint(self.learned.asked_of(subject))
         )
 
-    @property
-    def preloaded_names(self) -> list[str]:
-        """The names of the pre-loaded subjects and parts."""
-        return [] if self.is_repeated else self.learned.names
-
     @cached_property
     def left(self) -> Sequence[Subject]:
         """The subjects to learn when the prompt was made; none if menus do not have the topic."""

@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 from llm_kb import errors
 from llm_kb.errors import KbError, PatternError
 from llm_kb.subjects.patterns import compile_any, parse_pattern
-from llm_kb.subjects.topics import Catalog, Subject, Visibility, slugify
+from llm_kb.subjects.topics import Catalog, Subject, slugify
 
 MAX_PATTERNS = 50
 """The most patterns of one call of `learn`; a glob names any number of subjects."""
@@ -146,11 +146,6 @@ def _widen(pattern: str, names: Sequence[str]) -> list[str]:
     except PatternError:
         return []
     return list(islice((glob.text for glob in globs if any(map(glob.matches, names))), 1))
-
-
-def is_listed(subject: Subject) -> bool:
-    """Tell whether a subject shows in listings."""
-    return subject.visibility is Visibility.LISTED
 
 
 def keep_tagged(tags_of_each: Sequence[Sequence[str]], wanted: Sequence[str]) -> list[int]:

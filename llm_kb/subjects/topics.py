@@ -21,13 +21,6 @@ REFERENCE_PREFIX = "topic-"
 """The prefix of the ids of reference topics."""
 
 
-class Visibility(Enum):
-    """Who may see a subject: everyone, or those who know its slug."""
-
-    LISTED = "listed"
-    HIDDEN = "hidden"
-
-
 class Layout(Enum):
     """How a topic's directory is read: one subject for each file, or for each SKILL.md."""
 
@@ -90,7 +83,8 @@ class Subject(NamedTuple):
     slug: Slug
     name: str
     path: str
-    visibility: Visibility = Visibility.LISTED
+    hidden: bool = False
+    """Whether only those who know its slug may see it."""
     real_path: str | None = None
     """Its path in the topic with links to directories resolved, if that is different."""
 
@@ -141,7 +135,7 @@ class Listing:
     @property
     def listed(self) -> Sequence[Subject]:
         """The subjects that are not hidden."""
-        return [s for s in self.subjects if s.visibility is Visibility.LISTED]
+        return [s for s in self.subjects if not s.hidden]
 
 
 class Catalog(Protocol):

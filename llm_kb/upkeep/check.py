@@ -31,7 +31,6 @@ from llm_kb.search.index.documents import describe_unread
 from llm_kb.subjects.characters import REORDERING, TAG_CHARACTERS
 from llm_kb.subjects.names import is_unread_document
 from llm_kb.subjects.patterns import parse_pattern
-from llm_kb.subjects.selection import is_listed
 from llm_kb.subjects.topics import Layout, Subject, Topic
 
 LEVELS = ("error", "warning", "note")
@@ -145,7 +144,7 @@ class Inspection:
         if unread:
             yield Finding(Rule.UNREAD, min(unread), describe_unread(unread))
         for number, (opened, subject) in enumerate(read, start=1):
-            self.subjects += is_listed(subject)
+            self.subjects += not subject.hidden
             yield from self._inspect_subject(opened, subject)
             if self._progress and (number % 100 == 0 or number == len(read)):
                 self._progress(number, len(read))

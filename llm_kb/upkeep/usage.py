@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from llm_kb.errors import KbError
 from llm_kb.knowledge_base.open_topics import OpenTopics
-from llm_kb.knowledge_base.tool_text import LEARN, ArgumentsError, read_arguments
+from llm_kb.knowledge_base.tool_text import LEARN, read_arguments
 from llm_kb.rendering.passages import FOUND_NOTHING
 from llm_kb.rendering.plain_text import count, visible_line
 from llm_kb.subjects.selection import select
@@ -59,7 +59,7 @@ def count_uses(kb: OpenTopics, turns: Iterable[Turn]) -> dict[str, Any]:
             given.update((turn.conversation, subject) for subject in find(topic, (name,))[0])
         for tool, arguments, answer, has_failed in turn.calls:
             if tool == "learn":
-                with suppress(ArgumentsError):
+                with suppress(KbError):
                     asked = read_arguments(LEARN, arguments)
                     topic, names = asked["topic"], tuple(asked.get("subjects", ()))
                     subjects, missing = find(topic, names)
@@ -73,8 +73,7 @@ def count_uses(kb: OpenTopics, turns: Iterable[Turn]) -> dict[str, Any]:
                 for topic, name in set(_PASSAGE.findall(answer)):
                     uses["found"].update(find(topic, (name,))[0])
     uses["given"].update(subject for _, subject in given)
-    ids = [opened.topic.id for opened in kb.active if opened.topic.in_menu]
-    ids += [topic for counts in uses.values() for topic, _ in counts]
+    ids = kb.menu_ids + [topic for counts in uses.values() for topic, _ in counts]
     return {
         "conversations": len(conversations),
         "topics": [{"id": id_, "subjects": _rank(kb, id_, uses)} for id_ in dict.fromkeys(ids)],

@@ -15,7 +15,7 @@ from llm_kb.errors import PatternError
 from llm_kb.files import containment
 from llm_kb.files.directory import DirectoryCatalog
 from llm_kb.subjects.patterns import parse_pattern
-from llm_kb.subjects.topics import Content, Layout, Skipped, Subject, Topic, Visibility, slugify
+from llm_kb.subjects.topics import Content, Layout, Skipped, Subject, Topic, slugify
 
 IS_ROOT = hasattr(os, "geteuid") and os.geteuid() == 0
 NFD = unicodedata.normalize("NFD", "é")
@@ -61,10 +61,7 @@ def catalog(
 
 def names(opened: DirectoryCatalog) -> dict[str, str]:
     """Return the path of every subject by its name, hidden ones in brackets."""
-    return {
-        f"({s.name})" if s.visibility is Visibility.HIDDEN else s.name: s.path
-        for s in opened.list().subjects
-    }
+    return {f"({s.name})" if s.hidden else s.name: s.path for s in opened.list().subjects}
 
 
 def skipped(opened: DirectoryCatalog) -> list[Skipped]:
@@ -95,7 +92,7 @@ def test_a_dot_in_any_component_hides_a_subject(root: Path) -> None:
     write(root, "a.md", ".b.md", "c/.d.md", ".e/f.md", "g.md", ".g.txt", ".h/.i", "j/k.tar.gz")
     for disabled in ([], ["a"]):
         subjects = catalog(root, disabled=disabled).list().subjects
-        hidden = {s.path for s in subjects if s.visibility is Visibility.HIDDEN}
+        hidden = {s.path for s in subjects if s.hidden}
         assert hidden == {".b.md", "c/.d.md", ".e/f.md", ".g.txt", ".h/.i"}
 
 
@@ -281,7 +278,7 @@ def test_every_way_to_a_subject_finds_it(
             write(root, path)
     opened = catalog(root)
     subjects = list(opened.list().subjects)
-    listed = [s for s in subjects if s.visibility is Visibility.LISTED]
+    listed = [s for s in subjects if not s.hidden]
     assert [s.slug for s in subjects] == sorted(slugify(s.path) for s in subjects)
     assert len({s.name for s in subjects}) == len(subjects)
     assert list(opened.list().listed) == listed

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from llm_kb.errors import KbError
 from llm_kb.knowledge_base.tool_text import (
-    ArgumentsError,
     ToolText,
     integer,
     object_schema,
@@ -129,7 +129,7 @@ def test_what_models_write_is_understood(
     ],
 )
 def test_wrong_arguments_are_all_named(arguments: dict[str, object], problem: str) -> None:
-    with pytest.raises(ArgumentsError) as raised:
+    with pytest.raises(KbError) as raised:
         read_arguments(TOOL, arguments)
     allowed = "; its arguments are name (required), tags, most, deep, places"
     assert str(raised.value) == f"find: {problem}{allowed}"
