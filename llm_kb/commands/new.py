@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -16,14 +17,21 @@ from llm_kb.commands._config import current_config
 from llm_kb.commands._options import complete_topic_slash_slug
 from llm_kb.commands._output import say, show_content
 from llm_kb.errors import KbError, NoMatchError, UnknownTopicError, show_place
+from llm_kb.files.atomic import create_below, replace_file
+from llm_kb.files.containment import OutsideError
 from llm_kb.files.directory import DirectoryCatalog
 from llm_kb.host.terminal import has_terminal, is_terminal
+from llm_kb.subjects.ignore import is_always_ignored
+from llm_kb.subjects.names import is_portable
 from llm_kb.subjects.selection import find_near
 from llm_kb.subjects.topics import Layout, Topic
-from llm_kb.upkeep.new_subject import SubjectExistsError, create_subject, replace_subject
 
 MOST_TEXT = 20_000_000
 """The most bytes of a text; a search reads no more of a file."""
+
+_EXTENSIONS = re.compile(
+    r"\.(c|css|go|html|java|js|json|md|py|rs|rst|sh|sql|text|toml|ts|txt|xml|ya?ml)", re.IGNORECASE
+)
 
 from_option = click.option(
     "source",
@@ -50,96 +58,17 @@ def new(name: str, source: BinaryIO | None) -> None:
         llm kb new project/ruff.toml --from ../ruff.toml
         pbpaste | llm kb new project/incident
     """
-    topic_id, slug = split_name(name)
-    topic = find_topic(topic_id)
-    catalog = DirectoryCatalog(topic)
-    for subject in catalog.list(slug).subjects:
-        raise SubjectExistsError(topic.id, slug, topic.root / subject.path)
+    topic, slug = _find_topic(name)
     text = _read_text(source)
     path = create_subject(topic, slug, text)
     show_content(os.fsencode(path))  # as bytes: a name need not be text
-    if not catalog.list(path.relative_to(topic.root).as_posix()).subjects:
+    if not DirectoryCatalog(topic).list(path.relative_to(topic.root).as_posix()).subjects:
         say(f"llm-kb: {slug} is ignored or disabled in topic {topic.id}: no model will see it")
     if better := _find_place(topic, slug):
         say(f"llm-kb: this is the project's own directory; {better.id}/{slug} would be in")
         say(f"llm-kb: {show_place(better.root)}")
     if not text and has_terminal():
-        open_editor(path)
-
-
-def _read_text(source: BinaryIO | None) -> bytes:
-    """Return the text given with an option or piped in; empty for none."""
-    if source is None and (sys.stdin is None or sys.stdin.closed or is_terminal(sys.stdin)):
-        return b""
-    text = (source or sys.stdin.buffer).read(MOST_TEXT + 1)
-    if len(text) > MOST_TEXT:
-        raise click.ClickException(f"the text is larger than {MOST_TEXT // 1_000_000} MB")
-    return text
-
-
-def _find_place(topic: Topic, slug: str) -> Topic | None:
-    """Return a topic with a directory of its own, for a slug in one on the workspace itself."""
-    config = current_config()
-    if topic.root != config.workspace or "/" in slug:
-        return None
-    others = (each for each in config.topics if each.root != config.workspace)
-    inside = (each for each in others if each.root.is_relative_to(topic.root))
-    return next((each for each in inside if each.layout is Layout.FILES), None)
-
-
-def split_name(name: str) -> tuple[str, str]:
-    """Return the topic and the slug of `TOPIC/SLUG`."""
-    topic, slash, slug = name.partition("/")
-    if not (topic and slash and slug):
-        raise click.UsageError(f"{name!r} is not of the form TOPIC/SLUG")
-    return topic, slug
-
-
-def find_topic(name: str) -> Topic:
-    """Return the configured topic of this id. Raises UnknownTopicError."""
-    topics = {topic.id: topic for topic in current_config().topics}
-    if name == TOPIC_ID and name not in topics:
-        raise click.ClickException(
-            f"the subjects of {name!r} are made from the entries captured in this repository; "
-            "`llm kb knowledge add` adds an entry, and `edit` changes one"
-        )
-    if name not in topics:
-        raise UnknownTopicError(name, sorted(topics))
-    return topics[name]
-
-
-def find_file(topic: Topic, slug: str) -> Path:
-    """Return the file of one subject, which may be hidden. Raises KbError."""
-    catalog = DirectoryCatalog(topic)
-    subjects = catalog.list(slug).subjects
-    if not subjects:
-        raise NoMatchError(topic.id, slug, find_near(slug, catalog))
-    if len(subjects) > 1:
-        shown = ", ".join(f"{topic.id}/{subject.name}" for subject in subjects)
-        raise KbError(f"{slug!r} of topic {topic.id!r} names several subjects: {shown}")
-    return topic.root / subjects[0].path
-
-
-def open_editor(path: Path) -> None:
-    """Open a file in $VISUAL, $EDITOR or the system's editor, and wait for it."""
-    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
-    if not editor and not has_terminal():
-        raise click.ClickException(
-            f"there is no terminal to edit on; the file is {show_place(path)}"
-        )
-    # Not `click.edit`: some versions pass the name through a shell.
-    try:
-        command = shlex.split(editor or "vi")
-    except ValueError as error:
-        raise click.ClickException(f"$VISUAL or $EDITOR cannot be read: {editor!r}") from error
-    try:
-        code = subprocess.run([*command, str(path)], check=False).returncode  # noqa: S603
-    except OSError as error:
-        raise click.ClickException(
-            f"cannot run the editor {command[0]!r}: {error.strerror}; $EDITOR names another"
-        ) from error
-    if code:
-        raise click.ClickException(f"the editor {command[0]!r} failed with exit code {code}")
+        _open_editor(path)
 
 
 @click.command()
@@ -156,11 +85,118 @@ def edit(name: str, source: BinaryIO | None) -> None:
         llm kb edit project/code-quality
         llm kb show project/todo | sort | llm kb edit project/todo
     """
-    topic_id, slug = split_name(name)
-    topic = find_topic(topic_id)
-    path = find_file(topic, slug)
+    topic, slug = _find_topic(name)
+    catalog = DirectoryCatalog(topic)
+    subjects = catalog.list(slug).subjects
+    if not subjects:
+        raise NoMatchError(topic.id, slug, find_near(slug, catalog))
+    if len(subjects) > 1:
+        shown = ", ".join(f"{topic.id}/{subject.name}" for subject in subjects)
+        raise KbError(f"{slug!r} of topic {topic.id!r} names several subjects: {shown}")
+    path = topic.root / subjects[0].path
     if text := _read_text(source):
-        replace_subject(topic, path, text)
+        replace_file(path, text)
         show_content(os.fsencode(path))
     else:
-        open_editor(path)
+        _open_editor(path)
+
+
+def _find_topic(name: str) -> tuple[Topic, str]:
+    """Return the configured topic and the slug of `TOPIC/SLUG`. Raises UnknownTopicError."""
+    id_, _, slug = name.partition("/")
+    if not (id_ and slug):
+        raise click.UsageError(f"{name!r} is not of the form TOPIC/SLUG")
+    topics = {topic.id: topic for topic in current_config().topics}
+    if id_ not in topics:
+        near = "; `llm kb knowledge add` captures an entry" if id_ == TOPIC_ID else ""
+        raise UnknownTopicError(id_, sorted(topics), near=near)
+    return topics[id_], slug
+
+
+def _read_text(source: BinaryIO | None) -> bytes:
+    """Return the text given with an option or piped in; empty for none."""
+    if source is None and (sys.stdin is None or sys.stdin.closed or is_terminal(sys.stdin)):
+        return b""
+    text = (source or sys.stdin.buffer).read(MOST_TEXT + 1)
+    if len(text) > MOST_TEXT:
+        raise click.ClickException(f"the text is larger than {MOST_TEXT // 1_000_000} MB")
+    return text
+
+
+def create_subject(topic: Topic, slug: str, text: bytes = b"") -> Path:
+    """Write a new subject, by default with a heading, and return its file.
+
+    The slug gets `.md` unless it ends in an extension. Raises KbError.
+    """
+    for subject in DirectoryCatalog(topic).list(slug).subjects:
+        raise _report_existing(topic, slug, subject.path)
+    place = place_subject(slug, topic.layout)
+    path = topic.root / place
+    try:
+        create_below(topic.root, place, text or render_template(path, topic.layout).encode())
+    except OutsideError as error:
+        outside = f"it would be outside {str(topic.root)!r}, through a link"
+        raise KbError(f"cannot make a subject {slug!r}: {outside}") from error
+    except FileExistsError as error:
+        raise _report_existing(topic, slug, place) from error
+    return path
+
+
+def _report_existing(topic: Topic, slug: str, path: str) -> KbError:
+    place = str(topic.root / path)
+    return KbError(f"{place!r} exists already; use 'llm kb edit {topic.id}/{slug}'")
+
+
+def place_subject(slug: str, layout: Layout) -> str:
+    """Return the path of a new subject below its topic. Raises KbError."""
+    suffix = Path(slug.rpartition("/")[2].lstrip(".")).suffix
+    path = slug if _EXTENSIONS.fullmatch(suffix) else f"{slug}.md"
+    if layout is Layout.SKILLS:
+        path = f"{slug}/SKILL.md"
+    for part in (*slug.split("/"), *path.split("/")):
+        is_usual = part.strip() == part and part.strip(".") and not re.search(r"[\[\]]", part)
+        if is_always_ignored(part) or not (is_usual and is_portable(part)):
+            raise KbError(
+                f"cannot make a subject {slug!r}: {part[:40]!r} cannot be the name of a subject on"
+                " every system"
+            )
+    return path
+
+
+def render_template(path: Path, layout: Layout) -> str:
+    """Return the first text of a new subject, which is empty unless it is Markdown."""
+    if path.suffix.lower() != ".md":
+        return ""
+    name = path.parent.name if layout is Layout.SKILLS else path.stem.lstrip(".")
+    words = re.sub(r"[-_]+", " ", name).strip()
+    heading = f"# {words[:1].upper()}{words[1:]}\n\n"
+    if layout is not Layout.SKILLS:
+        return heading
+    return f"---\nname: {name}\ndescription: What it is for, and when to use it.\n---\n\n{heading}"
+
+
+def _find_place(topic: Topic, slug: str) -> Topic | None:
+    """Return a topic with a directory of its own, for a slug in one on the workspace itself."""
+    config = current_config()
+    if topic.root != config.workspace or "/" in slug:
+        return None
+    others = (each for each in config.topics if each.root != config.workspace)
+    inside = (each for each in others if each.root.is_relative_to(topic.root))
+    return next((each for each in inside if each.layout is Layout.FILES), None)
+
+
+def _open_editor(path: Path) -> None:
+    """Open a file in $VISUAL, $EDITOR or the system's editor, and wait for it."""
+    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
+    if not editor and not has_terminal():
+        raise click.ClickException(
+            f"there is no terminal to edit on; the file is {show_place(path)}"
+        )
+    # Not `click.edit`: some versions pass the name through a shell.
+    try:
+        command = shlex.split(editor or "vi")
+        subprocess.run([*command, str(path)], check=True)  # noqa: S603
+    except (ValueError, OSError, subprocess.CalledProcessError) as error:
+        raise click.ClickException(
+            f"the editor of $VISUAL or $EDITOR, {editor or 'vi'!r}, failed: {error}"
+        ) from error

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from llm_kb import KnowledgeBase
+from llm_kb.commands import new
 from llm_kb.config.load import load_config
 from llm_kb.errors import ConfigError, KbError
-from llm_kb.upkeep import new_subject
 
 NOBODY = 65534
 as_root = pytest.mark.skipif(
@@ -183,9 +183,9 @@ def test_a_new_subject_is_not_written_through_a_link_swapped_in_after_the_check(
         return ""
 
     # Asked for after the place was checked, and before the file is made.
-    monkeypatch.setattr(new_subject, "render_template", swap)
+    monkeypatch.setattr(new, "render_template", swap)
     with pytest.raises(KbError, match="it would be outside"):
-        new_subject.create_subject(topic, "a/b/c")
+        new.create_subject(topic, "a/b/c")
     assert [path.name for path in (workspace.parent / "secret").iterdir()] == ["f.md"]
 
 

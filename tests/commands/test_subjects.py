@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from llm_kb.commands.new import place_subject
+from llm_kb.errors import KbError
 from llm_kb.subjects.topics import Layout
-from llm_kb.upkeep.new_subject import BadSlugError, place_subject
 from tests.conftest import RunLlm
 from tests.terminal import run_on_terminal
 
@@ -80,7 +81,7 @@ def test_a_skill_gets_its_directory(topic: Path, run_llm: RunLlm) -> None:
     ],
 )
 def test_an_unsafe_slug_is_refused(topic: Path, run_llm: RunLlm, slug: str) -> None:
-    with pytest.raises(BadSlugError):
+    with pytest.raises(KbError):
         place_subject(slug, Layout.FILES)
     result = run_llm(["kb", "new", f"project/{slug}"])
     assert (result.exit_code, result.stderr.startswith("Error: ")) == (1, True)
@@ -104,9 +105,9 @@ def test_a_link_does_not_lead_out(topic: Path, tmp_path: Path, run_llm: RunLlm) 
     (tmp_path / "outside").mkdir()
     (topic / "out").symlink_to(tmp_path / "outside")
     (topic / "x.md").symlink_to(tmp_path / "outside" / "x.md")
-    for slug in ("out/x", "x"):
+    for slug, reason in (("out/x", "it would be outside"), ("x", "exists already")):
         result = run_llm(["kb", "new", f"project/{slug}"])
-        assert (result.exit_code, "it would be outside" in result.stderr) == (1, True)
+        assert (result.exit_code, reason in result.stderr) == (1, True)
     assert list((tmp_path / "outside").iterdir()) == []
 
 
@@ -218,13 +219,9 @@ def test_without_terminal_and_editor_the_file_is_named(
 @pytest.mark.parametrize(
     ("value", "error"),
     [
-        ("false", "Error: the editor 'false' failed with exit code 1\n"),
-        (
-            "/no/such",
-            "Error: cannot run the editor '/no/such': No such file or directory;"
-            " $EDITOR names another\n",
-        ),
-        ("'open", 'Error: $VISUAL or $EDITOR cannot be read: "\'open"\n'),
+        ("false", "'false', failed: Command '['false', "),
+        ("/no/such", "'/no/such', failed: [Errno 2] No such file or directory: '/no/such'\n"),
+        ("'open", '"\'open", failed: No closing quotation\n'),
     ],
 )
 def test_an_editor_that_fails_is_told(
@@ -234,7 +231,8 @@ def test_an_editor_that_fails_is_told(
     (topic / "a.md").touch()
     monkeypatch.setenv("EDITOR", value)
     result = run_llm(["kb", "edit", "project/a"])
-    assert (result.exit_code, result.stderr) == (1, error)
+    assert result.exit_code == 1
+    assert result.stderr.startswith(f"Error: the editor of $VISUAL or $EDITOR, {error}")
 
 
 def test_new_opens_the_editor_on_a_terminal(topic: Path, editor: Path) -> None:
@@ -244,9 +242,11 @@ def test_new_opens_the_editor_on_a_terminal(topic: Path, editor: Path) -> None:
 
 
 def test_a_slug_that_leads_upwards_is_named_so() -> None:
-    with pytest.raises(BadSlugError) as caught:
+    with pytest.raises(KbError) as caught:
         place_subject("../../x", Layout.FILES)
-    assert str(caught.value) == "cannot make a subject '../../x': '..' leads out of the topic"
+    assert str(caught.value) == (
+        "cannot make a subject '../../x': '..' cannot be the name of a subject on every system"
+    )
 
 
 def test_a_text_that_is_piped_in_is_written(topic: Path, run_llm: RunLlm) -> None:
