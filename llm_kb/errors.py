@@ -33,10 +33,8 @@ _ALIKE = 0.7
 
 def join_names(names: Sequence[str], most: int = MOST_NAMES) -> str:
     """Return the first names on a line, and the number of the others."""
-    longest = 4 * MAX_SHOWN
-    shown = [n if len(n) <= longest else f"{n[:longest]}…" for n in names[:most]]
     more = [f"and {len(names) - most:,} more"] if len(names) > most else []
-    return ", ".join(shown + more)
+    return ", ".join([*names[:most], *more])
 
 
 MAX_PROBLEMS = 50
@@ -99,19 +97,10 @@ class ConfigError(KbError):
         super().__init__(message)
 
 
-class UnresolvableError(KbError):
-    """A path whose links cannot be resolved, for instance while another process swaps them."""
-
-    def __init__(self, path: str, reason: str) -> None:
-        self.reason = f"its links cannot be resolved: {reason}"
-        super().__init__(f"{show_place(path)}: {self.reason}")
-
-
 class PatternError(KbError):
     """An invalid pattern."""
 
     def __init__(self, pattern: str, reason: str) -> None:
-        self.pattern = pattern
         self.reason = reason
         super().__init__(f"invalid pattern {quote(pattern)}: {reason}")
 
@@ -122,21 +111,15 @@ class UnknownTopicError(KbError):
     def __init__(
         self, name: str, topics: Sequence[str], *, near: str = "", has_workspace: bool = True
     ) -> None:
-        self.name = name
-        self.topics = tuple(topics)
-        known = join_names(self.topics) or "none here ('llm kb add' makes one)"
-        near = near or _suggest(name, self.topics)
+        known = join_names(topics) or "none here ('llm kb add' makes one)"
+        if not near and (similar := find_similar(name, topics, most=1, least=_ALIKE)):
+            near = f"; did you mean {similar[0]!r}?"
         message = f"unknown topic {quote(name)}; valid topics: {known}{near}"
         if not has_workspace:
             message += (
                 "; neither this directory nor one above it has an llm-kb.toml or .llm/kb.toml"
             )
         super().__init__(message)
-
-
-def _suggest(name: str, topics: Sequence[str]) -> str:
-    near = find_similar(name, topics, most=1, least=_ALIKE)
-    return f"; did you mean {near[0]!r}?" if near else ""
 
 
 MOST_CANDIDATES = 5000
@@ -184,12 +167,10 @@ class NoMatchError(KbError):
 
     def __init__(self, topic: str, pattern: str, near: Sequence[str] = ()) -> None:
         self.topic = topic
-        self.pattern = pattern
-        self.near = tuple(near)
         message = f"no subject of topic {topic!r} matches {quote(pattern)}"
-        if self.near:
-            message += f"; did you mean: {join_names(self.near)}"
-            if any("**/" in name or "/**" in name for name in self.near):
+        if near:
+            message += f"; did you mean: {join_names(near)}"
+            if any("**/" in name or "/**" in name for name in near):
                 message += " ('*' stops at '/', '**' goes on)"
         super().__init__(message)
 
@@ -198,14 +179,14 @@ class NoPartError(NoMatchError):
     """A reference to a part that its subject does not have."""
 
     def __init__(self, topic: str, slug: str, anchor: str, near: Sequence[str]) -> None:
-        super().__init__(topic, f"{slug}#{anchor}", [f"{slug}#{other}" for other in near])
+        super().__init__(topic, f"{slug}#{anchor}")
         self.anchor = anchor
         self.outline = f"{slug}#"
         """The pattern with which `learn` lists the parts."""
         self.problem = f"subject {quote(slug)} of topic {topic!r} has no part {quote(f'#{anchor}')}"
         """What is wrong, without what to do."""
-        if self.near:
-            self.problem += f"; did you mean: {join_names(self.near)}"
+        if near:
+            self.problem += f"; did you mean: {join_names([f'{slug}#{each}' for each in near])}"
         self.args = (f"{self.problem}; {quote(self.outline)} lists them",)
 
 
@@ -213,6 +194,5 @@ class UnreadableError(KbError):
     """A subject that cannot be read: gone, changed, denied, or not a regular file."""
 
     def __init__(self, path: str, reason: str) -> None:
-        self.path = path
         self.reason = reason
         super().__init__(f"cannot read {path!r}: {reason}")

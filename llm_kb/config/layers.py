@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from llm_kb.config.workspace import expand_home, find_foreign_owner
-from llm_kb.errors import ConfigError, PatternError, UnresolvableError, quote
+from llm_kb.errors import ConfigError, KbError, PatternError, quote
 from llm_kb.files.containment import resolve_links
 from llm_kb.files.fields import (
     CONTROL,
@@ -93,8 +93,8 @@ def read_directory(value: object, source: LayerSource) -> str:
     try:
         path = resolve_links(place)
         bounds = source.bounds and resolve_links(source.bounds)
-    except UnresolvableError as error:
-        raise BadValueError(describe(value), f"a directory ({error.reason})") from error
+    except KbError as error:
+        raise BadValueError(describe(value), f"a directory ({error})") from error
     if bounds and not path.is_relative_to(bounds):
         raise BadValueError(
             f"{describe(value)}, which leads to {str(path)!r}",

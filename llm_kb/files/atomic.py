@@ -22,8 +22,6 @@ class WriteError(KbError):
     """A file that could not be written; its old content is still there."""
 
     def __init__(self, path: Path, reason: str) -> None:
-        self.path = path
-        self.reason = reason
         super().__init__(f"cannot write {str(path)!r}: {reason}")
 
 

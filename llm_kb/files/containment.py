@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from functools import cached_property
 from pathlib import Path
 
-from llm_kb.errors import UnresolvableError
+from llm_kb.errors import KbError, show_place
 
 OPEN = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 """Flags for reading."""
@@ -206,10 +206,11 @@ def _as_prefix(path: str) -> str:
 def resolve_links(path: Path) -> Path:
     """Return a path with its links resolved, as far as possible in a loop of links.
 
-    Raises UnresolvableError.
+    Raises KbError.
     """
     # Not `Path.resolve`, which raises for a loop of links before Python 3.13.
     try:
         return Path(os.path.realpath(path))
     except OSError as error:  # another process swaps a link for a directory just now
-        raise UnresolvableError(str(path), error.strerror or str(error)) from error
+        reason = error.strerror or str(error)
+        raise KbError(f"{show_place(path)}: its links cannot be resolved: {reason}") from error

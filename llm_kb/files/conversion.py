@@ -11,7 +11,7 @@ from pathlib import Path
 
 from llm_kb.errors import KbError
 from llm_kb.files.atomic import replace_file
-from llm_kb.files.converters import MAX_BYTES, PROGRAM
+from llm_kb.files.converters import PROGRAM
 
 VERSION = 1
 """Version of the converted text; texts of other versions are not used."""
@@ -26,15 +26,11 @@ a model waits for the answer."""
 KEPT_SECONDS, FAILED_SECONDS = 60 * 86_400, 86_400
 """How long an unused text is kept, and after how long a failed conversion is tried again."""
 
-_TEXT, _PROBLEM = ".md", ".problem"
+_PROBLEM = ".problem"
 
 
 class ConversionError(KbError):
-    """A document that cannot be converted."""
-
-    def __init__(self, reason: str) -> None:
-        self.reason = reason
-        super().__init__(reason)
+    """A document that cannot be converted; the message is the reason alone."""
 
 
 class Conversions:
@@ -50,14 +46,14 @@ class Conversions:
     def find(self, kind: str, data: bytes) -> bytes | None:
         """Return a document's cached text, if any; raise ConversionError after a recent failure."""
         path = self._path(kind, data)
-        try:
-            text = path.with_suffix(_TEXT).read_bytes()
-        except OSError:
-            self._raise_problem(path.with_suffix(_PROBLEM))
-            return None
         with suppress(OSError):
-            os.utime(path.with_suffix(_TEXT))
-        return text
+            os.utime(path)
+            return path.read_bytes()
+        failure = path.with_suffix(_PROBLEM)
+        with suppress(OSError):
+            if time.time() - failure.stat().st_mtime < FAILED_SECONDS:
+                raise ConversionError(failure.read_text(encoding="utf-8", errors="replace"))
+        return None
 
     def convert(self, kind: str, data: bytes) -> bytes:
         """Return the text of a document, converting it if needed. Raises ConversionError."""
@@ -73,21 +69,16 @@ class Conversions:
         try:
             text = _run(kind, data)
         except ConversionError as error:
-            self._keep(path.with_suffix(_PROBLEM), error.reason.encode())
+            self._keep(path.with_suffix(_PROBLEM), str(error).encode())
             raise
         finally:
             self._spent += time.monotonic() - started
-        self._keep(path.with_suffix(_TEXT), text)
+        self._keep(path, text)
         return text
 
     def _path(self, kind: str, data: bytes) -> Path:
         digest = hashlib.blake2b(data, digest_size=20, salt=f"{kind}{VERSION}".encode())
         return (self._directory or Path(os.devnull)) / f"{digest.hexdigest()}.md"
-
-    def _raise_problem(self, path: Path) -> None:
-        with suppress(OSError):
-            if time.time() - path.stat().st_mtime < FAILED_SECONDS:
-                raise ConversionError(path.read_text(encoding="utf-8", errors="replace"))
 
     def _keep(self, path: Path, data: bytes) -> None:
         """Write a file to the cache, and delete files that were not used for `KEPT_SECONDS`."""
@@ -125,6 +116,4 @@ def _run(kind: str, data: bytes) -> bytes:
         last = done.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2][:200]
         known = last if done.returncode == 2 and last else "over the bounds of memory or time"
         raise ConversionError(f"it cannot be converted: {known}")
-    if len(done.stdout) > MAX_BYTES:
-        raise ConversionError(f"its text is larger than {MAX_BYTES // 1_000_000} MB")
     return done.stdout

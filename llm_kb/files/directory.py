@@ -113,7 +113,7 @@ class DirectoryCatalog:
         try:
             text = read(find_extension(path), data) or b""
         except ConversionError as error:
-            raise UnreadableError(path, error.reason) from error
+            raise UnreadableError(path, str(error)) from error
         return Content(text[:limit], len(text))
 
     @cached_property

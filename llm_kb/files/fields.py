@@ -5,7 +5,7 @@ records a problem and returns the default, so that one pass reports all problems
 document; `raise_problems` then raises them together:
 
     fields = Fields(document)
-    title = fields.line("title")
+    title = fields.text("title", read=read_line)
     days = fields.count("max_age_days", 30, most=MAX_AGE_DAYS)
     fields.reject_unknown()
     fields.raise_problems(lambda problems: TopicFileError(where, problems))
@@ -85,9 +85,7 @@ def describe(value: object) -> str:
     if isinstance(value, Mapping):
         return "a table"
     if isinstance(value, list | tuple):
-        is_short = len(value) <= MAX_SHOWN // 3 and all(isinstance(i, str | int) for i in value)
-        shown = f"[{', '.join(map(show_value, value))}]" if is_short else ""
-        return f"the list {shown}" if is_short and len(shown) <= MAX_SHOWN else "a list"
+        return "a list"
     if isinstance(value, bool | str):
         return show_value(value)
     kind = "number" if isinstance(value, int | float) else type(value).__name__
@@ -133,7 +131,7 @@ class Fields:
         self.path = path
         self.problems: list[str] = [] if problems is None else problems
         self.table: Mapping[str, object] = {}
-        self._known: dict[str, None] = {}
+        self._known: set[str] = set()
         self._is_table = isinstance(table, Mapping)
         if isinstance(table, Mapping):
             self.table = table
@@ -146,7 +144,7 @@ class Fields:
 
     def has(self, key: str) -> bool:
         """Tell whether the key has a value."""
-        self._known[key] = None
+        self._known.add(key)
         return self.table.get(key) is not None
 
     def get(self, key: str, read: Read[T]) -> T | None:
@@ -158,10 +156,6 @@ class Fields:
         if default is None:
             read = partial(_read_filled, read=read)
         return self._value(key, read, default, "")
-
-    def line(self, key: str, default: str | None = None) -> str:
-        """Return a string of one line; without a default it is required and must not be blank."""
-        return self.text(key, default, read_line)
 
     def flag(self, key: str, default: bool | None = None) -> bool:
         """Return true or false; required without a default."""
@@ -197,9 +191,9 @@ class Fields:
 
     def reject_unknown(self, *known: str) -> None:
         """Report the keys that no getter has read and that are not in `known`."""
-        allowed = sorted({*self._known, *known})
+        allowed = sorted(self._known.union(known))
         for key in self.table:
-            if key not in self._known and key not in known:
+            if key not in allowed:
                 # Finding a near match is slow, so not for problems that are not shown.
                 near = suggest(key, allowed) if len(self.problems) < MAX_PROBLEMS else ""
                 self.report(key, f"unknown key; allowed: {', '.join(allowed)}{near}")

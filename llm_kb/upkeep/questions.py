@@ -47,7 +47,7 @@ def read_questions(table: Mapping[str, object], path: Path) -> tuple[Sequence[Qu
 
 
 def _read_question(fields: Fields) -> Question:
-    question = Question(fields.line("ask"), fields.get("answer", _read_answers))
+    question = Question(fields.text("ask", read=read_line), fields.get("answer", _read_answers))
     fields.reject_unknown()
     return question
 

@@ -125,7 +125,7 @@ def test_arguments_make_an_entry(arguments: dict[str, object], expected: Entry) 
         pytest.param(
             {"entry_type": "convention", "scope": ["s"], "rule": "r", "stability": "firm"},
             [
-                "scope: expected text, found the list ['s']",
+                "scope: expected text, found a list",
                 (
                     "stability: unknown stability 'firm'; "
                     "use one of permanent, provisional, experimental"

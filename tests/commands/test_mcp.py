@@ -147,7 +147,7 @@ def test_search_answers_with_places_and_never_with_what_is_hidden(workspace: Pat
         pytest.param(
             "search",
             {"question": [3]},
-            "search: question: found the list [3]; allowed: a string;"
+            "search: question: found a list; allowed: a string;"
             " its arguments are question (required), topic, limit, role, paths, tags",
             id="wrong type",
         ),

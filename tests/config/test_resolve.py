@@ -98,7 +98,7 @@ ELSEWHERE = (
         ),
         pytest.param(
             {"kb": {"menu": ["topics"]}},
-            "kb.menu: found the list ['topics']; allowed: subjects, topics",
+            "kb.menu: found a list; allowed: subjects, topics",
             id="choice of the wrong type",
         ),
         pytest.param(
@@ -158,7 +158,7 @@ ELSEWHERE = (
         ),
         pytest.param(
             {"kb": {"topic": []}},
-            "kb.topic: found the list []; allowed: a table",
+            "kb.topic: found a list; allowed: a table",
             id="topics are a list",
         ),
         pytest.param(

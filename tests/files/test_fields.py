@@ -29,7 +29,7 @@ def test_every_getter_returns_its_value() -> None:
     fields = Fields(DOCUMENT)
     lines = fields.fields("lines")
     read = (
-        fields.line("title"),
+        fields.text("title", read=read_line),
         fields.text("body"),
         fields.flag("enable"),
         fields.count("days", most=100),
@@ -47,7 +47,7 @@ def test_every_getter_returns_its_value() -> None:
 def test_an_absent_or_null_key_has_its_default() -> None:
     fields = Fields({"title": None})
     read = (
-        fields.line("title", ""),
+        fields.text("title", "", read_line),
         fields.flag("enable", default=True),
         fields.count("days", 30),
         fields.choice("kind", {"web"}, "web"),
@@ -64,7 +64,7 @@ BAD: dict[str, tuple[dict[str, object], Callable[[Fields], object], str]] = {
     "null": ({"a": None}, lambda f: f.count("a"), "a: missing"),
     "blank": (
         {"a": " "},
-        lambda f: f.line("a"),
+        lambda f: f.text("a", read=read_line),
         "a: found ' '; allowed: a string that is not empty",
     ),
     "text": ({"a": 3}, lambda f: f.text("a", ""), "a: found the number 3; allowed: a string"),
@@ -75,7 +75,7 @@ BAD: dict[str, tuple[dict[str, object], Callable[[Fields], object], str]] = {
     ),
     "line": (
         {"a": "b\nc"},
-        lambda f: f.line("a"),
+        lambda f: f.text("a", read=read_line),
         "a: found 'b\\nc'; allowed: a string of one line",
     ),
     "flag": ({"a": "yes"}, lambda f: f.flag("a"), "a: found 'yes'; allowed: true or false"),
@@ -115,7 +115,7 @@ BAD: dict[str, tuple[dict[str, object], Callable[[Fields], object], str]] = {
         lambda f: f.texts("a"),
         "a[1]: found the number 3; allowed: a string",
     ),
-    "table": ({"a": []}, lambda f: f.fields("a"), "a: found the list []; allowed: a table"),
+    "table": ({"a": []}, lambda f: f.fields("a"), "a: found a list; allowed: a table"),
     "no list of tables": (
         {"a": {"b": 1}},
         lambda f: f.list_of_fields("a"),

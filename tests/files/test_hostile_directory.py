@@ -144,7 +144,7 @@ def test_reading_what_is_no_file_is_an_error_and_never_blocks(root: Path, path: 
     os.mkfifo(root / "fifo.md")
     with pytest.raises(UnreadableError) as caught:
         read(catalog(root), path)
-    assert caught.value.path == path
+    assert repr(path) in str(caught.value)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="devices are made as on Linux")

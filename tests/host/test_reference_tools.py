@@ -344,7 +344,7 @@ def test_a_model_cannot_name_what_it_may_not_have(source: dict[str, str], messag
         pytest.param(
             "reference_search",
             {"tool": 1, "implementation": 2, "self": 3, "question": [4]},
-            "question: found the list [4]; allowed: a string; its arguments are topic, "
+            "question: found a list; allowed: a string; its arguments are topic, "
             "question (required), role, paths, tags",
             id="names of ours",
         ),

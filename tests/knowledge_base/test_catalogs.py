@@ -76,6 +76,8 @@ def test_only_the_user_changes_a_reference(tmp_path: Path, user_dir: Path) -> No
     (user_dir / "kb.toml").write_text("[kb.topic.topic-x]\nenable = false\n")
     assert KnowledgeBase.discover().section() is None
     Path("llm-kb.toml").write_text('[kb.topic.topic-x]\nlearned = ["**"]\n')
+    assert KnowledgeBase.discover().config.withheld == ("kb.topic.topic-x.learned",)
+    (user_dir / "kb.toml").unlink()
     with pytest.raises(ConfigError, match="subjects: missing"):
         KnowledgeBase.discover()
 

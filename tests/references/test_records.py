@@ -72,7 +72,7 @@ def git(**fields: Any) -> dict[str, Any]:
         ({"url": "https://e.org/x"}, "sources[0].type: missing"),
         (
             {"type": ["git"]},
-            "sources[0].type: found the list ['git']; allowed: crawl, git, package, web",
+            "sources[0].type: found a list; allowed: crawl, git, package, web",
         ),
         ({"type": {"git": 1}}, "sources[0].type: found a table; allowed: crawl, git, package, web"),
         ({"type": "gti", "url": "x"}, "allowed: crawl, git, package, web; did you mean 'git'?"),
@@ -125,7 +125,7 @@ def git(**fields: Any) -> dict[str, Any]:
         (git(paths="docs/"), "sources[0].paths: found 'docs/'; allowed: a list of strings, as in"),
         (git(paths=[1]), "sources[0].paths[0]: found the number 1; allowed: a string"),
         (git(role="both"), f"sources[0].role: found 'both'; allowed: {ROLE_NAMES}"),
-        (git(role=["docs"]), f"sources[0].role: found the list ['docs']; allowed: {ROLE_NAMES}"),
+        (git(role=["docs"]), f"sources[0].role: found a list; allowed: {ROLE_NAMES}"),
     ],
     ids=lambda value: str(value)[:60],
 )  # fmt: skip

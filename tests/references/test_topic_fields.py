@@ -82,9 +82,9 @@ LARGE = "1" * 30
         (f"trust_score = {LARGE}", "allowed: a whole number from 0 to 9223372036854775807"),
         ('fetched_at = "later"', "fetched_at: found 'later'; allowed: a time such as '2025-"),
         ("fetched_at = 10:00:00", "fetched_at: found the time "),
-        ("created_by = []", "created_by: found the list []; allowed: a table"),
+        ("created_by = []", "created_by: found a list; allowed: a table"),
         ('status = "fresh"', "status: found 'fresh'; allowed: active, obsolete, stale"),
-        ('status = ["active"]', "status: found the list ['active']; allowed: active, obsolete"),
+        ('status = ["active"]', "status: found a list; allowed: active, obsolete"),
         ("sources = {}", "sources: found a table; allowed: a list of tables"),
         (
             '[[sources]]\ntype = "web"\nurl = "https://e.org"\n[[sources]]\ntype = "ftp"',

@@ -96,7 +96,7 @@ def test_a_pattern_matches_whole_slugs(pattern: str, expected: list[str]) -> Non
 def test_what_cannot_be_a_pattern_is_refused_with_the_reason(text: str, reason: str) -> None:
     with pytest.raises(PatternError) as caught:
         parse_pattern(text)
-    assert (caught.value.pattern, caught.value.reason) == (text, reason)
+    assert caught.value.reason == reason
 
 
 @pytest.mark.parametrize("text", ["..a", "a..", "a/...", "...", "a...b"])

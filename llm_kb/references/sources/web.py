@@ -383,7 +383,7 @@ def _convert(answer: Response) -> str:
     try:
         return Conversions(None).convert(kind, answer.body).decode() if kind else ""
     except ConversionError as error:
-        raise FetchError(answer.url, error.reason) from error
+        raise FetchError(answer.url, str(error)) from error
 
 
 def _require_text(answer: Response) -> None:
