@@ -44,8 +44,7 @@ GROUPS = {
         "Keep conventions, boundaries and anti-patterns in git notes",
         {
             "capture": ("capture",),
-            "group": ("add", "annotate", "list", "remove", "schema"),
-            "review": ("edit", "review"),
+            "group": ("add", "annotate", "edit", "list", "remove", "review", "schema"),
             "sync": ("export", "pull", "push"),
         },
     ),

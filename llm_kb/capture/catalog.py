@@ -121,7 +121,7 @@ class KnowledgeCatalog:
         if self._branch_only:
             elsewhere = {anchor for anchor, found in doubts.items() if NOT_ON_BRANCH in found}
             store = store.with_entries(e for e in store.entries if e.anchor not in elsewhere)
-        kinds = (make_section(kind, store.of_kind(kind), doubts) for kind in KINDS)
+        kinds = (make_section(kind, store, doubts) for kind in KINDS)
         return (*kinds, read_wisdom(root))
 
 

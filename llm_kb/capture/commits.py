@@ -6,12 +6,12 @@ import json
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from llm_kb.capture.emission import EMIT_DESCRIPTION, EMIT_NAME, EMIT_SCHEMA
-from llm_kb.capture.entries import Entry, KnowledgeStore
+from llm_kb.capture.entries import EVERYWHERE, Entry, KnowledgeStore, normalize_place
 from llm_kb.capture.notes import Repository
 from llm_kb.capture.rendering import render_short
 from llm_kb.capture.store import UnknownCommitError, load_store, require_repository
@@ -186,9 +186,10 @@ def _split_patch(patch: str) -> list[str]:
     return diffs
 
 
-def _find_known(store: KnowledgeStore, paths: Iterable[str]) -> tuple[Entry, ...]:
+def _find_known(store: KnowledgeStore, paths: Collection[str]) -> tuple[Entry, ...]:
     """Return the entries of the places touched, the narrowest place first."""
-    known = [e for e in store.entries if e.place and any(map(e.applies_to, paths))]
+    touched = {EVERYWHERE, *paths, *(str(d) for path in paths for d in PurePosixPath(path).parents)}
+    known = [e for e in store.entries if e.place and normalize_place(e.place) in touched]
     known.sort(key=lambda entry: -len(entry.place or ""))
     return (*known, *(e for e in store.entries if e.place is None))[:MAX_ENTRIES_SHOWN]
 

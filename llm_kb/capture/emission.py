@@ -6,18 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from llm_kb.capture.entries import (
-    CONVENTION,
-    KINDS,
-    STABILITIES,
-    Entry,
-    Kind,
-    KnowledgeStore,
-    find_duplicate,
-    find_nearest,
-    is_outside,
-    plain_place,
-)
+from llm_kb.capture import entries
+from llm_kb.capture.entries import KINDS, STABILITIES, Entry, Kind, KnowledgeStore
 from llm_kb.capture.rendering import render_short
 from llm_kb.errors import KbError, find_similar, limit_problems
 from llm_kb.files.fields import describe
@@ -47,7 +37,8 @@ EMIT_SCHEMA: dict[str, Any] = {
         "scope": _text("For convention: directory/file scope (e.g. 'src/', 'src/schema/', '*')"),
         "rule": _text("For convention: the rule or convention text"),
         "stability": _text(
-            "For convention: how stable is this convention? Default: provisional", STABILITIES
+            "For convention: how stable is this convention? Default: provisional",
+            STABILITIES,
         ),
         "module": _text("For boundary: the module path (e.g. 'src/git/')"),
         "owns": _text("For boundary: what this module is responsible for"),
@@ -108,8 +99,8 @@ def parse_fields(kind: Kind, fields: Mapping[str, object]) -> Entry:
     if problems:
         raise InvalidEntryError(problems)
     if kind.place:
-        given[kind.place] = plain_place(str(given[kind.place]))
-    if kind is CONVENTION:
+        given[kind.place] = entries.plain_place(str(given[kind.place]))
+    if kind is entries.CONVENTION:
         given.setdefault("stability", "provisional")
     return Entry(kind, given)
 
@@ -121,7 +112,7 @@ def _find_problem(kind: Kind, name: str, value: object) -> str | None:
         return f"expected text, found {describe(value)}"
     if name == "stability" and value not in STABILITIES:
         return f"unknown stability {value!r}; use one of {', '.join(STABILITIES)}"
-    if name == kind.place and is_outside(value):
+    if name == kind.place and entries.is_outside(value):
         return f"{value!r} is outside the repository; give a path below its root, or '*' for all"
     if len(value) > MAX_FIELD_CHARS:
         return f"{len(value):,} characters; keep it to {MAX_FIELD_CHARS:,}"
@@ -136,10 +127,9 @@ def clean(text: str) -> str:
 
 def add_entry(store: KnowledgeStore, entry: Entry, commit: str) -> Addition:
     """Return the store with an entry of a commit under a new id; a duplicate changes nothing."""
-    duplicate = find_duplicate(entry, store.entries)
-    if duplicate:
+    if duplicate := store.find_duplicate(entry):
         return Addition(store=store, entry=duplicate, is_new=False)
-    near = find_nearest(entry, store.entries)
+    near = store.find_nearest(entry)
     id_ = store.next_id(entry.kind)
     entry = entry.with_fields(**{"id": id_, entry.kind.provenance: commit})
     store = store.with_entries((*store.entries, entry))
@@ -157,7 +147,7 @@ def edit_entry(
     found = _find_entry(store, id_)
     kept = {name: found.text(name) for name in found.kind.settable}
     entry = found.with_fields(**parse_fields(found.kind, {**kept, **changes}).fields)
-    if duplicate := find_duplicate(entry, (e for e in store.entries if e is not found)):
+    if duplicate := store.find_duplicate(entry):
         raise KbError(
             f"{duplicate.id!r} says the same already; "
             f"`llm kb knowledge remove {id_}` drops this one"
@@ -171,7 +161,7 @@ def keep_entry(store: KnowledgeStore, id_: str, commit: str) -> tuple[KnowledgeS
     A convention becomes permanent. Raises KbError for an unknown id.
     """
     found = _find_entry(store, id_)
-    stable = {"stability": "permanent"} if found.kind is CONVENTION else {}
+    stable = {"stability": "permanent"} if found.kind is entries.CONVENTION else {}
     entry = found.with_fields(**stable, reviewed_in=commit)
     return _put(store, found, entry), entry
 

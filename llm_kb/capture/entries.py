@@ -111,10 +111,6 @@ class Entry(NamedTuple):
         """The scope or module it applies to; None for an anti-pattern, which applies everywhere."""
         return self.text(self.kind.place) if self.kind.place else None
 
-    def applies_to(self, file: str) -> bool:
-        """Tell whether it applies to a file or directory of the repository."""
-        return self.place is None or covers(self.place, file)
-
     @property
     def rule(self) -> str:
         """The text of its rule, boundary or pattern."""
@@ -165,7 +161,24 @@ class KnowledgeStore:
 
     def narrow(self, file: str) -> KnowledgeStore:
         """Return the entries that apply to a file, with all anti-patterns."""
-        return self.with_entries(entry for entry in self.entries if entry.applies_to(file))
+        return self.with_entries(e for e in self.entries if covers(e.place or EVERYWHERE, file))
+
+    def find_duplicate(self, candidate: Entry) -> Entry | None:
+        """Return the first other entry that has the candidate's key."""
+        key = candidate.key
+        return next((e for e in self.entries if e.key == key and e.id != candidate.id), None)
+
+    def find_nearest(self, candidate: Entry, limit: int = 3) -> tuple[Entry, ...]:
+        """Return the other entries whose rules share the most words with the candidate's."""
+        words = set(normalize(candidate.rule).split())
+        scored = []
+        for entry in self.of_kind(candidate.kind):
+            others = set(normalize(entry.rule).split())
+            share = len(words & others) / (len(words | others) or 1)
+            if share >= NEAR_ENOUGH and entry.id != candidate.id:
+                scored.append((share, entry))
+        scored.sort(key=lambda pair: -pair[0])  # stable: of equals, the older entry first
+        return tuple(entry for _, entry in scored[:limit])
 
     def next_id(self, kind: Kind) -> str:
         """Return an id above those of all entries of a kind."""
@@ -254,26 +267,6 @@ _SENTENCE_ENDS = ".,;:!?…。、，；：！？ "  # noqa: RUF001 - the full-wi
 def normalize(text: str) -> str:
     """Return text in lower case, white space collapsed, without trailing punctuation."""
     return " ".join(text.lower().split()).rstrip(_SENTENCE_ENDS)
-
-
-def find_duplicate(candidate: Entry, entries: Iterable[Entry]) -> Entry | None:
-    """Return the first entry that is a duplicate of the candidate."""
-    key = candidate.key
-    return next((entry for entry in entries if entry.key == key), None)
-
-
-def find_nearest(candidate: Entry, entries: Iterable[Entry], limit: int = 3) -> tuple[Entry, ...]:
-    """Return the entries of the same kind whose rules share the most words, nearest first."""
-    words = set(normalize(candidate.rule).split())
-    scored = []
-    for entry in entries:
-        if entry.kind is candidate.kind:
-            others = set(normalize(entry.rule).split())
-            share = len(words & others) / (len(words | others) or 1)
-            if share >= NEAR_ENOUGH:
-                scored.append((share, entry))
-    scored.sort(key=lambda pair: -pair[0])  # stable: of equals, the older entry first
-    return tuple(entry for _, entry in scored[:limit])
 
 
 EVERYWHERE = "*"

@@ -12,29 +12,17 @@ from itertools import groupby
 from operator import itemgetter
 from typing import NamedTuple, TypeAlias
 
-from llm_kb.capture.entries import (
-    ANTI_PATTERN,
-    BOUNDARY,
-    CONVENTION,
-    EVERYWHERE,
-    KINDS,
-    Anchor,
-    Entry,
-    Kind,
-    KnowledgeStore,
-    covers,
-    normalize_place,
-)
+from llm_kb.capture import entries
+from llm_kb.capture.entries import KINDS, Anchor, Entry, Kind, KnowledgeStore, covers
 from llm_kb.errors import KbError
 from llm_kb.rendering.plain_text import count, one_line, shorten
 
 _INTRODUCTIONS = {
-    CONVENTION: "Rules this repository keeps, each with the files it applies to.",
-    BOUNDARY: "What each module is responsible for, and what it must not do.",
-    ANTI_PATTERN: "What was tried and is to be avoided here, and what to do instead.",
+    entries.CONVENTION: "Rules this repository keeps, each with the files it applies to.",
+    entries.BOUNDARY: "What each module is responsible for, and what it must not do.",
+    entries.ANTI_PATTERN: "What was tried and is to be avoided here, and what to do instead.",
 }
 
-_SHORT_ID = 12
 _FULL_ID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 Doubts: TypeAlias = Mapping[Anchor, Sequence[str]]
@@ -57,11 +45,11 @@ class Section(NamedTuple):
     items: Sequence[Item]
 
 
-def make_section(kind: Kind, entries: Iterable[Entry], doubts: Doubts) -> Section:
+def make_section(kind: Kind, store: KnowledgeStore, doubts: Doubts) -> Section:
     """Return the entries of one kind as a list for models."""
     items = [
-        Item(normalize_place(entry.place or EVERYWHERE), render_item(entry, doubts))
-        for entry in entries
+        Item(entries.normalize_place(entry.place or ""), render_item(entry, doubts))
+        for entry in store.of_kind(kind)
     ]
     return Section(kind.key.replace("_", "-"), kind.title, _INTRODUCTIONS[kind], items)
 
@@ -73,13 +61,13 @@ def render_plain(entry: Entry) -> str:
 
 
 def _name_place(place: str) -> str:
-    return "everywhere" if place == EVERYWHERE else code_span(place)
+    return "everywhere" if place == entries.EVERYWHERE else code_span(place)
 
 
 _ITEMS = {
-    CONVENTION: "%(rule)s — %(where)s, %(stability)s",
-    BOUNDARY: "%(where)s owns %(owns)s. Boundary: %(boundary)s",
-    ANTI_PATTERN: "Avoid: %(pattern)s. Instead: %(instead)s",
+    entries.CONVENTION: "%(rule)s — %(where)s, %(stability)s",
+    entries.BOUNDARY: "%(where)s owns %(owns)s. Boundary: %(boundary)s",
+    entries.ANTI_PATTERN: "Avoid: %(pattern)s. Instead: %(instead)s",
 }
 
 
@@ -96,7 +84,7 @@ def render_item(entry: Entry, doubts: Doubts) -> str:
 def shorten_commit(provenance: str) -> str:
     """Return a full commit id abbreviated, and any other provenance on one line."""
     if _FULL_ID.fullmatch(provenance):
-        return provenance[:_SHORT_ID]
+        return provenance[:12]
     return one_line(provenance)
 
 
@@ -147,7 +135,7 @@ def render_place(place: str, sections: Iterable[Section], *, exists: bool) -> st
         near = [item for item in section.items if _is_near(item.place, place)]
         near.sort(key=lambda item: -len(item.place))
         is_about = is_about or bool(near)
-        everywhere = [item for item in section.items if item.place == EVERYWHERE]
+        everywhere = [item for item in section.items if item.place == entries.EVERYWHERE]
         found += [(section.title, item.text) for item in (*near, *everywhere)]
     if not is_about:
         return None
@@ -163,7 +151,7 @@ def render_place(place: str, sections: Iterable[Section], *, exists: bool) -> st
 
 
 def _is_near(scope: str, place: str) -> bool:
-    return scope != EVERYWHERE and (covers(scope, place) or covers(place, scope))
+    return scope != entries.EVERYWHERE and (covers(scope, place) or covers(place, scope))
 
 
 def code_span(text: str) -> str:

@@ -11,17 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from llm_kb.capture import emission, notes
-from llm_kb.capture.entries import (
-    EVERYWHERE,
-    Anchor,
-    Entry,
-    KnowledgeStore,
-    dump_store,
-    find_pattern_problem,
-    normalize_place,
-    parse_store,
-)
+from llm_kb.capture import emission, entries, notes
+from llm_kb.capture.entries import Anchor, Entry, KnowledgeStore
 from llm_kb.errors import KbError
 from llm_kb.files.git import run_git
 
@@ -93,7 +84,7 @@ def parse_note(note: notes.Note, remote: str | None = None) -> KnowledgeStore:
     if note.data is None:
         return KnowledgeStore()
     place = f"of {remote!r}" if remote else f"under {note.ref}"
-    return parse_store(note.data, lambda problems: DamagedStoreError(note, place, problems))
+    return entries.parse_store(note.data, lambda problems: DamagedStoreError(note, place, problems))
 
 
 def read_snapshot(directory: Path, commit: str = "HEAD") -> Snapshot:
@@ -153,7 +144,7 @@ def save_store(
 ) -> notes.Move:
     """Write a commit with the store, and return the move that publishes it."""
     note = snapshot.note
-    texts = {notes.EMPTY_TREES[len(snapshot.commit)]: dump_store(store)}
+    texts = {notes.EMPTY_TREES[len(snapshot.commit)]: entries.dump_store(store)}
     new = notes.commit_notes(directory, note.commit, texts, message, merged)
     return note.ref, new, note.commit
 
@@ -181,12 +172,12 @@ def find_place_problem(directory: Path, commit: str, entry: Entry) -> str | None
 
     None if there is such a path in a commit or in the work tree.
     """
-    place = normalize_place(entry.place or EVERYWHERE)
-    if place == EVERYWHERE or _find_objects(directory, [f"{commit}:{place}"]):
+    place = entries.normalize_place(entry.place or entries.EVERYWHERE)
+    if place == entries.EVERYWHERE or _find_objects(directory, [f"{commit}:{place}"]):
         return None
     if os.path.lexists(require_repository(directory).root / place):
         return None
-    problem = find_pattern_problem(place) or (
+    problem = entries.find_pattern_problem(place) or (
         f"does not exist at {commit[:12]}; give a directory or file that does,"
         " or '*' for everything"
     )
@@ -200,10 +191,10 @@ _COMMIT_ID = re.compile(r"[0-9a-f]{7,64}")
 _UPWARD = re.compile(r"[:/]\.\.(/|$)")
 
 
-def read_doubts(directory: Path, entries: Collection[Entry]) -> dict[Anchor, list[str]]:
+def read_doubts(directory: Path, stored: Collection[Entry]) -> dict[Anchor, list[str]]:
     """Return the reasons to doubt entries at HEAD, keyed by their places and commits."""
-    anchors = {entry.anchor for entry in entries}
-    places = {place: normalize_place(place) for place, _ in anchors if place}
+    anchors = {entry.anchor for entry in stored}
+    places = {place: entries.normalize_place(place) for place, _ in anchors if place}
     # A pattern is not a path. A provenance such as `BUG-42` is not the branch of that name.
     paths = {p: f"HEAD:{plain}" for p, plain in places.items() if not set(plain) & set("*?")}
     commits = {c: f"{c}^{{commit}}" for _, c in anchors if c and _COMMIT_ID.fullmatch(c)}

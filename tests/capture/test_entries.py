@@ -13,8 +13,6 @@ from llm_kb.capture.entries import (
     Entry,
     KnowledgeStore,
     covers,
-    find_duplicate,
-    find_nearest,
     normalize,
     normalize_place,
 )
@@ -158,7 +156,9 @@ def test_normalize_place(place: str, expected: str) -> None:
     ],
 )
 def test_duplicates(candidate: Entry, existing: Entry, same: bool) -> None:
-    assert find_duplicate(candidate, [existing]) == (existing if same else None)
+    store = KnowledgeStore(entries=(existing,))
+    found = store.find_duplicate(candidate.with_fields(id=""))
+    assert found == (existing if same else None)
 
 
 def test_the_nearest_share_half_their_words_and_come_first_to_last() -> None:
@@ -166,9 +166,11 @@ def test_the_nearest_share_half_their_words_and_come_first_to_last() -> None:
     nearer = convention("all errors use our root error", "*", id_="conv-2")
     far = convention("tests run on real repositories", id_="conv-3")
     other_kind = anti_pattern("all errors use our root")
-    candidate = convention("all errors use our root")
-    assert find_nearest(candidate, [near, far, nearer, other_kind]) == (nearer, near)
+    candidate = convention("all errors use our root", id_="")
+    store = KnowledgeStore(entries=(near, far, nearer, other_kind))
+    assert store.find_nearest(candidate) == (nearer, near)
 
 
 def test_an_entry_without_words_is_near_to_nothing() -> None:
-    assert find_nearest(convention("..."), [convention("a b"), convention("c")]) == ()
+    store = KnowledgeStore(entries=(convention("a b"), convention("c")))
+    assert store.find_nearest(convention("...", id_="")) == ()
