@@ -28,7 +28,7 @@ from contextlib import redirect_stdout
 from pathlib import Path
 
 from llm_kb.capture.emission import parse_emission
-from llm_kb.capture.entries import dump_store, filter_by_file, parse_store
+from llm_kb.capture.entries import dump_store, parse_store
 from llm_kb.capture.notes import EMPTY_TREES, KNOWLEDGE_REF, read_note
 from llm_kb.capture.store import add_to_store, parse_note
 from llm_kb.commands.knowledge.group import list_
@@ -123,7 +123,7 @@ def bench_list(directory: Path) -> None:
         return json.loads(note)
 
     def read() -> object:
-        return filter_by_file(parse_note(read_note(directory, KNOWLEDGE_REF)), "src1/file1.py")
+        return parse_note(read_note(directory, KNOWLEDGE_REF)).narrow("src1/file1.py")
 
     def listing(**options: object) -> Callable[[], None]:
         def run() -> None:

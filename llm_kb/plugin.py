@@ -44,8 +44,10 @@ GROUPS = {
         "Keep conventions, boundaries and anti-patterns in git notes",
         {
             "capture": ("capture",),
-            "group": ("add", "annotate", "edit", "list", "remove", "review", "schema"),
-            "sync": ("export", "pull", "push"),
+            "group": (
+                *("add", "annotate", "edit", "export", "list"),
+                *("pull", "push", "remove", "review", "schema"),
+            ),
         },
     ),
     "references": (

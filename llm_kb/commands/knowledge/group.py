@@ -1,25 +1,108 @@
-"""`llm kb knowledge`: list, add, edit, review and remove captured entries; annotate a commit."""
+"""`llm kb knowledge`: the commands for captured entries; annotate a commit."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
 import click
+from click.shell_completion import CompletionItem
 
-from llm_kb.capture import notes, store
-from llm_kb.capture.annotation import annotate as write_annotation
-from llm_kb.capture.annotation import parse_live_input
-from llm_kb.capture.emission import parse_fields
-from llm_kb.capture.entries import EVERYWHERE, KINDS, STABILITIES, Entry, dump_store
-from llm_kb.capture.rendering import render_item, render_short, render_store
+from llm_kb.capture import annotation, emission, entries, notes, rendering, store, sync
+from llm_kb.capture.rendering import render_short
+from llm_kb.commands import _output
 from llm_kb.commands._config import require_cwd
-from llm_kb.commands._output import say, show, show_json, show_json_document
-from llm_kb.commands.knowledge import _shared
+from llm_kb.commands._options import F, complete_quietly
+from llm_kb.commands._output import say, show
 from llm_kb.errors import KbError
+from llm_kb.files.atomic import WriteError, replace_file
+from llm_kb.files.containment import read_regular, resolve_links
 from llm_kb.host import terminal
 from llm_kb.host.capture_tools import LIVE_INPUT
-from llm_kb.rendering.plain_text import visible_line
+from llm_kb.rendering.plain_text import count, visible_line, visible_text
+
+_FIELDS = {
+    "rule": "Convention: the rule",
+    "scope": "Convention: the directory or file it applies to, or *",
+    "stability": "Convention: how firm it is",
+    "module": "Boundary: the module's directory",
+    "owns": "Boundary: what the module is responsible for",
+    "boundary": "Boundary: what the module must not do",
+    "pattern": "Anti-pattern: what to avoid",
+    "instead": "Anti-pattern: what to do instead",
+}
+
+
+def field_options(*left_out: str) -> Callable[[F], F]:
+    """Return a decorator that adds an option for each field of an entry to a command."""
+
+    def decorate(command: F) -> F:
+        for name, text in reversed(_FIELDS.items()):
+            if name not in left_out:
+                kind = click.Choice(entries.STABILITIES) if name == "stability" else None
+                metavar = "PATH" if name in {"scope", "module"} else None
+                command = click.option(f"--{name}", metavar=metavar, type=kind, help=text)(command)
+        return command
+
+    return decorate
+
+
+@contextmanager
+def explaining(**names: str) -> Iterator[None]:
+    """Turn an InvalidEntryError into a usage error, which names what was typed.
+
+    `names` has the arguments of those fields that are not options.
+    """
+    try:
+        yield
+    except emission.InvalidEntryError as error:
+        split = (problem.partition(":") for problem in error.problems)
+        typed = (f"{names.get(name, f'--{name}')}:{problem}" for name, _, problem in split)
+        message = "; ".join(typed).replace("anti_pattern", "anti-pattern")
+        raise click.UsageError(message) from error
+
+
+scope_option = click.option(
+    "--scope", metavar="FILE", help="Only entries that apply to this file or directory"
+)
+
+
+def narrow(kept: entries.KnowledgeStore, scope: str | None) -> entries.KnowledgeStore:
+    """Return the entries that apply to a file as typed; all entries without one."""
+    return kept if scope is None else kept.narrow(find_place(scope))
+
+
+def find_place(typed: str) -> str:
+    """Return a path, typed relative to the current directory, relative to the repository's root.
+
+    Stars alone and the root itself mean everything.
+    """
+    if not set(typed) - {"*", "/"}:
+        return entries.EVERYWHERE
+    here = require_cwd()
+    root = store.require_repository(here).root
+    place = os.path.relpath(here / typed.strip(), root).replace(os.sep, "/")
+    if entries.is_outside(place):
+        raise click.UsageError(f"{typed!r} is outside the repository, {str(root)!r}")
+    place = entries.plain_place(f"{place}/" if typed.endswith("/") else place)
+    problem = None if (root / place).exists() else entries.find_pattern_problem(place)
+    if problem:
+        raise click.UsageError(f"{typed!r} {problem}")
+    return place
+
+
+@complete_quietly
+def complete_id(_ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+    """Offer the ids of this repository's entries, with their texts as help."""
+    return [
+        CompletionItem(entry.id, help=entry.rule)
+        for entry in store.load_store(require_cwd()).entries
+        if entry.id.startswith(incomplete)
+    ]
+
 
 _LONGEST = 20_000
 """Most characters shown of an entry."""
@@ -34,7 +117,7 @@ NOTHING = "No entries. `llm kb knowledge add RULE` makes one."
 
 
 @click.command("list")
-@_shared.scope_option
+@scope_option
 @click.option("json_", "--json", is_flag=True, help="Output the store as it is kept, as JSON")
 def list_(scope: str | None, json_: bool) -> None:
     """
@@ -52,13 +135,13 @@ def list_(scope: str | None, json_: bool) -> None:
     store.require_repository(here)
     note = notes.read_note(here, notes.KNOWLEDGE_REF)
     kept = store.parse_note(note)
-    shown = _shared.narrow(kept, scope)
+    shown = narrow(kept, scope)
     if json_:
         # Without a filter the note is printed to the byte, whichever program wrote it.
-        data = note.data if note.data and scope is None else dump_store(shown)
-        show_json_document(data)
+        data = note.data if note.data and scope is None else entries.dump_store(shown)
+        _output.show_json_document(data)
         return
-    text = render_store(shown, store.read_doubts(here, shown.entries))
+    text = rendering.render_store(shown, store.read_doubts(here, shown.entries))
     # With `color` click does not search the text for control sequences; it has none.
     total = len(kept.entries)
     nothing = f"No entries for {scope!r}, of {total} in all." if total else NOTHING
@@ -70,7 +153,7 @@ def list_(scope: str | None, json_: bool) -> None:
 @click.command()
 @click.argument("rule", required=False)
 @click.argument("path", required=False)
-@_shared.field_options("rule", "scope")
+@field_options("rule", "scope")
 def add(rule: str | None, path: str | None, **fields: str | None) -> None:
     """
     Add an entry
@@ -90,17 +173,19 @@ def add(rule: str | None, path: str | None, **fields: str | None) -> None:
     if rule is not None:
         # A person who writes a rule down means it; a model that infers one may be wrong.
         stability = fields["stability"] or "permanent"
-        fields |= {"rule": rule, "scope": path or EVERYWHERE, "stability": stability}
-    kind = next((kind for kind in KINDS for name in kind.required if fields.get(name)), None)
+        fields |= {"rule": rule, "scope": path or entries.EVERYWHERE, "stability": stability}
+    kind = next(
+        (kind for kind in entries.KINDS for name in kind.required if fields.get(name)), None
+    )
     if kind is None:
         raise click.UsageError(
             "what is to be added? A RULE, or --module, --owns and --boundary, or --pattern and"
             " --instead"
         )
     if kind.place and (place := fields[kind.place]):
-        fields[kind.place] = _shared.find_place(place)
-    with _shared.explaining(rule="RULE", scope="PATH"):
-        entry = parse_fields(kind, fields)
+        fields[kind.place] = find_place(place)
+    with explaining(rule="RULE", scope="PATH"):
+        entry = emission.parse_fields(kind, fields)
     here = require_cwd()
     addition = store.add_to_store(here, entry)
     if addition.is_new:
@@ -114,7 +199,7 @@ def add(rule: str | None, path: str | None, **fields: str | None) -> None:
 
 
 @click.command()
-@click.argument("id_", metavar="ID", shell_complete=_shared.complete_id)
+@click.argument("id_", metavar="ID", shell_complete=complete_id)
 def remove(id_: str) -> None:
     """
     Remove an entry by its ID
@@ -127,7 +212,7 @@ def remove(id_: str) -> None:
 
 
 @click.command()
-@_shared.scope_option
+@scope_option
 def review(scope: str | None) -> None:
     """
     Look at entries one at a time, the doubtful ones first
@@ -140,7 +225,7 @@ def review(scope: str | None) -> None:
         llm kb knowledge review --scope src/git/
     """
     here = require_cwd()
-    kept = _shared.narrow(store.load_store(here), scope)
+    kept = narrow(store.load_store(here), scope)
     doubts = store.read_doubts(here, kept.entries)
     waiting = [entry for entry in kept.entries if doubts.get(entry.anchor)]
     waiting += [e for e in kept.entries if not doubts.get(e.anchor) and not e.is_settled]
@@ -154,7 +239,7 @@ def review(scope: str | None) -> None:
         )
     menu = ", ".join(f"[{key}]{word[1:]}" for key, word in _KEYS.items()) + "; a letter and Enter"
     for number, entry in enumerate(waiting, 1):
-        text = render_item(entry, doubts)
+        text = rendering.render_item(entry, doubts)
         show(f"\n{number}/{len(waiting)}\n{text[:_LONGEST]}")
         for near in kept.find_nearest(entry):
             show(f"  near: {render_short(near)}")
@@ -163,7 +248,7 @@ def review(scope: str | None) -> None:
             return
 
 
-def _ask(here: Path, entry: Entry, menu: str) -> str:
+def _ask(here: Path, entry: entries.Entry, menu: str) -> str:
     """Ask what to do with an entry until it is done, and return the key."""
     while True:
         key: str = click.prompt(menu, type=click.Choice(list(_KEYS)), show_choices=False, err=True)
@@ -181,21 +266,21 @@ def _ask(here: Path, entry: Entry, menu: str) -> str:
             return key
 
 
-def _edit_fields(here: Path, entry: Entry) -> Entry:
+def _edit_fields(here: Path, entry: entries.Entry) -> entries.Entry:
     """Ask for each field, with its value as the default, and return the changed entry."""
     changes = {}
     for name in entry.kind.settable:
-        kind = click.Choice(STABILITIES) if name == "stability" else None
+        kind = click.Choice(entries.STABILITIES) if name == "stability" else None
         default = visible_line(entry.text(name))
         typed = click.prompt(name, default=default, type=kind, err=True)
         if typed != default:
-            changes[name] = _shared.find_place(typed) if name == entry.kind.place else typed
+            changes[name] = find_place(typed) if name == entry.kind.place else typed
     return store.edit_in_store(here, entry.id, changes)
 
 
 @click.command()
-@click.argument("id_", metavar="ID", shell_complete=_shared.complete_id)
-@_shared.field_options()
+@click.argument("id_", metavar="ID", shell_complete=complete_id)
+@field_options()
 def edit(id_: str, **fields: str | None) -> None:
     """
     Change fields of an entry
@@ -211,14 +296,14 @@ def edit(id_: str, **fields: str | None) -> None:
     if not changes:
         raise click.UsageError("nothing to change: give an option such as --rule")
     for name in {"scope", "module"} & changes.keys():
-        changes[name] = _shared.find_place(changes[name])
+        changes[name] = find_place(changes[name])
     before = next((entry for entry in store.load_store(here).entries if entry.id == id_), None)
-    with _shared.explaining():
+    with explaining():
         entry = store.edit_in_store(here, id_, changes)
     show(describe_edit(before, entry))
 
 
-def describe_edit(before: Entry | None, entry: Entry) -> str:
+def describe_edit(before: entries.Entry | None, entry: entries.Entry) -> str:
     """Return a line that tells whether an edit changed an entry."""
     return f"{'Nothing changed' if entry == before else 'Changed'}: {render_short(entry)}"
 
@@ -232,7 +317,7 @@ def schema() -> None:
         llm kb knowledge schema
     """
     dialect = "https://json-schema.org/draft/2020-12/schema"
-    show_json({"$schema": dialect, "title": "LiveInput", **LIVE_INPUT})
+    _output.show_json({"$schema": dialect, "title": "LiveInput", **LIVE_INPUT})
 
 
 @click.command()
@@ -252,5 +337,115 @@ def annotate(file: BinaryIO) -> None:
          "knowledge": [{"type": "convention", "scope": "src/", "rule": "…"}]}
         EOF
     """
-    live = parse_live_input(file.read())
-    show_json(write_annotation(require_cwd(), live))
+    live = annotation.parse_live_input(file.read())
+    _output.show_json(annotation.annotate(require_cwd(), live))
+
+
+def check_remote(_ctx: click.Context, _param: click.Parameter, value: str) -> str:
+    """Raise an error for a remote that git would take for an option."""
+    if not value or value.startswith("-"):
+        raise click.BadParameter(f"{value!r} is not a remote")
+    return value
+
+
+remote_argument = click.argument("remote", default="origin", callback=check_remote)
+
+
+@click.command()
+@remote_argument
+def pull(remote: str) -> None:
+    """
+    Fetch the entries of REMOTE and merge them with those here
+
+    REMOTE is a name or a URL, by default origin. Entries that either side added stay;
+    entries that one side removed and the other did not change are removed. Of an entry that
+    both sides changed, that of REMOTE is kept, and both are shown.
+
+    \b
+        llm kb knowledge pull
+        llm kb knowledge pull upstream
+    """
+    for line in sync.pull(require_cwd(), remote):
+        show(visible_text(line))
+
+
+@click.command()
+@remote_argument
+def push(remote: str) -> None:
+    """
+    Push the entries here to REMOTE
+
+    If REMOTE has entries that are not here, they are pulled first. Nothing on REMOTE is
+    ever overwritten.
+
+    \b
+        llm kb knowledge push
+    """
+    for line in sync.push(require_cwd(), remote):
+        show(visible_text(line))
+
+
+@click.command()
+@click.option("--to", "file", metavar="FILE", help="Write the entries into this Markdown file")
+@scope_option
+@click.option("--check", is_flag=True, help="Write nothing; fail if FILE is not up to date")
+def export(file: str | None, scope: str | None, check: bool) -> None:
+    """
+    Write entries into a Markdown file, for review
+
+    FILE can be a subject of a topic, or a file such as AGENTS.md or CLAUDE.md: the
+    entries go into a block between two marks, and the rest of the file stays. Run it
+    again to bring the block up to date. Without --to, the block is printed.
+
+    \b
+        llm kb knowledge export --to kb/conventions.md
+        llm kb knowledge export --to AGENTS.md
+        llm kb knowledge export --to AGENTS.md --check
+    """
+    here = require_cwd()
+    kept = narrow(store.load_store(here), scope)
+    block = rendering.render_block(kept)
+    if file is None and check:
+        raise click.UsageError("--check needs --to FILE")
+    if file is None:
+        if kept.entries:
+            _output.show_content(block, nl=False)
+        else:
+            say("Nothing to export.")
+        return
+    path = here / file
+    _require_inside(path, store.require_repository(here).root)
+    before = _read(path)
+    if not kept.entries and not rendering.has_block(before):
+        say("Nothing to export.")
+        return
+    after = rendering.place_block(before, block, file)
+    number = count(len(kept.entries), "entry", "entries")
+    if before == after:
+        say(f"{file}: up to date, {number}.")
+    elif check:
+        raise click.ClickException(
+            f"{file!r} is not up to date with {number}; run `llm kb knowledge export --to {file}`"
+        )
+    else:
+        replace_file(path, after.encode())
+        say(f"{file}: written, {number}.")
+
+
+def _require_inside(path: Path, root: Path) -> None:
+    """Raise WriteError for a file outside the repository or in a directory that does not exist."""
+    real = resolve_links(path)
+    if not real.is_relative_to(resolve_links(root)):
+        raise WriteError(path, f"it leads to {str(real)!r}, outside the repository")
+    if not real.parent.is_dir():
+        raise WriteError(path, f"there is no directory {str(real.parent)!r}")
+
+
+def _read(path: Path) -> str | None:
+    """Return the text of a file; None if it does not exist."""
+    if not os.path.lexists(path):
+        return None
+    try:
+        return read_regular(path, follow_link=True).decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise click.ClickException(f"{str(path)!r} is not UTF-8 text") from error
