@@ -71,11 +71,23 @@ def find_excerpt(
     if start >= len(text):
         return None
     start, end = _Chooser(outline, rarities, most, (start, max(span[1], start + 1)), body).choose()
+    start = _enter_section(outline, start, end)
     for before in shown:
         if start < before[1] and before[0] < end:
             start, end = (start, before[0]) if start < before[0] else (before[1], end)
     start, end = trim(text, start, end)
     return (start, end, _find_part(outline, start, end)) if start < end else None
+
+
+def _enter_section(outline: Outline, start: int, end: int) -> int:
+    """Return the start of the section that a heading without text of its own leads to."""
+    starts = [section.start for section in outline.sections if start <= section.start < end]
+    if starts[:1] == [start] and not outline.is_code:
+        for below in starts[1:]:
+            if not _TITLE.fullmatch(outline.text[start:below].strip()):
+                break
+            start = below
+    return start
 
 
 def _find_part(outline: Outline, start: int, end: int) -> Section | None:
@@ -190,7 +202,9 @@ class _Chooser:
         while is_long and end - start > self._most:
             middle, limit = start + self._most // 2, min(start + 2 * self._most, end)
             edge = _EDGE.search(self._text, middle, limit)
-            cut = edge.end() if edge else self._find_line_end(start, start + self._most)
+            cut = edge.end() if edge else limit
+            if not edge or (cut - start < self._most and self._leads_on(start, cut)):
+                cut = self._find_line_end(start, start + self._most)
             yield start, cut
             start = cut
         if start < end:

@@ -56,7 +56,7 @@ def show(
         pytest.param("a.md", "# A\n\nShort.\n", "# A\n\nShort.", id="short"),
         pytest.param(
             "a.md", f"{FILLER}# The zoo\n\n## Walrus\n\nTusks.\n\n{'x' * 99}\n\n{FILLER}",
-            "# The zoo\n\n## Walrus\n\nTusks.", id="with its headings",
+            "## Walrus\n\nTusks.", id="without a heading that has no text of its own",
         ),
         pytest.param(
             "a.rst", f"Text\n====\n\n{FILLER}.. _w:\n\nWalrus\n------\n\nTusks.\n\n" + "x" * 150,
@@ -121,6 +121,17 @@ def test_a_small_part_is_shown_whole_and_a_piece_of_another_is_named_by_it() -> 
     assert otter.part
     assert (otter.part.anchor, otter.is_whole) == ("otter", False)
     assert otter.text.startswith("A tusk.")
+
+
+def test_of_long_code_the_beginning_follows_the_sentence_that_announces_it() -> None:
+    code = "".join(f"    line({number})\n" for number in range(300))
+    text = f"{ABOVE}The walrus{' counts' * 9}::\n\n{code}\n{ABOVE}"
+    at = text.index("The walrus")
+
+    found = show(text, (at, at + 900), "a.rst", most=120)
+
+    assert "counts::\n\n    line(0)\n" in found.text
+    assert len(found.text) <= 120
 
 
 def test_room_that_is_left_at_the_end_of_a_part_is_filled_with_what_is_above() -> None:
