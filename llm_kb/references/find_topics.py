@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import blake2b
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from llm_kb.errors import KbError
 from llm_kb.files.documents import stamp_content
@@ -14,6 +14,7 @@ from llm_kb.references.library import Library
 from llm_kb.references.topic.topic_file import Status, TopicFile, make_snippet
 from llm_kb.search.index.documents import Documents, File, TopicGroup
 from llm_kb.search.question import STOP_WORDS
+from llm_kb.subjects.topics import Topic
 
 NEAR = 0.3
 """Cosine from which a topic may be about a query: with a small model bench/retrieval/topics.py
@@ -118,11 +119,9 @@ def find_meant(library: Library, wanted: str, *, obsolete: bool = False) -> list
     if wanted in library.ids():
         found = [library.read(wanted)]
     else:
-        topics, problems = library.topics()
+        topics, _ = library.topics()
         active = [topic for topic in topics if topic.status is not Status.OBSOLETE]
         found = _find_named(active, wanted) or _find_named(topics, wanted)
-        if problems and not found:
-            _read_broken(library, topics, wanted)
         if not 1 <= len(found) <= MOST_NAMED:
             near = found or [near for near, _, _ in find_topics(library, wanted)]
             raise UnknownReferenceError(
@@ -147,27 +146,7 @@ def _find_named(topics: Sequence[TopicFile], wanted: str) -> list[TopicFile]:
     return titled or find_named(topics, wanted)
 
 
-def _read_broken(library: Library, readable: Sequence[TopicFile], wanted: str) -> None:
-    """Raise the error of the unreadable topic that words name, if there is one."""
-    others = set(library.ids()) - {topic.id for topic in readable}
-    named = find_named([TopicFile(id=id_, title=id_) for id_ in sorted(others)], wanted)
-    if len(named) == 1:
-        library.read(named[0].id)
-
-
-class Titled(Protocol):
-    """A topic with the fields that name it."""
-
-    @property
-    def title(self) -> str | None:
-        """Its title; None if it has none."""
-
-    @property
-    def tags(self) -> Sequence[str]:
-        """Its tags."""
-
-
-T = TypeVar("T", bound=Titled)
+T = TypeVar("T", bound=Topic | TopicFile)
 
 _KINDS = frozenset(
     """

@@ -11,7 +11,7 @@ import re
 import secrets
 import shutil
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from llm_kb.errors import KbError
-from llm_kb.files.atomic import BusyError, WriteError, locked, replace_file
+from llm_kb.files.atomic import BusyError, WriteError, locked, replace_file, writing
 from llm_kb.files.containment import read_regular
 from llm_kb.files.conversion import Conversions
 from llm_kb.files.directory import DirectoryCatalog
@@ -27,16 +27,13 @@ from llm_kb.files.documents import TopicDocuments
 from llm_kb.references.errors import TopicFileError, UnknownReferenceError
 from llm_kb.references.sources.installed import find_installed
 from llm_kb.references.sources.records import parse_package
-from llm_kb.references.topic.topic_directory import (
-    FILE_NAME,
-    RESERVED,
-    TOPIC_FILE,
-    StoredTopic,
-    compare,
-    hash_fetched,
-    read_provenance,
+from llm_kb.references.topic import topic_directory
+from llm_kb.references.topic.topic_file import (
+    TopicFile,
+    change_topic_file,
+    parse_topic_file,
+    with_heading,
 )
-from llm_kb.references.topic.topic_file import TopicFile, with_heading
 from llm_kb.subjects.topics import Config, References, Topic
 
 if TYPE_CHECKING:
@@ -59,15 +56,13 @@ _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
 
 def _is_topic(directory: Path) -> bool:
     """Tell whether a directory is a topic's, even if it is unreadable or `topic.md` is missing."""
-    for name in (TOPIC_FILE, FILE_NAME):
-        try:
-            (directory / name).lstat()
-        except (FileNotFoundError, NotADirectoryError):
-            continue
-        except OSError:
-            return True
-        return True
-    return False
+    try:
+        (directory / topic_directory.TOPIC_FILE).lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return os.path.lexists(directory / topic_directory.FILE_NAME)
+    except OSError:
+        pass
+    return True
 
 
 def list_names(directory: Path) -> list[str]:
@@ -78,23 +73,17 @@ def list_names(directory: Path) -> list[str]:
         return []
 
 
-def move(source: Path, target: Path) -> None:
-    """Rename a directory; raise FileNotFoundError if it is missing, WriteError if that fails."""
-    try:
-        source.rename(target)
-    except FileNotFoundError:
-        raise
-    except OSError as error:
-        raise WriteError(source, error.strerror or str(error)) from error
-
-
 def remove(path: Path) -> None:
     """Delete a directory as far as possible; of a link, only the link itself."""
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path, ignore_errors=True)
-    else:
-        with suppress(OSError):
-            path.unlink()
+    with suppress(OSError):
+        path.unlink()
+    shutil.rmtree(path, ignore_errors=True)
+
+
+def _move(source: Path, target: Path) -> None:
+    """Rename a directory; raise WriteError if that fails."""
+    with writing(source):
+        source.rename(target)
 
 
 def _read_topic_file(path: Path) -> str:
@@ -163,16 +152,16 @@ class Library:
     def documents(self, topic_id: str) -> TopicDocuments:
         """Return a topic's fetched files for a search, including hidden ones."""
         root = self.directory(topic_id)
-        own = tuple(f"/{name}" for name in sorted(RESERVED))
+        own = tuple(f"/{name}" for name in sorted(topic_directory.RESERVED))
         topic = Topic(id=topic_id, root=root, ignore=own)
         known: dict[str, Any] = {}
         with suppress(KbError):  # reported by `llm kb references list`; the files are searched
-            stored = self.open(topic_id)
-            topic = replace(topic, generated=stored.file.generated)
+            described = self.read(topic_id)
+            topic = replace(topic, generated=described.generated)
             known = {
-                "trust": stored.file.trust_score,
-                "role_of": stored.find_roles(),
-                "rules": repr([source.role for source in stored.file.sources]),
+                "trust": described.trust_score,
+                "role_of": topic_directory.find_roles(root, described.sources),
+                "rules": repr([source.role for source in described.sources]),
             }
         catalog = DirectoryCatalog(topic, self.conversions)
         return TopicDocuments(topic, catalog, hidden=True, **known)
@@ -203,7 +192,7 @@ class Library:
 
     def read_text(self, topic_id: str) -> str:
         """Return the text of a `topic.md`; raise UnknownReferenceError or TopicFileError."""
-        path = self.directory(topic_id) / TOPIC_FILE
+        path = self.directory(topic_id) / topic_directory.TOPIC_FILE
         for _ in range(_LOOKS):
             with suppress(FileNotFoundError, NotADirectoryError):
                 return _read_topic_file(path)
@@ -216,9 +205,24 @@ class Library:
         what = "it is missing; restore it, or delete what is left of the topic: "
         raise TopicFileError(str(path), f"{what}llm kb references delete {topic_id}")
 
-    def open(self, topic_id: str) -> StoredTopic:
-        """Return a topic with its `topic.md`; raise UnknownReferenceError or TopicFileError."""
-        return StoredTopic.parse(self.directory(topic_id), self.read_text(topic_id))
+    def read(self, topic_id: str) -> TopicFile:
+        """Return a topic's `topic.md`; raise UnknownReferenceError or TopicFileError."""
+        return self._parse(topic_id, self.read_text(topic_id))
+
+    def change(self, topic_id: str, changes: Mapping[str, Any], body: str | None = None) -> str:
+        """Return the text of a `topic.md` with changed keys and description; nothing is written."""
+        where = str(self.directory(topic_id) / topic_directory.TOPIC_FILE)
+        text = change_topic_file(self.read_text(topic_id), where, changes, body)
+        self._parse(topic_id, text)
+        return text
+
+    def _parse(self, topic_id: str, text: str) -> TopicFile:
+        """Return the content of a topic's `topic.md`; raise TopicFileError."""
+        where = str(self.directory(topic_id) / topic_directory.TOPIC_FILE)
+        topic = parse_topic_file(text, where)
+        if topic.id != topic_id:
+            raise TopicFileError(where, f"its id {topic.id!r} is not the name of its directory")
+        return topic
 
     @contextmanager
     def lock(self, topic_id: str, *, create: bool = True) -> Iterator[None]:
@@ -258,9 +262,9 @@ class Library:
         current, old = self.directory(topic_id), self.root / ".old" / topic_id
         if os.path.lexists(current):
             old.parent.mkdir(exist_ok=True)
-            move(current, old)
+            _move(current, old)
         try:
-            move(staged, current)
+            _move(staged, current)
         finally:
             self._recover(topic_id)
 
@@ -287,7 +291,7 @@ class Library:
             if os.path.lexists(current):
                 self._trash(old)
             else:
-                move(old, current)
+                _move(old, current)
         for staged in (self.root / ".staging").glob(f"{topic_id}.????????"):
             shutil.rmtree(staged, ignore_errors=True)
 
@@ -295,9 +299,8 @@ class Library:
         """Delete a directory: move it away in one step, then delete its files."""
         target = self.root / ".staging" / f"{directory.name}.{secrets.token_hex(4)}"
         target.parent.mkdir(exist_ok=True)
-        with suppress(FileNotFoundError):
-            move(directory, target)
-            remove(target)
+        _move(directory, target)
+        remove(target)
 
     def topics(self) -> tuple[list[TopicFile], list[str]]:
         """Return the readable topics, sorted by id, and the problems of the others."""
@@ -314,10 +317,6 @@ class Library:
             except KbError as error:
                 problems.append(str(error))
         return topics, problems
-
-    def read(self, topic_id: str) -> TopicFile:
-        """Return a topic's `topic.md`; raise UnknownReferenceError or TopicFileError."""
-        return self.open(topic_id).file
 
     def approved_hosts(self, topic_id: str) -> frozenset[str]:
         """Return the hosts that a person has approved for a topic, with unusual ports."""
@@ -364,11 +363,10 @@ class Library:
     def update(self, topic_id: str, changes: dict[str, Any], body: str | None = None) -> TopicFile:
         """Change a topic's description and return it; the fetched files stay as they are."""
         with self.lock(topic_id, create=False):
-            topic = self.open(topic_id)
-            body = None if body is None else with_heading(topic.file.title, body)
-            changed = topic.change(changes, body)
-            replace_file(topic.directory / TOPIC_FILE, changed.text.encode())
-            return changed.file
+            body = None if body is None else with_heading(self.read(topic_id).title, body)
+            text = self.change(topic_id, changes, body)
+            replace_file(self.directory(topic_id) / topic_directory.TOPIC_FILE, text.encode())
+            return self._parse(topic_id, text)
 
     def verify(self, topic_id: str) -> dict[str, list[str]]:
         """Compare a topic's files with the record of what was fetched.
@@ -384,9 +382,11 @@ class Library:
             self.read(topic_id)
         except KbError as error:
             problems.append(str(error))
-        differences = compare({}, {})
+        differences = topic_directory.compare({}, {})
         try:
-            differences = compare(read_provenance(directory).files, hash_fetched(directory))
+            recorded = topic_directory.read_provenance(directory).files
+            found = topic_directory.hash_fetched(directory)
+            differences = topic_directory.compare(recorded, found)
         except KbError as error:
             problems.append(str(error))
         return differences | {"problems": problems}

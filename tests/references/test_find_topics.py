@@ -257,11 +257,10 @@ def test_a_topic_whose_index_cannot_be_used_is_searched_without_one(stocked: Lib
     assert str(index) in warning
 
 
-@pytest.mark.parametrize("wanted", ["topic-broken", "Broken", "the broken docs"])
-def test_asking_for_a_topic_that_cannot_be_read_says_why(stocked: Library, wanted: str) -> None:
+def test_asking_for_a_topic_that_cannot_be_read_says_why(stocked: Library) -> None:
     problem = break_topic(stocked)
     with pytest.raises(TopicFileError) as raised:
-        ask(stocked, "frobnicate", wanted)
+        ask(stocked, "frobnicate", "topic-broken")
     assert str(raised.value) == problem
     with pytest.raises(UnknownReferenceError):
         ask(stocked, "frobnicate", "another")

@@ -173,7 +173,7 @@ def test_a_swap_that_nobody_can_put_right_is_told_of(tmp_path: Path, shut: Shut)
 def test_a_file_is_no_topic(tmp_path: Path) -> None:
     (tmp_path / "topic-a").write_text("")
     with pytest.raises(UnknownReferenceError):
-        Library(root=tmp_path).open("topic-a")
+        Library(root=tmp_path).read("topic-a")
 
 
 def test_cleaning_passes_over_names_that_no_topic_has(tmp_path: Path) -> None:
@@ -202,7 +202,7 @@ def test_a_topic_under_another_name_is_refused_with_its_place(tmp_path: Path) ->
         '+++\nid = "topic-a"\ntitle = "A"\ntype = "ReferenceTopic"\n+++\n'
     )
     with pytest.raises(TopicFileError, match=r"topic-b/topic.md: its id 'topic-a' is not"):
-        Library(root=tmp_path).open("topic-b")
+        Library(root=tmp_path).read("topic-b")
 
 
 def test_a_link_in_the_place_of_a_fetched_file_is_a_difference(tmp_path: Path) -> None:
@@ -289,7 +289,7 @@ def test_a_topic_that_cannot_be_read_is_told_of_and_hides_no_other(
     assert library.ids() == ["topic-a", "topic-b", "topic-c"]
     assert library.exists("topic-b")
     with pytest.raises(TopicFileError) as failed:
-        library.open("topic-b")
+        library.read("topic-b")
     assert str(failed.value) == f"{tmp_path}/topic-b/topic.md: {BREAKS[way]}"
     topics, problems = library.topics()
     assert ([t.id for t in topics], problems) == (["topic-a", "topic-c"], [str(failed.value)])
@@ -320,7 +320,7 @@ def test_line_ends_are_read_as_they_are(tmp_path: Path) -> None:
     (directory / "topic.md").write_bytes(text.encode())
     store = Library(root=tmp_path)
     assert store.read_text("topic-a") == text
-    assert store.open("topic-a").file.body == "One\nTwo\n"
+    assert store.read("topic-a").body == "One\nTwo\n"
 
 
 def test_files_that_are_none_differ_and_nothing_is_waited_for(tmp_path: Path, shut: Shut) -> None:

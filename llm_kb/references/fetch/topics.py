@@ -18,7 +18,7 @@ from llm_kb.references.sources.git import Remotes
 from llm_kb.references.sources.rules import Policy, system_resolver
 from llm_kb.references.topic import topic_directory, topic_file
 from llm_kb.references.topic.staging import OldTopic, Staged
-from llm_kb.references.topic.topic_directory import Provenance, StoredTopic
+from llm_kb.references.topic.topic_directory import Provenance
 from llm_kb.references.topic.topic_file import TopicFile
 from llm_kb.search.index.database import DocumentsGoneError, IndexUnusableError
 from llm_kb.search.index.documents import TopicGroup
@@ -288,13 +288,13 @@ def refresh_topic(
         open_remotes(library) as remotes,
         library.scratch() as directory,
     ):
-        topic = library.open(topic_id)
-        if not topic.file.sources:
-            raise NothingFetchedError(topic.file.title, ["its topic.md names no sources"])
-        approved = library.approved_hosts(topic_id)
-        record = topic_directory.read_provenance(topic.directory)
-        old = OldTopic.match(topic.directory, record, topic.file.sources, approved)
-        plan, staged = stage_topic(library, topic.file, old, remotes, directory, progress)
+        topic = library.read(topic_id)
+        if not topic.sources:
+            raise NothingFetchedError(topic.title, ["its topic.md names no sources"])
+        place, approved = library.directory(topic_id), library.approved_hosts(topic_id)
+        record = topic_directory.read_provenance(place)
+        old = OldTopic.match(place, record, topic.sources, approved)
+        plan, staged = stage_topic(library, topic, old, remotes, directory, progress)
         counts = _count_changes(staged)
         is_changed = any(counts.values())
         if is_changed and (reason := _reason_to_ask(plan, old)) and not confirm(reason):
@@ -326,30 +326,30 @@ def _count_changes(staged: Staged) -> dict[str, int]:
     }
 
 
-def _replace(library: Library, topic: StoredTopic, plan: Plan, staged: Staged) -> None:
+def _replace(library: Library, topic: TopicFile, plan: Plan, staged: Staged) -> None:
     """Replace a topic by the staged one, with its own files and its updated `topic.md`."""
     staged.keep_own_files()
     # With the edits that its owner made while its sources were asked.
-    edited = library.open(topic.file.id)
-    if edited.file.sources != topic.file.sources:
+    edited = library.read(topic.id)
+    if edited.sources != topic.sources:
         raise TopicFileError(
-            str(edited.directory),
+            str(library.directory(topic.id) / topic_directory.TOPIC_FILE),
             "its sources were edited while they were fetched; refresh it again",
         )
     changes: dict[str, Any] = {
         "files": tuple(sorted(staged.files)),
         "sources": [
-            source if planned.problem else planned.source
-            for planned, source in zip(plan.sources, edited.file.sources, strict=True)
+            before if planned.problem else planned.source
+            for planned, before in zip(plan.sources, topic.sources, strict=True)
         ],
     }
     if all(each.is_complete for each in plan.sources):
         changes["fetched_at"] = staged.now
-        if edited.file.status is topic_file.Status.STALE:
+        if edited.status is topic_file.Status.STALE:
             changes["status"] = topic_file.Status.ACTIVE.value
-    text = edited.change(changes).text
+    text = library.change(topic.id, changes)
     topic_directory.write_staged(staged.directory, topic_directory.TOPIC_FILE, text.encode())
-    library.publish(topic.file.id, staged.directory)
+    library.publish(topic.id, staged.directory)
 
 
 def _reason_to_ask(plan: Plan, old: OldTopic) -> str:

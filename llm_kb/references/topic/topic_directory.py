@@ -5,11 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
 
 from llm_kb.errors import KbError
 from llm_kb.files.atomic import writing
@@ -18,12 +17,7 @@ from llm_kb.files.fields import Fields, describe
 from llm_kb.files.walk import iter_files
 from llm_kb.references.errors import TopicFileError
 from llm_kb.references.sources.records import Source, read_string, source_table
-from llm_kb.references.topic.topic_file import (
-    TopicFile,
-    change_topic_file,
-    parse_topic_file,
-    read_sources,
-)
+from llm_kb.references.topic.topic_file import read_sources
 from llm_kb.search.roles import Role, find_role
 
 FILE_NAME = ".provenance.json"
@@ -182,42 +176,19 @@ RESERVED = frozenset({TOPIC_FILE, FILE_NAME})
 """Names at a topic's root that fetched files may not have."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredTopic:
-    """A topic as it was read: its directory, and its `topic.md` as text and as a record."""
+def find_roles(directory: Path, sources: Sequence[Source]) -> Callable[[str], str]:
+    """Return a function that returns a file's role by its source; empty if unknown."""
+    if len({(each.role, each.is_tree) for each in sources}) == 1:
+        return lambda path: _find_role(sources[0], path)
+    files: Mapping[str, FileRecord] = {}
+    with suppress(KbError):  # `verify` reports it
+        files = read_provenance(directory).files
 
-    directory: Path
-    text: str
-    file: TopicFile
+    def find(path: str) -> str:
+        number = files[path].source if path in files else len(sources)
+        return _find_role(sources[number], path) if number < len(sources) else ""
 
-    @classmethod
-    def parse(cls, directory: Path, text: str) -> StoredTopic:
-        """Return the topic of a directory; raise TopicFileError for an invalid `topic.md`."""
-        where = str(directory / TOPIC_FILE)
-        file = parse_topic_file(text, where)
-        if file.id != directory.name:
-            raise TopicFileError(where, f"its id {file.id!r} is not the name of its directory")
-        return cls(directory=directory, text=text, file=file)
-
-    def find_roles(self) -> Callable[[str], str]:
-        """Return a function that returns a file's role by its source; empty if unknown."""
-        sources = self.file.sources
-        if len({(each.role, each.is_tree) for each in sources}) == 1:
-            return lambda path: _find_role(sources[0], path)
-        files: Mapping[str, FileRecord] = {}
-        with suppress(KbError):  # `verify` reports it
-            files = read_provenance(self.directory).files
-
-        def find(path: str) -> str:
-            number = files[path].source if path in files else len(sources)
-            return _find_role(sources[number], path) if number < len(sources) else ""
-
-        return find
-
-    def change(self, changes: dict[str, Any], body: str | None = None) -> StoredTopic:
-        """Return the topic with changed keys and description; nothing is written."""
-        where = str(self.directory / TOPIC_FILE)
-        return self.parse(self.directory, change_topic_file(self.text, where, changes, body))
+    return find
 
 
 def _find_role(source: Source, path: str) -> str:
