@@ -461,7 +461,9 @@ def test_an_approved_host_leads_to_no_other(careful: Library, site: Site) -> Non
         crawl = CrawlSource(url=site.put("/d/", PAGE))
         for name in ("robots.txt", "llms.txt", "sitemap.xml", "d/llms.txt", "d/sitemap.xml"):
             site.redirect(f"/{name}", other.put(f"/{name}", PAGE))
-        with pytest.raises(NothingFetchedError, match="is not approved; give this address"):
+        with pytest.raises(
+            NothingFetchedError, match="was not approved; if you trust it, name this"
+        ):
             create_topic(careful, request(page, crawl), recorder(plans, answer=True), by_model=True)
     assert other.requests == []
     assert [plan.is_measured for plan in plans] == [False]
@@ -500,7 +502,9 @@ def test_the_index_leads_to_no_host_unasked(
         site.answer("/pypi/frob/json", Answer(json.dumps(info).encode(), kind="application/json"))
         source = PackageSource(ecosystem="pypi", name="frob")
         wanted = replace(request(source), id="topic-package")
-        with pytest.raises(NothingFetchedError, match="is not approved; give this address"):
+        with pytest.raises(
+            NothingFetchedError, match="was not approved; if you trust it, name this"
+        ):
             create_topic(careful, wanted, yes, by_model=True)
     assert other.requests == []
 
@@ -526,7 +530,7 @@ def test_the_hosts_of_a_copied_topic_are_not_approved(
             reasons.append(reason)
             return False
 
-        with pytest.raises(NothingFetchedError, match="was not approved for this topic"):
+        with pytest.raises(NothingFetchedError, match="was not approved; if you"):
             refresh_topic(other, "topic-frob", deny)
         assert elsewhere.requests == []
         site.answer("/robots.txt", Answer(status=404))

@@ -52,7 +52,7 @@ def test_hosts_with_private_addresses_are_refused(address: str) -> None:
 
 def test_a_host_that_was_not_approved_is_not_looked_up() -> None:
     policy = Policy(hosts=frozenset({"good.example"}), resolver=lambda host, port: [host])
-    with pytest.raises(FetchError, match=r"evil\.example is not approved"):
+    with pytest.raises(FetchError, match=r"evil\.example was not approved"):
         ask("https://evil.example/x", policy)
 
 

@@ -9,6 +9,7 @@ import ssl
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
@@ -120,8 +121,8 @@ def test_a_redirect_to_a_host_that_was_not_planned_is_refused(site: Site) -> Non
     url = site.redirect("/a", site.url.replace("127.0.0.1", "localhost") + "/b")
     policy = Policy(timeout=5, allow_hosts=("127.0.0.1", "localhost"))
     assert request(url, policy).body == b"b"
-    with pytest.raises(LedAwayError, match="another host, localhost"):
-        request(url, policy, hosts={"127.0.0.1"})
+    with pytest.raises(LedAwayError, match=r"localhost:.* was not approved"):
+        request(url, replace(policy, hosts=frozenset({site.url.removeprefix("http://")})))
 
 
 def test_ten_declared_gigabytes_are_not_waited_for(site: Site) -> None:

@@ -50,10 +50,12 @@ class _Task:
         return self.staged.old.of_source(self.index)
 
     @property
-    def hosts(self) -> frozenset[str] | None:
-        """The hosts that a page may lead to: of an old topic, approved ones; None for any."""
-        approved = self.staged.old.approved
-        return None if approved is None else approved | {host_and_port(self.asked.url)}
+    def policy(self) -> rules.Policy:
+        """The rules for pages, which lead to approved hosts alone if the topic is old."""
+        policy, approved = self.remotes.policy, self.staged.old.approved
+        if approved is None:
+            return policy
+        return replace(policy, hosts=approved | {host_and_port(self.asked.url)})
 
     def measure(
         self, source: records.Source, notes: Sequence[str] = (), hosts: Sequence[str] = ()
@@ -240,7 +242,7 @@ def _fetch_page(task: _Task, source: WebSource) -> PlannedSource:
     """Fetch one page, at its own address, wherever that redirected before."""
     path, record = next(iter(task.old_files.items()), ("", None))
     known = record.conditions if record and task.staged.old.has({path: record}) else None
-    page = find_page(source.url, task.remotes.policy, hosts=task.hosts, known=known)
+    page = find_page(source.url, task.policy, known=known)
     _write_page(task, page, rules.page_name(page.url), taken=())
     return task.measure(source, _moved(source.url, page.url), page.hosts)
 
@@ -259,7 +261,7 @@ def _fetch_crawl(task: _Task, source: CrawlSource) -> PlannedSource:
         for path, record in files.items()
     }
     progress = partial(task.progress, f"looking at {source.url}")
-    crawl = find_pages(source, task.remotes.policy, known, progress, hosts=task.hosts)
+    crawl = find_pages(source, task.policy, known, progress)
     if not crawl.pages and crawl.failed:
         raise FetchError(source.url, next(iter(crawl.failed.values())))
     kept = _keep_missing(task, source, crawl)

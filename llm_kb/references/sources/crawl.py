@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from html import unescape
 from urllib.parse import unquote, urlsplit
@@ -80,7 +80,6 @@ class Site:
         start: str,
         source: CrawlSource,
         policy: Policy,
-        hosts: Collection[str] | None = None,
     ) -> None:
         split = urlsplit(start)
         self.requests = 3 * source.max_pages + EXTRA_REQUESTS
@@ -96,7 +95,7 @@ class Site:
         place = f"{self._root}/robots.txt"
         # One that cannot be read forbids everything, and one on another host counts here as well
         # (RFC 9309, 2.3.1.2 and 2.3.1.4).
-        robots = web.fetch_text(place, policy, hosts, most=web.MAX_PAGE_BYTES)
+        robots = web.fetch_text(place, policy, most=web.MAX_PAGE_BYTES)
         with errors.refuse_hostile(place):
             self._robots = parse_robots(robots.text or "")
         self.delay = min(self._robots.crawl_delay(web.PRODUCT) or 0.0, MAX_DELAY)
@@ -150,8 +149,9 @@ class Site:
 
     def _fetch_list(self, place: str) -> str:
         """Return a list of pages; empty if it cannot be read, or is on another host."""
+        policy = replace(self._policy, hosts=frozenset({host_and_port(self._root)}))
         try:
-            return web.fetch_text(place, self._policy, {host_and_port(self._root)}).text or ""
+            return web.fetch_text(place, policy).text or ""
         except errors.LedAwayError:
             return ""  # another host's list has no pages of this site
         except errors.FetchError as error:
@@ -197,8 +197,6 @@ def find_pages(
     policy: Policy,
     known: Mapping[str, web.Conditions] | None = None,
     progress: Count = lambda *_: None,
-    *,
-    hosts: Collection[str] | None = None,
 ) -> Crawl:
     """Read the pages of a crawl.
 
@@ -208,11 +206,10 @@ def find_pages(
     out unless `include` names pages.
 
     Pages of an earlier crawl that are `known` are requested conditionally where their links are
-    not needed. Only `hosts` are contacted; None allows any. Raises FetchError if the first page or
-    `robots.txt` cannot be fetched, LedAwayError if it redirects to a host that is not in `hosts`.
+    not needed. Raises FetchError if the first page or `robots.txt` cannot be fetched.
     """
-    start = web.find_page(source.url, policy, hosts=hosts)
-    site = Site(start.url, source, policy, hosts)
+    start = web.find_page(source.url, policy)
+    site = Site(start.url, source, policy)
     if not site.allows(start.url):
         raise errors.FetchError(source.url, "robots.txt of the site does not allow it")
     crawl = Crawl(source, site, start, known or {}, progress)

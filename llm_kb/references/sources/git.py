@@ -166,7 +166,7 @@ def _pin(source: GitSource, policy: Policy) -> tuple[dict[str, str], str]:
     split = urlsplit(source.url)
     if split.scheme == "file" or not split.hostname:
         return {}, ""
-    rules.require_approved(source.url, policy.hosts)
+    rules.require_approved(source.url, policy)
     host, port = split.hostname, split.port or rules.USUAL_PORTS[split.scheme]
     addresses = rules.resolve_host(source.url, host, port, policy)
     listed = [f"[{address}]" if ":" in address else address for address in addresses]

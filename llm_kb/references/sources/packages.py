@@ -42,7 +42,7 @@ def resolve_package(source: PackageSource, remotes: Remotes) -> GitSource:
             source.url, "its metadata names no repository; give it with type git and its ref"
         )
     url = rules.check_git_url(package.repository, remotes.policy.allow_protocols)
-    rules.require_approved(url, remotes.policy.hosts)
+    rules.require_approved(url, remotes.policy)
     git = _find_tag(GitSource(url=url, role=source.role), source, remotes)
     files, _ = remotes.open(git).list_files(git)
     return replace(git, paths=choose_documents(file.path for file in files))

@@ -15,12 +15,13 @@ import re
 import socket
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 from urllib.parse import SplitResult, unquote, urlsplit
 
 import idna
 
 from llm_kb.files.converters.addresses import ascii_url
-from llm_kb.references.errors import BlockedAddressError, FetchError, SourceError
+from llm_kb.references.errors import BlockedAddressError, FetchError, LedAwayError, SourceError
 from llm_kb.subjects.names import UNUSABLE, is_portable
 
 GIT_PROTOCOLS = frozenset({"https", "http"})
@@ -82,10 +83,11 @@ def host_and_port(url: str) -> str:
     return f"[{host}]:{split.port}" if ":" in host else f"{host}:{split.port}"
 
 
-def require_approved(url: str, hosts: Collection[str] | None) -> None:
-    """Raise FetchError unless the host of a URL is among the approved ones; None allows any."""
-    if hosts is not None and (host := host_and_port(url)) not in hosts:
-        raise FetchError(url, f"{host} is not approved; give this address as a source, to ask")
+def require_approved(url: str, policy: Policy) -> None:
+    """Raise LedAwayError unless the host of a URL may be asked."""
+    if policy.hosts is not None and (host := host_and_port(url)) not in policy.hosts:
+        reason = f"{host} was not approved; if you trust it, name this address as a source"
+        raise LedAwayError(url, reason)
 
 
 def show_host(place: str) -> str:
@@ -202,14 +204,11 @@ def slug_text(text: str, whole: str, most: int = MAX_NAME) -> str:
 def unused_name(name: str, taken: Collection[str]) -> str:
     """Return a name, with a number before its extension if it is taken (ignoring case)."""
     folded = {other.casefold() for other in taken}
-    stem, dot, extension = name.rpartition(".")
-    if not dot or "/" in extension:
-        stem, dot, extension = name, "", ""
-    candidate, number = name, 1
-    while candidate.casefold() in folded:
+    path, number = PurePosixPath(name), 1
+    while name.casefold() in folded:
         number += 1
-        candidate = f"{stem}-{number}{dot}{extension}"
-    return candidate
+        name = str(path.with_name(f"{path.stem}-{number}{path.suffix}"))
+    return name
 
 
 Resolver = Callable[[str, int], Sequence[str]]

@@ -16,7 +16,7 @@ import ssl
 import threading
 import time
 import zlib
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import IO
@@ -94,19 +94,17 @@ def anywhere(_url: str) -> bool:
     return True
 
 
-def request(  # noqa: PLR0913 - one thing for each rule
+def request(
     url: str,
     policy: Policy,
     *,
     headers: Mapping[str, str] | None = None,
-    hosts: Collection[str] | None = None,
     most: int = MAX_PAGE_BYTES,
     allows: Allows = anywhere,
 ) -> Response:
     """Return the answer to a GET request, following redirects; each hop is checked like the first.
 
-    `hosts` are those that a redirect may lead to, as `host_and_port` writes them; None allows any
-    public one. `allows` tells whether it may lead to an address. `most` is a limit of its size, in
+    `allows` tells whether a redirect may lead to an address. `most` is a limit of the size, in
     addition to `max_bytes`. Raises FetchError; a status of 400 and above is returned like any
     other.
     """
@@ -116,13 +114,16 @@ def request(  # noqa: PLR0913 - one thing for each rule
         raise FetchError(url, "its plan has taken too long; make it with fewer pages")
     contacted: list[str] = []
     for _ in range(MAX_REDIRECTS + 1):
-        rules.require_approved(url, policy.hosts)
+        rules.require_approved(url, policy)
         response = _exchange(url, policy, headers or {}, deadline)
         contacted.append(host_and_port(url))
         target = _find_target(response)
         if target is None:
             return replace(response, hosts=tuple(contacted))
-        _check_redirect(url, target, hosts, allows)
+        if (urlsplit(url).scheme, urlsplit(target).scheme) == ("https", "http"):
+            raise FetchError(url, f"it redirects from https to http ({target})")
+        if not allows(target):
+            raise errors.LedAwayError(url, f"it redirects to {target}, which is not to be read")
         url = target
     raise FetchError(url, f"more than {MAX_REDIRECTS} redirects")
 
@@ -144,19 +145,6 @@ def _find_target(response: Response) -> str | None:
         return None
     target = html_page.refresh_target(html_page.parse_html(_decode(response)), url)
     return target if target != url else None
-
-
-def _check_redirect(url: str, target: str, hosts: Collection[str] | None, allows: Allows) -> None:
-    """Raise FetchError if a redirect may not be followed, as to a host that is not in `hosts`."""
-    if (urlsplit(url).scheme, urlsplit(target).scheme) == ("https", "http"):
-        raise FetchError(url, f"it redirects from https to http ({target})")
-    host = host_and_port(target)
-    if hosts is not None and host not in hosts:
-        reason = f"it redirects to another host, {host}, which was not approved for this topic"
-        advice = "if you trust it, name it in `sources` of topic.md, or create the topic again"
-        raise errors.LedAwayError(url, f"{reason}; {advice}")
-    if not allows(target):
-        raise errors.LedAwayError(url, f"it redirects to {target}, which is not to be read")
 
 
 def _exchange(url: str, policy: Policy, headers: Mapping[str, str], deadline: float) -> Response:
@@ -307,28 +295,21 @@ class Page:
 
 
 def find_page(
-    url: str,
-    policy: Policy,
-    *,
-    hosts: Collection[str] | None = None,
-    known: Conditions | None = None,
-    allows: Allows = anywhere,
+    url: str, policy: Policy, *, known: Conditions | None = None, allows: Allows = anywhere
 ) -> Page:
     """Return a page with its links; one that is unchanged since `known` has no text and no links.
 
-    Raises LedAwayError if it redirects to a host that is not in `hosts`, or to an address
-    that is not allowed.
+    Raises LedAwayError if it redirects to a host or to an address that is not allowed.
     """
     known = known or {}
     tags = {"If-None-Match": known.get("etag"), "If-Modified-Since": known.get("last_modified")}
     headers = {"Accept": ACCEPT, **{name: tag for name, tag in tags.items() if tag}}
-    answer = request(url, policy, headers=headers, hosts=hosts, allows=allows)
+    answer = request(url, policy, headers=headers, allows=allows)
     if answer.status == 304 and known:
         if known.get("url") not in {None, answer.url}:
-            return find_page(url, policy, hosts=hosts, allows=allows)
+            return find_page(url, policy, allows=allows)
         return Page(url=answer.url, text=None, hosts=answer.hosts)
-    _require_text(answer)
-    text = _convert(answer) or _decode(answer)
+    text = _read_text(answer)
     links: list[str] = []
     if answer.content_type in HTML_TYPES:
         root = html_page.parse_html(text)
@@ -350,56 +331,42 @@ def no_text(url: str) -> FetchError:
     return FetchError(url, "there is no text in it (is it drawn by a script?)")
 
 
-def fetch_text(
-    url: str,
-    policy: Policy,
-    hosts: Collection[str] | None = None,
-    *,
-    most: int = MAX_TEXT_BYTES,
-) -> Page:
+def fetch_text(url: str, policy: Policy, *, most: int = MAX_TEXT_BYTES) -> Page:
     """Return a text file of a site, such as robots.txt; without text if there is none.
 
     There is none only if the server answers 4xx, but not 429. Raises FetchError for any other
-    failure, LedAwayError if it redirects to a host that is not in `hosts`.
+    failure, LedAwayError if it redirects to a host that is not allowed.
     """
     with errors.refuse_hostile(url):
-        answer = request(url, policy, hosts=hosts, most=most)
+        answer = request(url, policy, most=most)
         is_missing = 400 <= answer.status < 500 and answer.status != TOO_MANY_REQUESTS
         if answer.status != 200 and not is_missing:
             raise FetchError(url, f"the server answered {answer.status}")
         return Page(url=answer.url, text="" if is_missing else _decode(answer), hosts=answer.hosts)
 
 
-def _document_kind(answer: Response) -> str | None:
-    """Return the kind of document (`pdf`) in an answer; None if it is not a document."""
-    extension = find_extension(urlsplit(answer.url).path)
-    is_named = extension in DOCUMENTS and not answer.content_type.startswith("text/")
-    return _DOCUMENT_TYPES.get(answer.content_type) or (extension if is_named else None)
+def _read_text(answer: Response) -> str:
+    """Return the text of a page or a document.
 
-
-def _convert(answer: Response) -> str:
-    """Return the text of a document; empty if the answer is not a document."""
-    kind = _document_kind(answer)
-    try:
-        return Conversions(None).convert(kind, answer.body).decode() if kind else ""
-    except ConversionError as error:
-        raise FetchError(answer.url, str(error)) from error
-
-
-def _require_text(answer: Response) -> None:
-    """Raise FetchError for a failure, NoPageError if there is no page or it is not text."""
+    Raises FetchError for a failure, NoPageError if there is no page or it is not text.
+    """
     if answer.status >= 400:
         kind = errors.NoPageError if answer.status in {404, 410} else FetchError
         raise kind(answer.url, f"the server answered {answer.status}")
-    if document := _document_kind(answer):
-        if can_convert():
-            return
-        reason = f"it is a document ({document}); to read it: {INSTALL}"
-        raise errors.NoPageError(answer.url, reason)
-    content_type = answer.content_type
+    content_type, extension = answer.content_type, find_extension(urlsplit(answer.url).path)
     is_text = content_type.startswith("text/") or content_type.endswith(("+xml", "+json"))
+    is_named = extension in DOCUMENTS and not content_type.startswith("text/")
+    if document := _DOCUMENT_TYPES.get(content_type) or (extension if is_named else ""):
+        if not can_convert():
+            reason = f"it is a document ({document}); to read it: {INSTALL}"
+            raise errors.NoPageError(answer.url, reason)
+        try:
+            return Conversions(None).convert(document, answer.body).decode()
+        except ConversionError as error:
+            raise FetchError(answer.url, str(error)) from error
     if content_type and not is_text and content_type not in TEXT_TYPES:
         raise errors.NoPageError(answer.url, f"it is not text but {content_type}")
+    return _decode(answer)
 
 
 def _decode(answer: Response) -> str:
