@@ -22,7 +22,7 @@ from sources import CACHE, Source, clone
 
 from llm_kb.config.workspace import decode_bytes
 from llm_kb.knowledge_base.api import KnowledgeBase
-from llm_kb.upkeep.questions import find_places, read_questions
+from llm_kb.upkeep.questions import read_questions
 
 PROJECTS = {
     "tune": {
@@ -88,14 +88,9 @@ def read_projects(split: str) -> Iterator[Project]:
         with chdir(directory):
             kb = KnowledgeBase.discover()
         path = QUESTIONS / f"asked/{name}.toml"
-        asked, _ = read_questions(decode_bytes(path.read_bytes(), path), path)
+        asked, _ = read_questions(kb, decode_bytes(path.read_bytes(), path), path)
         questions = [
-            Asked(
-                question.text,
-                tuple(place for each in question.answers for place in find_places(kb, each)),
-            )
-            for question in asked
-            if question.answers
+            Asked(question.text, tuple(question.places)) for question in asked if question.answers
         ]
         yield Project(directory, kb, questions)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import click
 
 from llm_kb.commands._options import kb_cfg_option
@@ -49,7 +51,7 @@ def test(*, from_used: bool, json_: bool, kb_cfg: tuple[str, ...]) -> None:
         raise KbError("there is no workspace here; `llm kb init` writes its configuration")
     path = root / questions.FILE
     data = read_bytes(path) if path.exists() else b""
-    known, demanded = questions.read_questions(decode_bytes(data, path), path)
+    known, demanded = questions.read_questions(kb, decode_bytes(data, path), path)
     if from_used:
         found_nothing = count_uses(kb, read_turns(None))["found_nothing"]
         new = questions.render_new([each["question"] for each in found_nothing], known)
@@ -62,7 +64,8 @@ def test(*, from_used: bool, json_: bool, kb_cfg: tuple[str, ...]) -> None:
             f"{str(path)!r} has no questions; `llm kb test --help` shows how to write one, and"
             " --from-used adds the searches that found nothing"
         )
-    report = questions.ask_all(kb, known, demanded, path, draw_progress("Indexing"))
+    search = partial(kb.find_passages, progress=draw_progress("Indexing"))
+    report = questions.ask(known, demanded, search)
     if json_:
         show_json(report)
     else:

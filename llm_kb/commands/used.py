@@ -22,9 +22,8 @@ def _read_since(_ctx: click.Context, _param: click.Parameter, value: str) -> str
     if not value:
         return ""
     try:
-        if value[-1] in _UNITS:
-            back = timedelta(**{_UNITS[value[-1]]: int(value[:-1])})
-            when = datetime.now(timezone.utc) - back
+        if unit := _UNITS.get(value[-1]):
+            when = datetime.now(timezone.utc) - timedelta(**{unit: int(value[:-1])})
         else:
             # `fromisoformat` does not accept `Z` before Python 3.11.
             when = datetime.fromisoformat(value.replace("Z", "+00:00")).astimezone(timezone.utc)
@@ -70,15 +69,7 @@ def used(since: str, database: str | None, json_: bool, kb_cfg: tuple[str, ...])
     if json_:
         show_json(usage)
     else:
-        lines = render_usage(usage, get_terminal_size().columns)
-        show("".join(f"{_style(line)}\n" for line in lines), nl=False)
+        for line in render_usage(usage, get_terminal_size().columns):
+            show(line if line.startswith(" ") else style(line, bold=True))
     if not usage["conversations"]:
         say("llm-kb: the log has no request with knowledge of this workspace")
-
-
-def _style(line: str) -> str:
-    """Return the heading of a topic or a list bold, and the names of columns dim."""
-    if not line.startswith(" "):
-        name, end, rest = line.partition(":")
-        return style(name, bold=True) + end + rest
-    return style(line, dim=True) if line.startswith("  loaded") else line

@@ -324,12 +324,10 @@ def _check_skill(file: str, directory: str, text: str) -> Iterator[Finding]:
     if not (name and description):
         missing = " and ".join(each for each in ("name", "description") if not fields.get(each))
         yield Finding(Rule.SKILL, file, f"its front matter has no {missing}")
-    elif not _SKILL_NAME.fullmatch(name) or len(name) > _LONGEST_NAME:
-        what = f"its name {name!r} is not of at most {_LONGEST_NAME} lower-case letters, digits"
-        yield Finding(Rule.SKILL, file, f"{what} and single hyphens")
-    elif name != directory:
-        what = f"its name {name!r} is not the name of its directory, {directory!r}"
-        yield Finding(Rule.SKILL, file, what)
+    elif name != directory or not _SKILL_NAME.fullmatch(name) or len(name) > _LONGEST_NAME:
+        what = f"its name {name!r} is not that of its directory, {directory!r}, in at most"
+        letters = "lower-case letters, digits and single hyphens"
+        yield Finding(Rule.SKILL, file, f"{what} {_LONGEST_NAME} {letters}")
     if len(description) > _LONGEST_DESCRIPTION:
         what = f"its description has {len(description):,} characters"
         yield Finding(Rule.SKILL, file, f"{what}; the most is {_LONGEST_DESCRIPTION:,}")

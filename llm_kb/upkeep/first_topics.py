@@ -255,20 +255,18 @@ def _narrow(paths: Sequence[str]) -> str:
 def _name_content(place: str, paths: Sequence[str]) -> str:
     """Return the names on the first level below a place, those with the most pages first."""
     start = len(place) + 1 if place else 0
-    names = Counter(_title(_bare(path[start:].split("/")[0])) for path in paths)
+    titles = (_title(path[start:].split("/")[0]) for path in paths)
+    names = Counter(re.sub(r"^[\d .]+(?=\D)", "", title) for title in titles)
     silent = re.compile(r"(?i)index|readme|introduction|summary|\d*")
     telling = [name for name in names if not silent.fullmatch(name)] or list(names)
     ranked = sorted(telling, key=lambda name: (-names[name], name))
     return ", ".join(ranked[:_MOST_NAMED]) + (" and more" if len(ranked) > _MOST_NAMED else "")
 
 
-def _bare(name: str) -> str:
-    stem = name.rpartition(".")[0] if find_extension(name) else name
-    return re.sub(r"^[\d._-]+(?=\D)", "", stem) or stem
-
-
 def _title(name: str) -> str:
-    words = UNUSABLE.sub("", name).replace("_", "-").strip(".").split("-")
+    """Return a name in words, without its extension."""
+    stem = name.rpartition(".")[0] if find_extension(name) else name
+    words = re.split("[_-]+", UNUSABLE.sub("", stem).strip("."))
     return " ".join(word[:1].upper() + word[1:] for word in words if word)
 
 
@@ -364,12 +362,10 @@ WORKSPACE = """\
 
 [kb]
 # menu = "subjects"        # list every subject with a summary, not the topics alone
-# menu_budget = 1200       # tokens the menu may take
 # auto = true              # as if every prompt had -T learn; counts after `llm kb trust`
 
 # A topic is a directory of text files. More about one:
 #   description = "Shown when it is listed, and above what is pre-loaded of it."
 #   learned = ["code-quality", "maintainers/*"]     # in every section that is sent
 #   disabled = ["drafts/**"]                        # never shown to a model
-#   ignore = ["*.log"]                              # no subjects, as in .gitignore
 """

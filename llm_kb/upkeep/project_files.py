@@ -235,7 +235,8 @@ def _find_rule(path: str, dense: Collection[str], own: Collection[str]) -> tuple
 
 
 _TRANSLATED = re.compile(
-    rf"(?P<stem>(?:.*/)?(?P<name>[^/]+?))(?P<dot>[._-])(?P<edition>(?i:{LANGUAGE}))(?P<end>\.\w+|/)"
+    r"(?P<stem>(?:.*/)?(?P<name>[^/]+?))(?P<dot>[._-])"
+    rf"(?P<edition>(?i:{LANGUAGE}|[a-z]{{2}}))(?P<end>\.\w+|/)"
 )
 
 

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 from llm_kb.errors import ConfigError, KbError
 from llm_kb.files.fields import Fields, read_line
-from llm_kb.knowledge_base.api import KnowledgeBase
+from llm_kb.knowledge_base.open_topics import OpenTopics
 from llm_kb.rendering.parts import decode_exactly, find_line_numbers, find_spans
 from llm_kb.rendering.passages import Passages
 from llm_kb.rendering.plain_text import count, visible_line
 from llm_kb.rendering.presentation import read_as_markdown
 from llm_kb.search.chunking.outline import find_outline
-from llm_kb.search.index.update import Progress
 from llm_kb.subjects.patterns import split_knowledge
 
 FILE = "questions.toml"
@@ -25,63 +25,56 @@ LONGEST = 1_000
 """The most characters of a search that is added as a question."""
 
 
+Place: TypeAlias = "tuple[str, str, tuple[int, int]]"
+"""A topic, the path of a subject, and the lines of a part of it."""
+
+
 class Question(NamedTuple):
     """A question, and the subjects or parts of which each answers it, as TOPIC/SUBJECT#PART."""
 
     text: str
     answers: tuple[str, ...] | None
     """Empty if nothing answers it; None if nobody has said yet what does."""
+    places: Sequence[Place] = ()
+    """The places that the answers name."""
 
 
-def read_questions(table: Mapping[str, object], path: Path) -> tuple[Sequence[Question], int]:
+def read_questions(
+    kb: OpenTopics, table: Mapping[str, object], path: Path
+) -> tuple[Sequence[Question], int]:
     """Return the questions of a file, and how many of 100 must be answered.
 
-    Raises ConfigError.
+    Raises ConfigError, also for answers that are not there.
     """
     fields = Fields(table)
     demanded = fields.count("among_four", 100, most=100)
-    questions = [_read_question(each) for each in fields.list_of_fields("question")]
+    questions = [_read_question(kb, each) for each in fields.list_of_fields("question")]
     fields.reject_unknown()
-    fields.raise_problems(lambda problems: ConfigError(str(path), problems))
+    fields.raise_problems(partial(ConfigError, str(path)))
     return questions, demanded
 
 
-def _read_question(fields: Fields) -> Question:
-    question = Question(fields.text("ask", read=read_line), fields.get("answer", _read_answers))
+def _read_question(kb: OpenTopics, fields: Fields) -> Question:
+    text, answers = fields.text("ask", read=read_line), fields.get("answer", _read_answers)
+    places: list[Place] = []
+    for answer in answers or ():
+        try:
+            places += _find_places(kb, answer)
+        except KbError as error:
+            fields.report("answer", str(error))
     fields.reject_unknown()
-    return question
+    return Question(text, answers, places)
 
 
 def _read_answers(value: object) -> tuple[str, ...]:
     return tuple(map(read_line, value if isinstance(value, list) else [value]))
 
 
-Place: TypeAlias = "tuple[str, str, tuple[int, int]]"
-"""A topic, the path of a subject, and the lines of a part of it."""
-
-
-def ask_all(
-    kb: KnowledgeBase, questions: Sequence[Question], demanded: int, path: Path, progress: Progress
+def ask(
+    questions: Iterable[Question], demanded: int, search: Callable[[str], Passages]
 ) -> dict[str, Any]:
-    """Return the results of all questions, and whether enough are among the first four.
-
-    Raises ConfigError for the answers in the file at `path` that are not there.
-    """
-    wanted: list[list[Place]] = []
-    problems: list[str] = []
-    for number, question in enumerate(questions, 1):
-        wanted.append([])
-        for answer in question.answers or ():
-            try:
-                wanted[-1] += find_places(kb, answer)
-            except KbError as error:
-                problems.append(f"question {number}: {error}")
-    if problems:
-        raise ConfigError(str(path), problems)
-    results = [
-        _rank(question, places, kb.find_passages(question.text, progress=progress))
-        for question, places in zip(questions, wanted, strict=True)
-    ]
+    """Return the results of all questions, and whether enough are among the first four."""
+    results = [_rank(question, search(question.text)) for question in questions]
     # Those of which somebody said what answers them.
     ranks = [each["rank"] for each in results if each["answer"] is not None]
     among_four = sum(rank is not None for rank in ranks)
@@ -94,7 +87,7 @@ def ask_all(
     }
 
 
-def _rank(question: Question, wanted: Iterable[Place], found: Passages) -> dict[str, Any]:
+def _rank(question: Question, found: Passages) -> dict[str, Any]:
     """Return the result of a question: the addresses found, and the rank of the one that answers.
 
     If nothing was to be found, and nothing was, the rank is 1.
@@ -102,7 +95,7 @@ def _rank(question: Question, wanted: Iterable[Place], found: Passages) -> dict[
     ranks = [
         rank
         for rank, each in enumerate(found.passages, 1)
-        for topic, path, (first, last) in wanted
+        for topic, path, (first, last) in question.places
         if (each.topic, each.path) == (topic, path)
         and each.first_line <= last
         and first <= each.last_line
@@ -118,7 +111,7 @@ def _rank(question: Question, wanted: Iterable[Place], found: Passages) -> dict[
     }
 
 
-def find_places(kb: KnowledgeBase, answer: str) -> Iterator[tuple[str, str, tuple[int, int]]]:
+def _find_places(kb: OpenTopics, answer: str) -> Iterator[tuple[str, str, tuple[int, int]]]:
     """Yield the topic, the path and the lines of each place that an answer names.
 
     Raises KbError for an answer that is not there.

@@ -253,13 +253,14 @@ SKILL = "---\nname: pdf-forms\ndescription: Fills forms.\n---\n# PDF\n"
         ),
         pytest.param(
             SKILL.replace("pdf-forms", "forms"),
-            "its name 'forms' is not the name of its directory, 'pdf-forms'",
+            "its name 'forms' is not that of its directory, 'pdf-forms', in at most 64 lower-case"
+            " letters, digits and single hyphens",
             id="another name",
         ),
         pytest.param(
             SKILL.replace("pdf-forms", "PDF Forms"),
-            "its name 'PDF Forms' is not of at most 64 lower-case letters, digits and single"
-            " hyphens",
+            "its name 'PDF Forms' is not that of its directory, 'pdf-forms', in at most 64"
+            " lower-case letters, digits and single hyphens",
             id="name with spaces",
         ),
         pytest.param(

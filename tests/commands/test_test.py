@@ -98,7 +98,7 @@ def test_the_results_as_json(run_llm: RunLlm) -> None:
         "enough": True,
     }
     assert report["results"][0]["rank"] == 1
-    assert report["results"][0]["found"][0] == "docs/review#review"
+    assert report["results"][0]["found"][0] == "docs/review#approvals"
     assert report["results"][3]["answer"] is None
 
 
@@ -144,12 +144,12 @@ def test_all_wrong_answers_are_one_message_with_the_numbers_of_their_questions(
     assert (several.exit_code, several.stdout) == (1, "")
     assert several.stderr == (
         f"Error: {path}: 2 problems\n"
-        "  - question 5: no subject of topic 'docs' matches 'nope'\n"
-        "  - question 5: unknown topic 'other'; valid topics: docs\n"
+        "  - question[4].answer: no subject of topic 'docs' matches 'nope'\n"
+        "  - question[4].answer: unknown topic 'other'; valid topics: docs\n"
     )
     path.write_text('[[question]]\nask = "x"\n' + wrong.replace(', "other/review"', ""))
     assert run_llm(["kb", "test"]).stderr == (
-        f"Error: {path}: question 2: no subject of topic 'docs' matches 'nope'\n"
+        f"Error: {path}: question[1].answer: no subject of topic 'docs' matches 'nope'\n"
     )
 
 

@@ -221,7 +221,7 @@ def test_on_a_terminal_names_stand_out_and_long_lines_are_folded(
     for name in names:
         (tmp_path / "kb" / "skills" / f"{name}.md").write_text("x\n", encoding="utf-8")
     shown, _ = run_on_terminal(["kb", "used"])
-    assert ("\x1b[1mproject\x1b[0m: " in shown) is color
+    assert ("\x1b[1mproject: " in shown) is color
     lines = re.sub(r"\x1b\[[\d;]*m", "", shown).splitlines()
     assert max(map(len, lines)) <= 60
     assert re.findall(r"a-rather-long-name-\d+", "".join(lines)) == names
