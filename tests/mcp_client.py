@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +18,12 @@ from mcp.client import Client
 from mcp.shared.message import SessionMessage
 from mcp_types.jsonrpc import jsonrpc_message_adapter
 
+from llm_kb.knowledge_base.api import KnowledgeBase
 from llm_kb.mcp.server import (
+    Discover,
     Message,
     ProtocolError,
-    Server,
+    answer,
     parse_message,
     render_message,
 )
@@ -30,29 +33,29 @@ Conversation = Callable[[Client], Awaitable[Any]]
 
 
 @asynccontextmanager
-async def connect(server: Server) -> AsyncIterator[Any]:
+async def connect(discover: Discover) -> AsyncIterator[Any]:
     """Yield the streams of a client whose messages are answered in this process."""
     to_client, from_server = anyio.create_memory_object_stream[SessionMessage | Exception](100)
     to_server, from_client = anyio.create_memory_object_stream[SessionMessage](100)
 
-    async def answer() -> None:
+    async def reply() -> None:
         async for sent in from_client:
             message = parse_message(sent.message.model_dump_json(by_alias=True).encode())
             if "id" in message:
-                reply = await anyio.to_thread.run_sync(_answer, server, message)
-                await to_client.send(SessionMessage(jsonrpc_message_adapter.validate_json(reply)))
+                text = await anyio.to_thread.run_sync(_answer, discover, message)
+                await to_client.send(SessionMessage(jsonrpc_message_adapter.validate_json(text)))
 
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(answer)
+        tasks.start_soon(reply)
         yield from_server, to_server
         tasks.cancel_scope.cancel()
         for stream in (to_client, from_server, to_server, from_client):
             stream.close()
 
 
-def _answer(server: Server, message: Message) -> bytes:
+def _answer(discover: Discover, message: Message) -> bytes:
     try:
-        result = server.answer(message, lambda *_: None)
+        result = answer(discover, message, lambda *_: None)
     except ProtocolError as error:
         return render_message({"id": message["id"], "error": error.error})
     return render_message({"id": message["id"], "result": result})
@@ -61,8 +64,8 @@ def _answer(server: Server, message: Message) -> bytes:
 def talk(conversation: Conversation, server: Any, **options: Any) -> Any:
     """Hold a conversation with a server, or one in a directory, and return what came of it."""
     if isinstance(server, Path):
-        server = Server(server)
-    if isinstance(server, Server):
+        server = partial(KnowledgeBase.discover, server)
+    if isinstance(server, partial):
         server = connect(server)
 
     async def run() -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import click
@@ -18,7 +19,7 @@ from llm_kb.files.atomic import replace_file
 from llm_kb.host.terminal import is_terminal
 from llm_kb.knowledge_base.api import KnowledgeBase
 from llm_kb.knowledge_base.user_dir import find_user_dir
-from llm_kb.mcp import server
+from llm_kb.mcp.server import run
 
 _CLIENTS = ("claude", "codex", "cursor", "gemini", "opencode", "qwen", "vscode")
 
@@ -59,8 +60,9 @@ def mcp(
         llm kb mcp --install claude
         llm kb mcp --directory ~/project -k 'project/maintainers/*'
     """
+    discover = partial(KnowledgeBase.discover, directory, fragments=kb_cfg, knowledge=knowledge)
     if install is not None:
-        KnowledgeBase.discover(directory, fragments=kb_cfg, knowledge=knowledge)  # or an error
+        discover()  # an error rather than a server that has nothing
         options = ["--directory", str(directory.absolute())] if directory else []
         for name, values in (("-k", knowledge), ("--kb-cfg", kb_cfg)):
             options += [word for value in values for word in (name, value)]
@@ -70,7 +72,7 @@ def mcp(
         raise click.ClickException("a client speaks over standard input and output; one is closed")
     if is_terminal(sys.stdin):
         say("llm-kb: waiting for an MCP client on standard input; Ctrl-C ends")
-    server.run(server.Server(directory, fragments=kb_cfg, knowledge=knowledge))
+    run(discover)
 
 
 def _change_client(client: str, options: Sequence[str], *, yes: bool) -> None:

@@ -15,9 +15,8 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from functools import partial
 from queue import Queue
 from typing import Any, BinaryIO, TypeAlias, TypeVar
 
@@ -27,6 +26,9 @@ from llm_kb.knowledge_base.api import KnowledgeBase
 from llm_kb.mcp import tools
 
 Message: TypeAlias = "dict[str, Any]"
+Discover: TypeAlias = "Callable[[], KnowledgeBase]"
+"""Returns the knowledge base in effect, as it is now on disk."""
+
 T = TypeVar("T")
 
 VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
@@ -63,10 +65,10 @@ def parse_message(data: bytes) -> Message:
         raise ProtocolError(PARSE_ERROR, "the message is not valid JSON") from error
     if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
         raise ProtocolError(INVALID_REQUEST, "the message is not a JSON-RPC 2.0 object")
-    if not isinstance(message.get("method"), str):
-        raise ProtocolError(INVALID_REQUEST, "the message has no method")
-    if "id" in message and type(message["id"]) not in {str, int}:
-        raise ProtocolError(INVALID_REQUEST, "the id is not a string or a whole number")
+    if not isinstance(message.get("method"), str) or type(message.get("id", 0)) not in {str, int}:
+        raise ProtocolError(
+            INVALID_REQUEST, "a message needs a method, and a string or number as id"
+        )
     return message
 
 
@@ -87,66 +89,53 @@ def _read(params: Mapping[str, Any], name: str, kind: type[T]) -> T:
     return value
 
 
-class Server:
-    """The methods of the protocol, over the knowledge base in effect in a directory."""
+def answer(discover: Discover, request: Message, report: tools.Report) -> Message:
+    """Return the result of a request over the knowledge base in effect. Raises ProtocolError.
 
-    def __init__(
-        self,
-        directory: str | os.PathLike[str] | None = None,
-        *,
-        fragments: Sequence[str] = (),
-        knowledge: Sequence[str] = (),
-    ) -> None:
-        self._discover = partial(
-            KnowledgeBase.discover, directory, fragments=fragments, knowledge=knowledge
-        )
+    `report` is called whenever a tool makes progress.
+    """
+    method, params = request["method"], _read(request, "params", dict)
+    if method == "initialize":
+        return _greet(discover, params)
+    if method == "ping":
+        return {}
+    if method == "tools/list":
+        return {"tools": _list_tools(discover)}
+    if method == "tools/call":
+        return _call_tool(discover, params, report)
+    raise ProtocolError(METHOD_NOT_FOUND, "the method is not served")
 
-    def answer(self, request: Message, report: tools.Report) -> Message:
-        """Return the result of a request. Raises ProtocolError.
 
-        `report` is called whenever a tool makes progress.
-        """
-        method, params = request["method"], _read(request, "params", dict)
-        if method == "initialize":
-            return self._greet(params)
-        if method == "ping":
-            return {}
-        if method == "tools/list":
-            return {"tools": self._list_tools()}
-        if method == "tools/call":
-            return self._call_tool(params, report)
-        raise ProtocolError(METHOD_NOT_FOUND, "the method is not served")
+def _greet(discover: Discover, params: Mapping[str, Any]) -> Message:
+    """Greet a client; a configuration that cannot be read is reported to its model."""
+    asked = _read(params, "protocolVersion", str)
+    try:
+        instructions = tools.write_instructions(tools.fit_clients(discover()))
+    except (KbError, OSError) as error:
+        instructions = _describe_broken(error)
+    return {
+        "protocolVersion": asked if asked in VERSIONS else VERSIONS[-1],
+        "capabilities": {"tools": {}},
+        "serverInfo": {"name": "llm-kb", "version": __version__},
+        **({"instructions": instructions} if instructions else {}),
+    }
 
-    def _open(self) -> KnowledgeBase:
-        return tools.fit_clients(self._discover())
 
-    def _greet(self, params: Mapping[str, Any]) -> Message:
-        """Greet a client; a configuration that cannot be read is reported to its model."""
-        asked = _read(params, "protocolVersion", str)
-        try:
-            instructions = tools.write_instructions(self._open())
-        except (KbError, OSError) as error:
-            instructions = _describe_broken(error)
-        return {
-            "protocolVersion": asked if asked in VERSIONS else VERSIONS[-1],
-            "capabilities": {"tools": {}},
-            "serverInfo": {"name": "llm-kb", "version": __version__},
-            **({"instructions": instructions} if instructions else {}),
-        }
+def _list_tools(discover: Discover) -> list[Message]:
+    try:
+        return tools.render_tools(tools.fit_clients(discover()))
+    except (KbError, OSError) as error:
+        return tools.render_broken(_describe_broken(error))
 
-    def _list_tools(self) -> list[Message]:
-        try:
-            return tools.render_tools(self._open())
-        except (KbError, OSError) as error:
-            return tools.render_broken(_describe_broken(error))
 
-    def _call_tool(self, params: Mapping[str, Any], report: tools.Report) -> Message:
-        """Answer a call; the text of an error is a result, too, so that the model can react."""
-        name, arguments = _read(params, "name", str), _read(params, "arguments", dict)
-        try:
-            return make_result(tools.answer_call(self._open(), name, arguments, report))
-        except (KbError, OSError) as error:
-            return make_result(str(error), is_error=True)
+def _call_tool(discover: Discover, params: Mapping[str, Any], report: tools.Report) -> Message:
+    """Answer a call; the text of an error is a result, too, so that the model can react."""
+    name, arguments = _read(params, "name", str), _read(params, "arguments", dict)
+    try:
+        kb = tools.fit_clients(discover())
+        return make_result(tools.answer_call(kb, name, arguments, report))
+    except (KbError, OSError) as error:
+        return make_result(str(error), is_error=True)
 
 
 def _describe_broken(error: KbError | OSError) -> str:
@@ -158,7 +147,7 @@ def make_result(text: str, *, is_error: bool = False) -> Message:
     return {"content": [{"type": "text", "text": text}], "isError": is_error}
 
 
-def run(server: Server) -> None:
+def run(discover: Discover) -> None:
     """Serve one client on standard input and output until it disconnects, or until Ctrl-C."""
     # Nothing is lost when the process ends at once: a ref moves completely or not at all.
     signal.signal(signal.SIGINT, lambda *_: os._exit(130))
@@ -168,7 +157,7 @@ def run(server: Server) -> None:
     os.dup2(nothing, 0)
     os.dup2(2 if sys.stderr else nothing, 1)
     with suppress(BrokenPipeError):  # the client is gone
-        _Conversation(server, source, sink).hold()
+        _Conversation(discover, source, sink).hold()
 
 
 class _CallEnded(BaseException):
@@ -178,9 +167,8 @@ class _CallEnded(BaseException):
 class _Conversation:
     """The requests of one client, each with a deadline."""
 
-    def __init__(self, server: Server, source: int, sink: int) -> None:
-        self._server = server
-        self._source, self._sink = source, sink
+    def __init__(self, discover: Discover, source: int, sink: int) -> None:
+        self._discover, self._source, self._sink = discover, source, sink
         self._inbox: Queue[Message | None] = Queue(MOST_WAITING)
         self._waiting: set[str | int] = set()
         """The ids of requests that are not answered, and not cancelled."""
@@ -242,7 +230,7 @@ class _Conversation:
         try:
             self._running = id_
             if id_ in self._waiting:
-                reply = _reply(self._server, request, wind)
+                reply = _reply(self._discover, request, wind)
         except _CallEnded:
             pass
         finally:
@@ -258,10 +246,10 @@ class _Conversation:
             rest = rest[os.write(self._sink, rest) :]
 
 
-def _reply(server: Server, request: Message, report: tools.Report) -> Message:
+def _reply(discover: Discover, request: Message, report: tools.Report) -> Message:
     """Return the result of a request, or its error."""
     try:
-        return {"result": server.answer(request, report)}
+        return {"result": answer(discover, request, report)}
     except ProtocolError as error:
         return {"error": error.error}
     except Exception as error:  # noqa: BLE001 - a defect must not end the conversation

@@ -35,9 +35,6 @@ MOST_CHARS = 45_000
 MENU_BUDGET, INSTRUCTIONS = 400, 2_048
 """Tokens of the menu, and characters of the instructions that Claude Code shows."""
 
-MOST_LISTED = 50
-"""The most reference topics that are listed with more than their ids."""
-
 MOST_ITEMS, MOST_CHARACTERS = 200, 200_000
 """The most items and characters of an annotation: each entry is compared with all others."""
 
@@ -57,8 +54,6 @@ ANNOTATE = ToolText(
     " and conventions, boundaries or anti-patterns it taught (knowledge). Written to git notes.",
     LIVE_INPUT,
 )
-
-CREATED_BY = {"ghost": "mcp"}
 
 Report: TypeAlias = "Callable[..., None]"
 """Called whenever work was done, which moves the deadline."""
@@ -154,12 +149,7 @@ def _search(kb: KnowledgeBase, arguments: Arguments, report: Report) -> str:
 
 
 def _read_references(tool: ToolText, kb: KnowledgeBase, arguments: Arguments, _: Report) -> str:
-    """Answer a call of a tool that reads; a long list of topics ends with their ids."""
-    found = reference_calls.read(open_references(kb), tool, read_arguments(tool, arguments))
-    if tool is reference_calls.TOPIC_LIST and len(found) > MOST_LISTED:
-        left = [topic["topic_id"] for topic in found[MOST_LISTED:]]
-        found = [*found[:MOST_LISTED], {"left_out": left}]
-    return dump(found)
+    return dump(reference_calls.read(open_references(kb), tool, read_arguments(tool, arguments)))
 
 
 def _create(kb: KnowledgeBase, arguments: Arguments, report: Report) -> str:
@@ -172,7 +162,7 @@ def _create(kb: KnowledgeBase, arguments: Arguments, report: Report) -> str:
         raise reference_calls.PlanWaitsError(PendingPlans(library).ask_later(plan))
 
     given = read_arguments(reference_calls.CREATE, arguments)
-    return dump(reference_calls.create(library, given, CREATED_BY, keep, report))
+    return dump(reference_calls.create(library, given, {"ghost": "mcp"}, keep, report))
 
 
 def _emit(kb: KnowledgeBase, arguments: Arguments, _: Report) -> str:

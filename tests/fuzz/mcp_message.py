@@ -6,10 +6,11 @@ import json
 import os
 import tempfile
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
-from llm_kb.mcp.server import ProtocolError, Server, parse_message, render_message
+from llm_kb.knowledge_base.api import KnowledgeBase
+from llm_kb.mcp.server import Discover, ProtocolError, answer, parse_message, render_message
 from tests.console import SAMPLE
 
 METHODS = ("initialize", "ping", "tools/list", "tools/call", "completion/complete")
@@ -32,7 +33,7 @@ def fuzz(data: bytes) -> None:
         with suppress(ProtocolError):
             parsed = parse_message(message)
             if "id" in parsed and not _writes(parsed):
-                render_message({"id": 1, "result": _server().answer(parsed, lambda *_: None)})
+                render_message({"id": 1, "result": answer(_discover(), parsed, lambda *_: None)})
 
 
 def _read(text: str) -> Any:
@@ -49,6 +50,6 @@ def _writes(request: dict[str, Any]) -> bool:
 
 
 @cache
-def _server() -> Server:
+def _discover() -> Discover:
     os.environ.setdefault("LLM_USER_PATH", tempfile.mkdtemp())  # where a search keeps its index
-    return Server(SAMPLE)
+    return partial(KnowledgeBase.discover, SAMPLE)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-import pytest
 from mcp.client import Client
 
-from llm_kb.host import reference_calls
-from llm_kb.mcp.server import Server
+from llm_kb.knowledge_base.api import KnowledgeBase
 from tests.mcp_client import call, talk
 
 
@@ -65,7 +64,7 @@ def test_the_instructions_fit_what_clients_show(tmp_path: Path) -> None:
 def test_what_is_pre_loaded_can_be_learned_and_does_not_push_the_menu_out(tmp_path: Path) -> None:
     files = {"large.md": "word " * 2_000, "one.md": "One.\n", "two.md": "Two.\n"}
     workspace = write_topic(tmp_path, files)
-    served = Server(workspace, knowledge=["t"])
+    served = partial(KnowledgeBase.discover, workspace, knowledge=["t"])
 
     async def conversation(client: Client) -> Any:
         listing = await client.call_tool("learn", {"topic": "t"})
@@ -85,7 +84,7 @@ def test_what_is_pre_loaded_can_be_learned_and_does_not_push_the_menu_out(tmp_pa
 
 def test_instructions_name_only_so_many_of_those_left_out(tmp_path: Path) -> None:
     workspace = write_topic(tmp_path, {f"{'long' * 10}{n}.md": "x" * 3_000 for n in range(40)})
-    served = Server(workspace, knowledge=["t"])
+    served = partial(KnowledgeBase.discover, workspace, knowledge=["t"])
 
     async def conversation(client: Client) -> Any:
         return client.instructions
@@ -98,7 +97,7 @@ def test_instructions_name_only_so_many_of_those_left_out(tmp_path: Path) -> Non
 
 def test_instructions_are_those_of_the_moment_a_client_connects(tmp_path: Path) -> None:
     workspace = write_topic(tmp_path, {"s.md": ""})
-    served = Server(workspace)
+    served = partial(KnowledgeBase.discover, workspace)
 
     async def conversation(client: Client) -> Any:
         return client.instructions
@@ -121,15 +120,3 @@ def test_what_was_not_searched_is_named_up_to_a_bound(tmp_path: Path, user_dir: 
     warnings = json.loads(answer)["warnings"]
     assert "topic-00" in warnings[0]
     assert warnings[0].endswith(" and 27 more")
-
-
-def test_a_list_of_references_is_bounded_and_names_the_rest(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    entries = [{"topic_id": f"topic-{n}", "title": "x" * 500} for n in range(200)]
-    monkeypatch.setattr(reference_calls, "list_topics", lambda *_, **__: (entries, []))
-    answer, _ = call(
-        write_topic(tmp_path, {"s.md": ""}), "reference_topic_list", {"include_obsolete": True}
-    )
-    assert len(answer) < 45_000
-    assert all(entry["topic_id"] in answer for entry in entries)
