@@ -21,7 +21,7 @@ from llm_kb.knowledge_base.api import KnowledgeBase
 from llm_kb.knowledge_base.subject_list import name_file
 from llm_kb.knowledge_base.tool_text import DEFAULT_LIMIT
 from llm_kb.knowledge_base.user_dir import find_user_dir
-from llm_kb.rendering.passages import Passage, Passages, find_notes
+from llm_kb.rendering.passages import Passage, find_notes
 from llm_kb.rendering.plain_text import MAX_NAMED, visible_line, visible_text
 
 
@@ -88,7 +88,9 @@ def search(
     else:
         show("\n".join(_render(kb, passage) for passage in found.passages), nl=False)
     if not found.passages:
-        say(f"llm-kb: {_explain_nothing(kb, topics, found)}")
+        nowhere = kb.explain_nothing() if not topics and not kb.menu_ids else found.why_nothing
+        why = nowhere or "no text has a word of that; try different or fewer words"
+        say(f"llm-kb: {visible_line(why)}")
     notices = tuple(_choose_unsaid(found.notices, str(kb.config.workspace)))
     for note in find_notes(replace(found, notices=notices)):
         say(f"llm-kb: {note}")
@@ -113,16 +115,6 @@ def _choose_unsaid(notices: Iterable[str], workspace: str) -> Iterator[str]:
             yield notice
     with suppress(WriteError, OSError):  # it is printed again
         replace_file(path, "\n".join(said).encode())
-
-
-def _explain_nothing(kb: KnowledgeBase, topics: tuple[str, ...], found: Passages) -> str:
-    """Return why nothing was found, and what to do."""
-    if not topics and not kb.menu_ids:
-        return kb.explain_nothing()
-    return (
-        visible_line(found.why_nothing)
-        or "no text has a word of that; try different or fewer words"
-    )
 
 
 def _as_dict(passage: Passage) -> dict[str, object]:

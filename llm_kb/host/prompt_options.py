@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, MutableMapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -98,8 +98,9 @@ class Arguments:
         self.knowledge, self.kb_cfg = knowledge, kb_cfg
         self.is_saving = bool(kwargs.get("save"))
         """Whether `--save` writes a template instead of making a request."""
-        self._templates = self._load_templates()
-        self.conversation = self._load_conversation()
+        self._templates: list[Any] = []
+        self.conversation: Any = None
+        self._load()
         self._fragments = [*self._iter_fragments()]
         sections = self._list_after(requests.SECTION)
         self.preloads = [each for each in sections if "/" in each]
@@ -196,25 +197,18 @@ class Arguments:
                     " search` takes a text of any length, and its passages can be piped into llm"
                 )
 
-    def _load_templates(self) -> list[Any]:
-        named = self.kwargs.get("template") or ()
-        try:
-            return [load_template(each) for each in ([named] if isinstance(named, str) else named)]
-        except Exception:  # noqa: BLE001 - the host reports the same error next
-            return []
-
-    def _load_conversation(self) -> Any:
-        given = self.kwargs
-        if not (given.get("_continue") or given.get("conversation_id")):
-            return None
-        try:
-            return load_conversation(
-                given.get("conversation_id"),
-                async_=bool(given.get("async_")),
-                database=given.get("database"),
-            )
-        except Exception:  # noqa: BLE001 - as above
-            return None
+    def _load(self) -> None:
+        """Load the templates and the conversation, as the host will."""
+        given, named = self.kwargs, self.kwargs.get("template") or ()
+        with suppress(Exception):  # the host reports the same error next
+            for name in [named] if isinstance(named, str) else named:
+                self._templates.append(load_template(name))
+            if given.get("_continue") or given.get("conversation_id"):
+                self.conversation = load_conversation(
+                    given.get("conversation_id"),
+                    async_=bool(given.get("async_")),
+                    database=given.get("database"),
+                )
 
 
 class _NoTools(tuple[str, ...]):
