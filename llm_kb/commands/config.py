@@ -114,8 +114,7 @@ def trust(yes: bool) -> None:
     elif is_trusted(file, layers.digest, user_dir):
         say(f"{show_place(file)} is trusted already")
     else:
-        request = render_request(file, layers.workspace, layers.withheld, layers.foreign)
-        say(f"{request}\n")
+        say(f"{render_request(layers)}\n")
         confirm("Trust it?", yes=yes)
         set_trust(file, layers.digest, user_dir)
         say(f"Trusted {show_place(file)}")

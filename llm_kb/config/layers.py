@@ -14,18 +14,9 @@ from typing import Any, TypeAlias
 
 from llm_kb.config.workspace import expand_home, find_foreign_owner
 from llm_kb.errors import ConfigError, KbError, PatternError, quote
+from llm_kb.files import fields
 from llm_kb.files.containment import resolve_links
-from llm_kb.files.fields import (
-    CONTROL,
-    BadValueError,
-    Fields,
-    describe,
-    read_choice,
-    read_count,
-    read_flag,
-    read_line,
-    read_text,
-)
+from llm_kb.files.fields import BadValueError, Fields, describe
 from llm_kb.subjects.ignore import is_private
 from llm_kb.subjects.patterns import parse_pattern
 from llm_kb.subjects.topics import Config, Layer, Layout, Origin, Setting, Value
@@ -77,7 +68,7 @@ class Key:
 
 def read_pattern(value: object) -> str:
     """Read a pattern over slugs."""
-    text = read_line(value)
+    text = fields.read_line(value)
     try:
         return parse_pattern(text).text
     except PatternError as error:
@@ -122,7 +113,7 @@ def read_load_path(value: object, source: LayerSource) -> str:
 
 
 def _read_place(value: object, source: LayerSource) -> Path:
-    if not isinstance(value, str) or not value or CONTROL.search(value) or "\n" in value:
+    if not isinstance(value, str) or not value or fields.CONTROL.search(value) or "\n" in value:
         raise BadValueError(describe(value), "a directory, as a string of one line")
     parts = re.split(r"[/\\]", value)
     leaves = parts[0] == "" or ".." in parts or re.match(r"~|[A-Za-z]:", value)
@@ -150,46 +141,46 @@ def _read_references(value: object) -> bool | tuple[str, ...]:
 
 
 def _choice(*choices: str) -> Callable[[object], str]:
-    return partial(read_choice, choices=choices)
+    return partial(fields.read_choice, choices=choices)
 
 
 TOPIC = "kb.topic"
 
 TABLES: Mapping[str, Mapping[str, Key]] = {
     "kb": {
-        "auto": Key(read_flag),
+        "auto": Key(fields.read_flag),
         "menu": Key(_choice("topics", "subjects")),
-        "menu_budget": Key(read_count),
-        "max_result_chars": Key(read_count),
-        "outline_over": Key(read_count),
+        "menu_budget": Key(fields.read_count),
+        "max_result_chars": Key(fields.read_count),
+        "outline_over": Key(fields.read_count),
         "search": Key(_read_search),
         "config_load_paths": Key(read_load_path, is_list=True, is_place=True),
         "allow_links_to": Key(read_directory, is_list=True, user_only=True, is_place=True),
     },
     "kb.references": {
         "menu": Key(_read_references),
-        "ask_first": Key(read_flag, user_only=True),
-        "allow_hosts": Key(read_line, is_list=True, user_only=True),
+        "ask_first": Key(fields.read_flag, user_only=True),
+        "allow_hosts": Key(fields.read_line, is_list=True, user_only=True),
         "allow_protocols": Key(_choice("file", "ssh"), is_list=True, user_only=True),
         "dir": Key(read_directory, user_only=True, is_place=True),
-        "embedding_model": Key(read_line, user_only=True),
-        "max_bytes": Key(partial(read_count, least=1), user_only=True),
-        "max_files": Key(partial(read_count, least=1), user_only=True),
-        "timeout": Key(partial(read_count, least=1), user_only=True),
+        "embedding_model": Key(fields.read_line, user_only=True),
+        "max_bytes": Key(partial(fields.read_count, least=1), user_only=True),
+        "max_files": Key(partial(fields.read_count, least=1), user_only=True),
+        "timeout": Key(partial(fields.read_count, least=1), user_only=True),
     },
-    "kb.capture": {"offer": Key(read_flag), "branch_only": Key(read_flag)},
-    "kb.check": {"ignore": Key(read_line, is_list=True)},
+    "kb.capture": {"offer": Key(fields.read_flag), "branch_only": Key(fields.read_flag)},
+    "kb.check": {"ignore": Key(fields.read_line, is_list=True)},
     TOPIC: {
-        "enable": Key(read_flag),
-        "title": Key(read_line),
-        "introduction": Key(read_text),
-        "description": Key(read_text),
+        "enable": Key(fields.read_flag),
+        "title": Key(fields.read_line),
+        "introduction": Key(fields.read_text),
+        "description": Key(fields.read_text),
         "subjects": Key(read_directory, is_place=True),
         "learned": Key(read_pattern, is_list=True),
         "disabled": Key(read_pattern, is_list=True),
-        "ignore": Key(read_line, is_list=True),
+        "ignore": Key(fields.read_line, is_list=True),
         "layout": Key(_choice(*(layout.value for layout in Layout))),
-        "generated": Key(read_flag),
+        "generated": Key(fields.read_flag),
     },
 }
 """The keys of each table; those of `kb.topic` are of each topic's table."""
@@ -210,26 +201,24 @@ def by_topic(settings: Settings) -> dict[str, dict[str, Setting]]:
     return topics
 
 
-def parse_layer(table: Mapping[str, object], source: LayerSource) -> Settings:
+def parse_layer(toml: Mapping[str, object], source: LayerSource) -> Settings:
     """Return the settings that a decoded TOML document makes.
 
     Raises one ConfigError with all problems of the document.
     """
-    document = Fields(table)
+    document = Fields(toml)
     kb = document.fields("kb")
-    others = [kb.fields(name) for name in ("references", "capture", "check")]
-    topics = _list_topics(kb.fields("topic"))
-    tables = [(fields, TABLES[fields.path]) for fields in (kb, *others)]
-    tables += [(fields, TABLES[TOPIC]) for fields in topics.values()]
+    names = ("references", "capture", "check")
+    tables = [kb, *map(kb.fields, names), *_list_topics(kb.fields("topic"))]
     where = source.origin.place or source.origin.layer.value
-    values = (value for fields, _ in tables for value in fields.table.values())
+    values = (value for table in tables for value in table.table.values())
     if sum(len(value) for value in values if isinstance(value, list)) > MOST_ITEMS:
         problem = f"the lists of a file may have {MOST_ITEMS:,} values together"
         raise ConfigError(where, [f"{problem}; a pattern such as 'drafts/**' stands for many"])
     settings: dict[str, Setting] = {}
-    for fields, keys in tables:
-        settings |= _read_keys(fields, keys, source)
-    for key in sorted({"topic", "references", "check", *TABLES["kb"]} & table.keys()):
+    for table in tables:
+        settings |= _read_keys(table, source)
+    for key in sorted({"topic", "references", "check", *TABLES["kb"]} & toml.keys()):
         document.has(key)
         document.report(key, f"unknown key; allowed: kb; did you mean 'kb.{key}'?")
     document.reject_unknown()
@@ -238,45 +227,45 @@ def parse_layer(table: Mapping[str, object], source: LayerSource) -> Settings:
     return settings
 
 
-def _list_topics(topics: Fields) -> dict[str, Fields]:
-    """Return the tables of topics by id, and report ids that are not valid."""
+def _list_topics(topics: Fields) -> list[Fields]:
+    """Return the tables of topics, and report ids that are not valid."""
     if len(topics.table) > MAX_TOPICS:
         found = f"{len(topics.table):,} topics"
         topics.refuse(topics.path, BadValueError(found, f"at most {MAX_TOPICS:,}"))
-        return {}
+        return []
     valid = [id_ for id_ in topics if TOPIC_ID.fullmatch(id_)]
     for id_ in sorted(topics.table.keys() - valid):
         found = f"the topic id {quote(id_)}"
         topics.refuse(topics.path, BadValueError(found, TOPIC_ID_RULE))
     for id_ in (id_ for id_ in valid if topics.table[id_] == {}):
         topics.report(id_, "is empty; a topic needs the directory of its `subjects`")
-    return {id_: topics.fields(id_) for id_ in valid}
+    return list(map(topics.fields, valid))
 
 
-def _read_keys(fields: Fields, keys: Mapping[str, Key], source: LayerSource) -> dict[str, Setting]:
+def _read_keys(table: Fields, source: LayerSource) -> dict[str, Setting]:
     """Return the settings of a table by dotted key, and report what is wrong with it."""
-    settings = {}
-    for name in fields:
-        value = _read_key(fields, name, keys[name], source) if name in keys else None
+    settings, keys = {}, TABLES.get(table.path, TABLES[TOPIC])
+    for name in table:
+        value = _read_key(table, name, keys[name], source) if name in keys else None
         if value is not None:
-            settings[fields.place(name)] = Setting(value=value, origins=(source.origin,))
-    fields.reject_unknown(*keys)
+            settings[table.place(name)] = Setting(value=value, origins=(source.origin,))
+    table.reject_unknown(*keys)
     return settings
 
 
-def _read_key(fields: Fields, name: str, key: Key, source: LayerSource) -> Value | None:
+def _read_key(table: Fields, name: str, key: Key, source: LayerSource) -> Value | None:
     layer = source.origin.layer
     if key.user_only and layer is not Layer.USER:
-        fields.report(
+        table.report(
             name,
             f"not allowed in the {layer.value} layer; "
             "it belongs in the user layer's kb.toml (see `llm kb path --user`)",
         )
         return None
     read = partial(key.read, source=source) if key.is_place else key.read
-    if key.is_list and not (layer is Layer.COMMAND_LINE and isinstance(fields.table[name], str)):
-        return fields.texts(name, read)
-    value: Value | None = fields.get(name, read)
+    if key.is_list and not (layer is Layer.COMMAND_LINE and isinstance(table.table[name], str)):
+        return table.texts(name, read)
+    value: Value | None = table.get(name, read)
     return (value,) if key.is_list and isinstance(value, str) else value
 
 

@@ -6,71 +6,29 @@ import json
 import os
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from llm_kb import errors
 from llm_kb.config import layers, trust, workspace
 from llm_kb.config.layers import TOPIC, LayerSource, Settings, by_topic, merge, topic_key
-from llm_kb.errors import (
-    MAX_PATH_SHOWN,
-    ConfigError,
-    KbError,
-    UnknownTopicError,
-    cut,
-    quote,
-    show_place,
-)
+from llm_kb.errors import ConfigError, KbError, UnknownTopicError
 from llm_kb.files.containment import resolve_links
 from llm_kb.files.fields import suggest
 from llm_kb.files.toml import TomlError, decode_toml
 from llm_kb.files.walk import iter_files
-from llm_kb.subjects.topics import (
-    BUILT_IN_TOPICS,
-    REFERENCE_PREFIX,
-    Capture,
-    Config,
-    Layer,
-    Layout,
-    Origin,
-    References,
-    Setting,
-    Topic,
-)
+from llm_kb.subjects import topics
+from llm_kb.subjects.topics import Config, Layer, Layout, Origin, Setting, Topic
 
 SUFFIX = ".toml"
 LOAD_PATH = ".llm/config.d"
 """The directory, in the workspace, in which config fragments are always looked for."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Layers:
-    """The configured layers, without those of the command line."""
-
-    below: Settings
-    """The user layer."""
-    workspace: Settings
-    file: Path | None
-    foreign: str | None = None
-    """Which part of the workspace's file belongs to another user."""
-
-    @property
-    def withheld(self) -> tuple[str, ...]:
-        """The keys of the workspace layer that need trust."""
-        if self.file is None:
-            return ()
-        root = resolve_links(workspace.owner_of(self.file))
-        return trust.find_withheld(self.workspace, self.below, root)
-
-    @property
-    def digest(self) -> str:
-        """The digest of the settings that trust in the workspace covers."""
-        return trust.digest_workspace(self.workspace, self.below)
-
-
 def read_layers(
     cwd: Path | None, *, user_dir: Path, environ: Mapping[str, str], any_owner: bool = False
-) -> Layers:
+) -> trust.Layers:
     """Read the user's and the workspace's file; a missing one has no settings.
 
     A workspace's file of another user is read if it is trusted, with the settings it has now, or
@@ -79,12 +37,12 @@ def read_layers(
     below = read_layer(user_source(user_dir))
     file = workspace.find_workspace(cwd, environ, user_dir=user_dir)
     if file is None:
-        return Layers(below=below, workspace={}, file=None)
+        return trust.Layers(below=below, workspace={}, file=None)
     source = find_source(file, user_dir)
     if any_owner:
         source = replace(source, owned_below=None)
     foreign = workspace.describe_foreign(file, source.base)
-    found = Layers(below=below, workspace=read_layer(source), file=file, foreign=foreign)
+    found = trust.Layers(below=below, workspace=read_layer(source), file=file, foreign=foreign)
     if foreign and not any_owner and not trust.is_trusted(file, found.digest, user_dir):
         source = replace(source, owned_below=source.base)  # which refuses it
         return replace(found, workspace=read_layer(source))
@@ -160,7 +118,7 @@ def assign(merged: Settings, text: str, own: LayerSource) -> Settings:
     layer, is_extended = parse_assignment(text, own), text.partition("=")[0].endswith("+")
     lists = {key for key, each in layer.items() if isinstance(each.value, tuple)}
     if is_extended and layer.keys() - lists:
-        place = f"--kb-cfg {cut(text, MAX_PATH_SHOWN)}"
+        place = f"--kb-cfg {errors.cut(text, errors.MAX_PATH_SHOWN)}"
         raise ConfigError(place, ["only a list can be extended with '+='; use '='"])
     return merge([merged if is_extended else _without(merged, lists), layer])
 
@@ -170,7 +128,7 @@ def parse_assignment(text: str, own: LayerSource) -> Settings:
 
     Raises ConfigError.
     """
-    place = f"--kb-cfg {cut(text, MAX_PATH_SHOWN)}"
+    place = f"--kb-cfg {errors.cut(text, errors.MAX_PATH_SHOWN)}"
     source = replace(own, origin=Origin(layer=Layer.COMMAND_LINE, place=place))
     key, _, value = text.partition("=")
     key, quoted = key.removesuffix("+"), json.dumps(value.strip(), ensure_ascii=False)
@@ -184,7 +142,7 @@ def parse_assignment(text: str, own: LayerSource) -> Settings:
     return layers.parse_layer(document, source)
 
 
-def _add_fragment(merged: Settings, path: Path, own: LayerSource, found: Layers) -> Settings:
+def _add_fragment(merged: Settings, path: Path, own: LayerSource, found: trust.Layers) -> Settings:
     """Merge a config fragment.
 
     A file inside the workspace may set what the workspace's own file may, a file elsewhere what
@@ -193,21 +151,20 @@ def _add_fragment(merged: Settings, path: Path, own: LayerSource, found: Layers)
     source = replace(own, origin=Origin(layer=Layer.FRAGMENT, place=str(path)))
     root = workspace.owner_of(found.file) if found.file else None
     # A link belongs to the workspace if either of its ends does.
-    if root is None or not (path.is_relative_to(root) or _leads_inside(path, root)):
-        return merge([merged, layers.parse_layer(workspace.read_toml(path), source)])
-    source = replace(source, bounds=root, owned_below=None if found.foreign else root)
+    if root and (
+        path.is_relative_to(root) or resolve_links(path).is_relative_to(resolve_links(root))
+    ):
+        source = replace(source, bounds=root, owned_below=None if found.foreign else root)
     layer = layers.parse_layer(workspace.read_toml(path, owned_below=source.owned_below), source)
-    # `auto` counts here: the user named the fragment.
-    withheld = set(trust.find_withheld(layer, merged, resolve_links(root))) - set(trust.ACTING_KEYS)
+    withheld: set[str] = set()
+    if source.bounds:  # `auto` counts here: the user named the fragment
+        keys = trust.find_withheld(layer, merged, resolve_links(source.bounds))
+        withheld = set(keys) - set(trust.ACTING_KEYS)
     if withheld:
         reason = "your own topics and references are not this file's to show"
         problems = [f"{key}: {reason}; use -k or an assignment" for key in sorted(withheld)]
         raise ConfigError(str(path), problems)
     return merge([merged, layer])
-
-
-def _leads_inside(path: Path, root: Path) -> bool:
-    return resolve_links(path).is_relative_to(resolve_links(root))
 
 
 def find_fragment(text: str, cwd: Path, load_paths: Sequence[Path]) -> Path:
@@ -218,7 +175,7 @@ def find_fragment(text: str, cwd: Path, load_paths: Sequence[Path]) -> Path:
     """
     if not text.strip() or "\0" in text:
         raise ConfigError(
-            "--kb-cfg", [f"found {quote(text)}; allowed: a name, a path or KEY=VALUE"]
+            "--kb-cfg", [f"found {errors.quote(text)}; allowed: a name, a path or KEY=VALUE"]
         )
     if text.endswith(SUFFIX) or text.startswith(("/", "./", "../", "~/")):
         return Path(os.path.normpath(cwd / workspace.expand_home(text)))
@@ -228,9 +185,9 @@ def find_fragment(text: str, cwd: Path, load_paths: Sequence[Path]) -> Path:
             return path
     files = (path for directory in load_paths for path, _ in iter_files(directory))
     known = sorted({path.removesuffix(SUFFIX) for path in files if path.endswith(SUFFIX)})
-    searched = ", ".join(map(show_place, load_paths)) or "no directory"
+    searched = ", ".join(map(errors.show_place, load_paths)) or "no directory"
     raise KbError(
-        f"unknown config fragment {quote(text, MAX_PATH_SHOWN)}; available:"
+        f"unknown config fragment {errors.quote(text, errors.MAX_PATH_SHOWN)}; available:"
         f" {', '.join(known) or 'none'} (in {searched}){suggest(text, known)}"
     )
 
@@ -275,15 +232,15 @@ def resolve(
     references = _given(merged, "kb.references")
     if "dir" in references:
         references["dir"] = Path(references["dir"])
-    topics = [_resolve_topic(merged, id_, links) for id_ in fields_of]
+    resolved = [_resolve_topic(id_, fields, links) for id_, fields in fields_of.items()]
     return Config(
         **general,
         config_load_paths=tuple(root / place for place in _load_paths(merged)),
         allow_links_to=links,
-        topics=tuple(topic for topic in topics if "subjects" in fields_of[topic.id]),
-        adjustments=tuple(topic for topic in topics if "subjects" not in fields_of[topic.id]),
-        references=References(**references),
-        capture=Capture(**_given(merged, "kb.capture")),
+        topics=tuple(topic for topic in resolved if "subjects" in fields_of[topic.id]),
+        adjustments=tuple(topic for topic in resolved if "subjects" not in fields_of[topic.id]),
+        references=topics.References(**references),
+        capture=topics.Capture(**_given(merged, "kb.capture")),
         check_ignore=_given(merged, "kb.check").get("ignore", ()),
         workspace=workspace.owner_of(file) if file else None,
         workspace_file=file,
@@ -294,44 +251,42 @@ def resolve(
 
 def _given(settings: Settings, table: str) -> dict[str, Any]:
     """Return the settings of a table by name, without empty texts."""
-    names = layers.TABLES.get(table, layers.TABLES[TOPIC])
-    found = {name: settings.get(f"{table}.{name}") for name in names}
+    found = {name: settings.get(f"{table}.{name}") for name in layers.TABLES[table]}
     return {name: each.value for name, each in found.items() if each and each.value != ""}
 
 
-def _resolve_topic(settings: Settings, id_: str, allow_links_to: tuple[Path, ...]) -> Topic:
-    given = _given(settings, f"{TOPIC}.{id_}")
-    root, layout = Path(given.pop("subjects", "")), Layout(given.pop("layout", Layout.FILES))
-    return Topic(id=id_, root=root, layout=layout, allow_links_to=allow_links_to, **given)
+def _resolve_topic(
+    id_: str, fields: Mapping[str, Setting], allow_links_to: tuple[Path, ...]
+) -> Topic:
+    given: dict[str, Any] = {name: each.value for name, each in fields.items() if each.value != ""}
+    given["root"] = Path(given.pop("subjects", ""))
+    given["layout"] = Layout(given.get("layout", Layout.FILES))
+    return Topic(id=id_, allow_links_to=allow_links_to, **given)
 
 
 def is_given(id_: str) -> bool:
     """Tell whether a topic may exist without configuration: a built-in or a reference topic."""
-    return id_ in BUILT_IN_TOPICS or id_.startswith(REFERENCE_PREFIX)
+    return id_ in topics.BUILT_IN_TOPICS or id_.startswith(topics.REFERENCE_PREFIX)
 
 
-def _require_subjects(topics: Mapping[str, Mapping[str, Setting]]) -> None:
+def _require_subjects(settings: Mapping[str, Mapping[str, Setting]]) -> None:
     """Raise ConfigError for the topics that cannot be without `subjects`, named by their file."""
     problems: dict[str, list[str]] = {}
-    for id_, fields in topics.items():
-        origins = [origin for setting in fields.values() for origin in setting.origins]
-        if "subjects" not in fields and (problem := _find_problem(id_, fields, origins, topics)):
-            problems.setdefault(origins[0].place or origins[0].layer.value, []).append(problem)
+    for id_, fields in settings.items():
+        origin = next(iter(fields.values())).origins[0]
+        if "subjects" not in fields and (problem := _find_problem(id_, settings)):
+            problems.setdefault(origin.place or origin.layer.value, []).append(problem)
     for where, found in problems.items():
         raise ConfigError(where, found)
 
 
-def _find_problem(
-    id_: str,
-    fields: Mapping[str, Setting],
-    origins: Sequence[Origin],
-    topics: Collection[str],
-) -> str | None:
+def _find_problem(id_: str, settings: Mapping[str, Mapping[str, Setting]]) -> str | None:
     """Return why a topic cannot be without `subjects`.
 
     The built-in topics can and, in the user's own layers, reference topics.
     """
-    layers_ = {origin.layer for origin in origins}
+    fields = settings[id_]
+    setters = {origin.layer for setting in fields.values() for origin in setting.origins}
     if is_given(id_):
         for name in ("disabled", "ignore", "layout", "generated"):
             # An empty list counts as unset: it remains after the last pattern is removed.
@@ -340,10 +295,9 @@ def _find_problem(
                     f"{topic_key(id_, name)}: not for topic {id_!r}, whose subjects are not in a"
                     " directory of yours; 'enable = false' leaves all of it out"
                 )
-        if id_ in BUILT_IN_TOPICS or Layer.WORKSPACE not in layers_:
+        if id_ in topics.BUILT_IN_TOPICS or Layer.WORKSPACE not in setters:
             return None
-    if layers_ <= _PASSING:
-        known = sorted(topic for topic in topics if topic != id_)
-        return f"{TOPIC}.{id_}: {UnknownTopicError(id_, known)}"
+    if setters <= _PASSING:
+        return f"{TOPIC}.{id_}: {UnknownTopicError(id_, sorted(settings.keys() - {id_}))}"
     key = topic_key(id_, "subjects")
     return f"{key}: missing; topic {id_!r} needs the directory of its subjects"

@@ -8,20 +8,15 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
+from llm_kb.config import workspace
 from llm_kb.config.layers import TABLES, TOPIC, Settings, by_topic, topic_key
-from llm_kb.config.workspace import (
-    describe_foreign,
-    find_workspace,
-    may_set_auto,
-    owner_of,
-    read_bytes,
-    user_config_path,
-)
 from llm_kb.errors import ConfigError, join_names, show_place
 from llm_kb.files.atomic import locked, replace_file
+from llm_kb.files.containment import resolve_links
 from llm_kb.subjects.topics import Config
 
 TRUST_FILE = "kb-trust.json"
@@ -71,22 +66,37 @@ def find_withheld(layer: Settings, below: Settings, root: Path) -> tuple[str, ..
     return tuple(keys)
 
 
-def digest_workspace(workspace: Settings, below: Settings) -> str:
-    """Return a digest of the settings of a workspace layer, links resolved.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layers:
+    """The configured layers, without those of the command line."""
 
-    The digest includes the settings of lower layers for the same topics, but not comments
-    and the order of keys.
-    """
-    topics = by_topic(workspace)
-    borrowed = {
-        key: below[key].value
-        for id_, fields in by_topic(below).items()
-        for key in (topic_key(id_, name) for name in fields)
-        if id_ in topics
-    }
-    own = {key: setting.value for key, setting in workspace.items()}
-    canonical = json.dumps([own, borrowed], sort_keys=True, ensure_ascii=True)
-    return sha256(canonical.encode()).hexdigest()
+    below: Settings
+    """The user layer."""
+    workspace: Settings
+    file: Path | None
+    foreign: str | None = None
+    """Which part of the workspace's file belongs to another user."""
+
+    @property
+    def withheld(self) -> tuple[str, ...]:
+        """The keys of the workspace layer that need trust."""
+        if self.file is None:
+            return ()
+        root = resolve_links(workspace.owner_of(self.file))
+        return find_withheld(self.workspace, self.below, root)
+
+    @property
+    def digest(self) -> str:
+        """The digest of the settings that trust in the workspace covers, links resolved.
+
+        These include the settings of lower layers for the same topics, but not comments
+        and the order of keys.
+        """
+        topics = [topic_key(id_, "") for id_ in by_topic(self.workspace)]
+        borrowed = {k: s.value for k, s in self.below.items() if k.startswith(tuple(topics))}
+        own = {key: setting.value for key, setting in self.workspace.items()}
+        canonical = json.dumps([own, borrowed], sort_keys=True, ensure_ascii=True)
+        return sha256(canonical.encode()).hexdigest()
 
 
 def read_trust(user_dir: Path) -> dict[str, str]:
@@ -106,7 +116,7 @@ def is_trusted(file: Path, digest: str, user_dir: Path) -> bool:
 def is_accepted(file: Path, user_dir: Path) -> bool:
     """Tell whether a workspace of another user was ever trusted."""
     is_known = str(file) in read_trust(user_dir)
-    return is_known and describe_foreign(file, owner_of(file)) is not None
+    return is_known and workspace.describe_foreign(file, workspace.owner_of(file)) is not None
 
 
 def find_untrusted_auto(
@@ -117,12 +127,14 @@ def find_untrusted_auto(
     Nothing is parsed: a stranger's configuration may be large.
     """
     try:
-        file = find_workspace(cwd, environ, user_dir=user_dir)
-        if file is None or not _SETS_AUTO.search(read_bytes(file)):
+        file = workspace.find_workspace(cwd, environ, user_dir=user_dir)
+        if file is None or not _SETS_AUTO.search(workspace.read_bytes(file)):
             return None
     except ConfigError:
         return None
-    if may_set_auto(user_config_path(user_dir)) or str(file) in read_trust(user_dir):
+    if workspace.may_set_auto(workspace.user_config_path(user_dir)) or str(file) in read_trust(
+        user_dir
+    ):
         return None
     return file
 
@@ -143,23 +155,18 @@ def set_trust(file: Path, digest: str | None, user_dir: Path) -> bool:
     return before is not None
 
 
-def render_request(
-    place: Path,
-    workspace: Settings,
-    withheld: Sequence[str],
-    foreign: str | None,
-) -> str:
+def render_request(layers: Layers) -> str:
     """Render what needs trust in a workspace layer, with the effects."""
-    lines = []
-    if foreign:
-        lines += [f"{show_place(place)}: {foreign}, who decides what models are given from it", ""]
+    lines, place, withheld = [], show_place(layers.file), layers.withheld
+    if layers.foreign:
+        lines += [f"{place}: {layers.foreign}, who decides what models are given from it", ""]
     if withheld:
-        lines += [f"{show_place(place)} asks for:", ""]
+        lines += [f"{place} asks for:", ""]
     for key in withheld:
-        lines.append(f"  {key} = {render_value(workspace[key].value)}")
+        lines.append(f"  {key} = {render_value(layers.workspace[key].value)}")
         lines.append(f"      {_MEANINGS.get(key, 'change what a model sees of your own topic')}")
-    if foreign or "kb.auto" in withheld:
-        lines += ["", f"Its topics: {join_names(list(by_topic(workspace))) or 'none'}"]
+    if layers.foreign or "kb.auto" in withheld:
+        lines += ["", f"Its topics: {join_names(list(by_topic(layers.workspace))) or 'none'}"]
     return "\n".join(lines)
 
 

@@ -16,16 +16,7 @@ from llm_kb.files.walk import FoundFiles, Stamps, Walk, Way, describe
 from llm_kb.subjects.ignore import RULES_FILE, IgnoreRules
 from llm_kb.subjects.names import DOCUMENTS, INSTALL, can_convert, find_extension
 from llm_kb.subjects.selection import Disabled, compose, pick, strip_extension
-from llm_kb.subjects.topics import (
-    Content,
-    Layout,
-    Listing,
-    Skipped,
-    Slug,
-    Subject,
-    Topic,
-    slugify,
-)
+from llm_kb.subjects.topics import Content, Layout, Listing, Skipped, Slug, Subject, Topic, slugify
 
 START_BYTES = 4096
 """A read of at most so many bytes does not start the conversion of a document."""

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from llm_kb.config.layers import Settings
-from llm_kb.config.trust import TRUST_FILE, digest_workspace, is_trusted, read_trust, set_trust
+from llm_kb.config.trust import TRUST_FILE, Layers, is_trusted, read_trust, set_trust
 from llm_kb.subjects.topics import Layer, Origin, Setting
 
 FILE = Path("/w/llm-kb.toml")
@@ -21,6 +21,10 @@ def layer(place: str = "x", **values: str) -> Settings:
     return {
         f"kb.topic.p.{key}": Setting(value=value, origins=said) for key, value in values.items()
     }
+
+
+def digest_workspace(workspace: Settings, below: Settings) -> str:
+    return Layers(workspace=workspace, below=below, file=None).digest
 
 
 def test_nothing_is_trusted_at_first(tmp_path: Path) -> None:
