@@ -37,6 +37,10 @@ class Kind:
     prefix: str
     """The prefix of its ids."""
     title: str
+    introduction: str
+    """The first sentence of its subject."""
+    text: str
+    """An entry in Markdown, by the names of its fields; `where` is its place."""
     order: tuple[str, ...]
     """Its fields in the order of the JSON."""
     place: str | None
@@ -61,6 +65,8 @@ CONVENTION = Kind(
     key="conventions",
     prefix="conv",
     title="Conventions",
+    introduction="Rules this repository keeps, each with the files it applies to.",
+    text="%(rule)s — %(where)s, %(stability)s",
     order=("id", "scope", "rule", "decided_in", "stability"),
     place="scope",
     rule="rule",
@@ -71,6 +77,8 @@ BOUNDARY = Kind(
     key="boundaries",
     prefix="bound",
     title="Module boundaries",
+    introduction="What each module is responsible for, and what it must not do.",
+    text="%(where)s owns %(owns)s. Boundary: %(boundary)s",
     order=("id", "module", "owns", "boundary", "decided_in"),
     place="module",
     rule="boundary",
@@ -81,6 +89,8 @@ ANTI_PATTERN = Kind(
     key="anti_patterns",
     prefix="ap",
     title="Anti-patterns",
+    introduction="What was tried and is to be avoided here, and what to do instead.",
+    text="Avoid: %(pattern)s. Instead: %(instead)s",
     order=("id", "pattern", "instead", "learned_from"),
     place=None,
     rule="pattern",

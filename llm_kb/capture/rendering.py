@@ -17,12 +17,6 @@ from llm_kb.capture.entries import KINDS, Anchor, Entry, Kind, KnowledgeStore, c
 from llm_kb.errors import KbError
 from llm_kb.rendering.plain_text import count, one_line, shorten
 
-_INTRODUCTIONS = {
-    entries.CONVENTION: "Rules this repository keeps, each with the files it applies to.",
-    entries.BOUNDARY: "What each module is responsible for, and what it must not do.",
-    entries.ANTI_PATTERN: "What was tried and is to be avoided here, and what to do instead.",
-}
-
 _FULL_ID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 Doubts: TypeAlias = Mapping[Anchor, Sequence[str]]
@@ -51,24 +45,17 @@ def make_section(kind: Kind, store: KnowledgeStore, doubts: Doubts) -> Section:
         Item(entries.normalize_place(entry.place or ""), render_item(entry, doubts))
         for entry in store.of_kind(kind)
     ]
-    return Section(kind.key.replace("_", "-"), kind.title, _INTRODUCTIONS[kind], items)
+    return Section(kind.key.replace("_", "-"), kind.title, kind.introduction, items)
 
 
 def render_plain(entry: Entry) -> str:
     """Return the text of an entry, on one line, as Markdown."""
     fields = {name: one_line(entry.text(name)) for name in entry.kind.settable}
-    return _ITEMS[entry.kind] % {**fields, "where": _name_place(entry.place or "")}
+    return entry.kind.text % {**fields, "where": _name_place(entry.place or "")}
 
 
 def _name_place(place: str) -> str:
     return "everywhere" if place == entries.EVERYWHERE else code_span(place)
-
-
-_ITEMS = {
-    entries.CONVENTION: "%(rule)s — %(where)s, %(stability)s",
-    entries.BOUNDARY: "%(where)s owns %(owns)s. Boundary: %(boundary)s",
-    entries.ANTI_PATTERN: "Avoid: %(pattern)s. Instead: %(instead)s",
-}
 
 
 def render_item(entry: Entry, doubts: Doubts) -> str:

@@ -96,25 +96,6 @@ def read_snapshot(directory: Path, commit: str = "HEAD") -> Snapshot:
     return Snapshot(commit=found, note=note, store=parse_note(note))
 
 
-def retry(what: str, attempt: Callable[[], T]) -> T:
-    """Return the result of `attempt`, which is called again while it raises RefMovedError.
-
-    Raises KbError if other writers are faster all the time.
-    """
-    deadline = time.monotonic() + PATIENCE
-    pause = 0.005
-    while True:
-        try:
-            return attempt()
-        except notes.RefMovedError as error:
-            if time.monotonic() > deadline:
-                message = f"{what} kept being changed or locked by others; try again. git's message"
-                raise KbError(f"{message}: {error}") from error
-        # Jitter, so that two writers do not collide again.
-        time.sleep(random.uniform(0, pause))  # noqa: S311 - no secret
-        pause = min(pause * 2, 0.5)
-
-
 def change_store(
     directory: Path,
     decide: Callable[[Snapshot], tuple[T, Sequence[notes.Move]]],
@@ -123,15 +104,26 @@ def change_store(
     """Move the refs that `decide` returns with a result, and return the result.
 
     `decide` is given the store at that moment, again whenever another writer was faster.
+    Raises KbError if other writers always are.
     """
     require_repository(directory)
-
-    def attempt() -> T:
+    deadline = time.monotonic() + PATIENCE
+    pause = 0.005
+    while True:
         result, moves = decide(read_snapshot(directory, commit))
-        notes.move_refs(directory, moves)
-        return result
-
-    return retry(notes.KNOWLEDGE_REF, attempt)
+        try:
+            notes.move_refs(directory, moves)
+        except notes.RefMovedError as error:
+            if time.monotonic() > deadline:
+                message = (
+                    "the notes kept being changed or locked by others; try again. git's message"
+                )
+                raise KbError(f"{message}: {error}") from error
+        else:
+            return result
+        # Jitter, so that two writers do not collide again.
+        time.sleep(random.uniform(0, pause))  # noqa: S311 - no secret
+        pause = min(pause * 2, 0.5)
 
 
 def save_store(
