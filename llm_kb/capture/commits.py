@@ -136,18 +136,18 @@ def read_briefing(directory: Path, commit: str, store: KnowledgeStore | None = N
     numbers, _, patch = rest.lstrip(b"\0\n").partition(b"\0\0")
     # Without a diff in so many bytes, the commit is an import.
     files = {} if is_cut and not patch else _parse_numbers(numbers)
-    diffs = _split_patch(patch.decode(errors="replace"))
+    diffs = dict(zip(files, _split_patch(patch.decode(errors="replace")), strict=False))
     shown: dict[str, str] = {}
     left_out: list[tuple[str, str]] = []
-    for path, diff in zip(files, [*diffs, *[""] * len(files)], strict=False):
-        if files[path]:
+    for path, is_binary in files.items():
+        if is_binary:
             left_out.append((path, "binary"))
         elif is_generated(path):
             left_out.append((path, "generated"))
-        elif not diff:
+        elif path not in diffs:
             left_out.append((path, "not read"))
         else:
-            shown[path] = diff
+            shown[path] = diffs[path]
     return render_briefing(
         commit,
         author.decode(errors="replace").strip(),

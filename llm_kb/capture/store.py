@@ -115,10 +115,9 @@ def change_store(
             notes.move_refs(directory, moves)
         except notes.RefMovedError as error:
             if time.monotonic() > deadline:
-                message = (
-                    "the notes kept being changed or locked by others; try again. git's message"
-                )
-                raise KbError(f"{message}: {error}") from error
+                raise KbError(
+                    f"the notes kept being changed by others; try again. git's message: {error}"
+                ) from error
         else:
             return result
         # Jitter, so that two writers do not collide again.
