@@ -19,12 +19,12 @@ from llm_kb.knowledge_base.tool_text import (
     strings,
 )
 from llm_kb.references.catalog import list_topics, topic_hit_entry
+from llm_kb.references.errors import ApprovalNeededError
 from llm_kb.references.find_topics import find_topics
 from llm_kb.references.topic.topic_file import parse_request
 from llm_kb.search.roles import ROLES
 
 if TYPE_CHECKING:
-    from llm_kb.references.errors import ApprovalNeededError
     from llm_kb.references.fetch.sources import Progress
     from llm_kb.references.library import Library
     from llm_kb.references.plan import Plan
@@ -162,14 +162,6 @@ SEARCH = ToolText(
 ALL = (CREATE, TOPIC_SEARCH, TOPIC_LIST, TOPIC_UPDATE, SEARCH)
 
 
-class PlanWaitsError(KbError):
-    """A plan that waits for the operator, with a message for the model that made it."""
-
-    def __init__(self, needed: ApprovalNeededError) -> None:
-        self.plan_id = needed.plan_id
-        super().__init__(f"{needed}. Tell the user so, go on without it, and do not try again")
-
-
 def create(
     library: Library,
     arguments: Mapping[str, Any],
@@ -184,7 +176,11 @@ def create(
 
     protocols = library.settings.allow_protocols
     request = parse_request(arguments, created_by=created_by, protocols=protocols)
-    return create_topic(library, request, approve, progress or silent, by_model=True)
+    try:
+        return create_topic(library, request, approve, progress or silent, by_model=True)
+    except ApprovalNeededError as needed:
+        hint = "Tell the user so, go on without it, and do not try again"
+        raise KbError(f"{needed}. {hint}") from needed
 
 
 def read(library: Library, tool: ToolText, given: Mapping[str, Any]) -> Any:

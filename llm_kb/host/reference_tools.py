@@ -12,13 +12,14 @@ import click
 import llm
 
 from llm_kb.errors import join_names, quote
-from llm_kb.host.reference_calls import ALL, CREATE, TOPIC_UPDATE, PlanWaitsError, create, read
+from llm_kb.host.reference_calls import ALL, CREATE, TOPIC_UPDATE, create, read
 from llm_kb.host.terminal import confirm, is_terminal, say
 from llm_kb.knowledge_base.tool_text import ToolText, read_arguments
 from llm_kb.knowledge_base.user_dir import current_library
 from llm_kb.references.catalog import topic_entry
 from llm_kb.references.find_topics import find_topic
 from llm_kb.references.library import Library
+from llm_kb.references.topic.topic_file import parse_changes
 from llm_kb.rendering.plain_text import visible_line
 
 if TYPE_CHECKING:
@@ -97,12 +98,10 @@ class References(llm.Toolbox):
         if self._pauses:
             raise llm.PauseChain(needed)
         say(str(needed))
-        raise PlanWaitsError(needed)
+        raise needed
 
 
 def _update(topic_id: str, **changes: Any) -> dict[str, Any]:
-    from llm_kb.references.topic.topic_file import parse_changes  # noqa: PLC0415 - as above
-
     library = current_library()
     keys, body = parse_changes(changes)
     topic = library.update(find_topic(library, topic_id, obsolete=True).id, keys, body)

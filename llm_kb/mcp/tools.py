@@ -159,7 +159,7 @@ def _create(kb: KnowledgeBase, arguments: Arguments, report: Report) -> str:
     library = open_references(kb)
 
     def keep(plan: Plan) -> bool:
-        raise reference_calls.PlanWaitsError(PendingPlans(library).ask_later(plan))
+        raise PendingPlans(library).ask_later(plan)
 
     given = read_arguments(reference_calls.CREATE, arguments)
     return dump(reference_calls.create(library, given, {"ghost": "mcp"}, keep, report))

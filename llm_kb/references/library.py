@@ -384,9 +384,7 @@ class Library:
             problems.append(str(error))
         differences = topic_directory.compare({}, {})
         try:
-            recorded = topic_directory.read_provenance(directory).files
-            found = topic_directory.hash_fetched(directory)
-            differences = topic_directory.compare(recorded, found)
+            differences = topic_directory.find_differences(directory)
         except KbError as error:
             problems.append(str(error))
         return differences | {"problems": problems}

@@ -18,18 +18,18 @@ from llm_kb.errors import KbError
 from llm_kb.files.atomic import replace_file, writing
 from llm_kb.files.containment import read_regular
 from llm_kb.files.fields import Fields
-from llm_kb.references.errors import ApprovalNeededError, TopicFileError, UnknownPlanError
+from llm_kb.references.errors import ApprovalNeededError, UnknownPlanError
 from llm_kb.references.library import Library, list_names, remove
 from llm_kb.references.sources.records import Source, read_source, read_string, source_table
 from llm_kb.references.sources.rules import host_and_port, show_host
-from llm_kb.references.topic.topic_directory import (
-    FILE_NAME,
-    compare,
-    hash_content,
-    hash_fetched,
-    read_provenance,
+from llm_kb.references.topic import topic_directory
+from llm_kb.references.topic.topic_file import (
+    TopicFile,
+    format_time,
+    parse_request,
+    refuse_problems,
+    request_table,
 )
-from llm_kb.references.topic.topic_file import TopicFile, format_time, parse_request, request_table
 from llm_kb.rendering.plain_text import count, format_size, shorten, visible_line
 
 
@@ -100,6 +100,10 @@ class Plan:
         return tuple(dict.fromkeys(host for planned in self.sources for host in planned.hosts))
 
 
+_FIGURES = ("files", "size", "problem", "notes", "hosts")
+"""The fields of a planned source that are stored beside the source."""
+
+
 def plan_table(plan: Plan) -> dict[str, Any]:
     """Return the plan as a table for JSON; `parse_plan` reads it back."""
     return {
@@ -108,14 +112,8 @@ def plan_table(plan: Plan) -> dict[str, Any]:
         "content": plan.content,
         "warnings": list(plan.warnings),
         "sources": [
-            {
-                "source": source_table(planned.source),
-                "files": planned.files,
-                "size": planned.size,
-                "problem": planned.problem,
-                "notes": list(planned.notes),
-                "hosts": list(planned.hosts),
-            }
+            {"source": source_table(planned.source)}
+            | {key: getattr(planned, key) for key in _FIGURES}
             for planned in plan.sources
         ],
     }
@@ -136,7 +134,7 @@ def parse_plan(fields: Fields, protocols: Collection[str]) -> Plan:
         content=fields.text("content", "", read_string),
         warnings=fields.texts("warnings", read_string),
     )
-    fields.raise_problems(lambda problems: TopicFileError("plan", "; ".join(problems)))
+    refuse_problems(fields, "plan")
     return plan
 
 
@@ -402,11 +400,11 @@ class PendingPlans:
 def _check_content(plan: Plan, directory: Path) -> None:
     """Raise UnknownPlanError unless a directory has the files of a plan, and no others."""
     try:
-        is_same = hash_content(read_regular(directory / FILE_NAME)) == plan.content
-        recorded = read_provenance(directory).files
+        record = read_regular(directory / topic_directory.FILE_NAME)
+        differences = topic_directory.find_differences(directory)
     except (OSError, KbError) as error:
         raise UnknownPlanError(plan.id, f"its files cannot be read: {error}") from error
-    if not is_same or any(compare(recorded, hash_fetched(directory)).values()):
+    if topic_directory.hash_content(record) != plan.content or any(differences.values()):
         raise UnknownPlanError(plan.id, "its files were changed since they were fetched")
 
 

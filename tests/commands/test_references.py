@@ -308,8 +308,7 @@ def test_a_plan_approved_by_an_option_no_longer_waits(run_llm: RunLlm, remote: R
     ("arguments", "code", "message"),
     [
         (["create", "--title", "T"], 2, "at least one of"),
-        (["create", "--title", "T", "--web", "http://e.org/", "--path", "x"], 2, "belongs to one"),
-        (["create", "--git", "http://e.org/x", "--ref", "a", "--ref", "b"], 2, "one --ref"),
+        (["create", "--title", "T", "--web", "http://e.org/", "--path", "x"], 2, "belong to one"),
         (["create", "--title", "T", "--web", "http://e.org/", "--depth", "1"], 2, "--crawl"),
         (["create", "--crawl", "http://e.org/", "--max-pages", "0"], 2, "1<=x<=500"),
         (["create", "--title", " ", "--web", "http://e.org/"], 1, "title"),

@@ -16,9 +16,10 @@ from llm.models import EmbeddingModel
 from llm.plugins import pm
 
 from llm_kb.errors import KbError
-from llm_kb.host.reference_calls import ALL, PlanWaitsError
+from llm_kb.host.reference_calls import ALL
 from llm_kb.host.reference_tools import approve_plan, make_references
 from llm_kb.knowledge_base.user_dir import current_library
+from llm_kb.references.errors import ApprovalNeededError
 from llm_kb.references.plan import PendingPlans, Plan
 from tests.conftest import RunLlm
 from tests.references.remotes import Remote
@@ -269,9 +270,11 @@ def test_a_paused_chain_goes_on_once_the_plan_is_approved(script: Script, remote
 def test_a_call_repeated_after_its_approval_is_answered_with_the_topic(
     run_llm: RunLlm, remote: Remote
 ) -> None:
-    with pytest.raises(PlanWaitsError) as needed:
+    with pytest.raises(KbError, match="and do not try again") as waits:
         call(make_references(), "reference_topic_create", **fields(remote))
-    run_llm(["kb", "references", "approve", "-y", needed.value.plan_id])
+    needed = waits.value.__cause__
+    assert isinstance(needed, ApprovalNeededError)
+    run_llm(["kb", "references", "approve", "-y", needed.plan_id])
     created = call(make_references(), "reference_topic_create", **fields(remote))
     assert created["topic_id"] == "topic-frob-widgets"
     with pytest.raises(KbError, match="topic-frob-widgets"):

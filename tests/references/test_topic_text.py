@@ -111,11 +111,6 @@ def test_changes_leave_comments_unknown_keys_and_spacing_alone() -> None:
     )
 
 
-def test_sources_that_were_edited_meanwhile_are_not_taken_for_others() -> None:
-    with pytest.raises(TopicFileError, match=r"^topic\.md: its sources were changed meanwhile"):
-        change_topic_file(SEED, "topic.md", {"sources": TOPIC.sources[:1]})
-
-
 def test_nothing_to_change_changes_nothing() -> None:
     assert change_topic_file(HAND_EDITED, "topic.md", {}) == HAND_EDITED
 

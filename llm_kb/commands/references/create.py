@@ -30,9 +30,7 @@ MAX_AGE = 30
 )
 @click.option("--body", default="", metavar="TEXT", help="Description; '-' reads standard input")
 @click.option("git", "--git", multiple=True, metavar="URL", help="A repository")
-@click.option(
-    "refs", "--ref", multiple=True, metavar="REF", help="Branch, tag or commit id of --git"
-)
+@click.option("--ref", metavar="REF", help="Branch, tag or commit id of --git")
 @click.option("paths", "--path", multiple=True, metavar="PATH", help="Only this file or directory")
 @click.option("web", "--web", multiple=True, metavar="URL", help="A page")
 @click.option("crawl", "--crawl", multiple=True, metavar="URL", help="A page and those below it")
@@ -101,14 +99,10 @@ def create(title: str | None, body: str, yes: bool, json_: bool, **options: Any)
 def _collect_sources(options: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the sources of the options, as tables like those that models write."""
     git: list[dict[str, Any]] = [{"type": "git", "url": url} for url in options["git"]]
-    if (options["refs"] and len(git) != 1) or len(options["refs"]) > 1:
-        raise click.UsageError("one --ref belongs to one --git; more can be in topic.md")
-    if options["paths"] and len(git) != 1:
-        raise click.UsageError("--path belongs to one --git; more can be in topic.md")
+    if (options["ref"] or options["paths"]) and len(git) != 1:
+        raise click.UsageError("--ref and --path belong to one --git; more can be in topic.md")
     for tree in git:
-        tree["paths"] = list(options["paths"])
-    if options["refs"]:
-        git[0]["ref"] = options["refs"][0]
+        tree |= {"ref": options["ref"], "paths": list(options["paths"])}
     crawl_limits = {key: options[key] for key in ("depth", "max_pages") if options[key] is not None}
     crawl_limits |= {key: list(options[key]) for key in ("include", "exclude") if options[key]}
     if crawl_limits and not options["crawl"]:

@@ -209,7 +209,7 @@ def change_topic_file(
     try:
         document = tomlkit.parse(found["front"])
         if "sources" in changes:
-            _pin_sources(document.get("sources", ()), changes["sources"], where)
+            _pin_sources(document.get("sources", ()), changes["sources"])
         _set_fields(document, {key: changes[key] for key in changes if key != "sources"})
         new_front = tomlkit.dumps(document)
     except TOMLKitError as error:
@@ -228,11 +228,9 @@ def _set_fields(document: Any, fields: Mapping[str, Any]) -> None:
         document[key] = _item(value)
 
 
-def _pin_sources(tables: Sequence[Any], sources: Sequence[Source], where: str) -> None:
+def _pin_sources(tables: Sequence[Any], sources: Sequence[Source]) -> None:
     """Write the fetched commits of sources, and the versions of packages."""
-    if len(tables) != len(sources):
-        raise TopicFileError(where, "its sources were changed meanwhile; run refresh again")
-    for table, source in zip(tables, sources, strict=True):
+    for table, source in zip(tables, sources, strict=False):
         if "commit" in (new := source_table(source)):
             table["commit"] = new["commit"]
         if "package" in new:
