@@ -99,9 +99,8 @@ class OpenTopics:
     def _open(self, id_: str) -> OpenTopic:
         topic, catalog = self._catalogs[id_]
         asked = [pattern for name, pattern in self.knowledge if name == id_]
-        known = [pattern for name, pattern in self._given if name == id_]
         learned = tuple(dict.fromkeys((*topic.learned, *asked)))
-        return OpenTopic(replace(topic, learned=learned), catalog, known)
+        return OpenTopic(replace(topic, learned=learned), catalog)
 
     def find_topic(self, name: str, pattern: str = "**") -> OpenTopic:
         """Return the topic of this id, else of this id or title ignoring case and outer spaces.
@@ -169,7 +168,9 @@ class OpenTopics:
         """
         for opened in self.active:
             place = opened.topic.id, str(opened.topic.root)
-            names = opened.known.names + (opened.learned.names if preloaded else [])
+            given = [pattern for id_, pattern in self._given if id_ == opened.topic.id]
+            names = select(opened.catalog, given).names
+            names += opened.learned.names if preloaded else []
             yield from ((*place, name) for name in dict.fromkeys(names))
 
     def section(self, *, learn: bool = True, search: bool = False) -> str | None:

@@ -158,8 +158,7 @@ SEARCH_KNOWLEDGE = ToolText(
         question=string("What the passages should answer, in the words they would use."),
         topic=string("The topic ID or title to search. Omit to search all."),
         limit=integer(
-            "The most passages to return. Unless given, of four the best one or two are quoted.",
-            1,
+            "The most passages to return. Unless given, of four the best one or two are quoted.", 1
         ),
         **FILTERS,
     ),

@@ -74,17 +74,15 @@ def _adjust(topic: Topic, adjustment: Topic) -> Topic:
 class OpenTopic:
     """An enabled topic, its content, and the subjects that the request sends of it.
 
-    `topic.learned` has the patterns of the subjects pre-loaded, `known` those of the subjects that
-    come as fragments.
+    `topic.learned` has the patterns of the subjects pre-loaded.
     """
 
     is_repeated = False
     """Whether pre-loaded subjects can also be learned, since a model may not have them."""
 
-    def __init__(self, topic: Topic, catalog: Catalog, known: Sequence[str] = ()) -> None:
+    def __init__(self, topic: Topic, catalog: Catalog) -> None:
         self.topic = topic
         self.catalog = catalog
-        self._known = known
 
     @cached_property
     def listing(self) -> Listing:
@@ -95,11 +93,6 @@ class OpenTopic:
     def learned(self) -> Selection:
         """The subjects and parts that are pre-loaded."""
         return select(self.catalog, self.topic.learned)
-
-    @cached_property
-    def known(self) -> Selection:
-        """The subjects that are fragments of the request."""
-        return select(self.catalog, self._known)
 
     @property
     def preloaded(self) -> frozenset[str]:

@@ -33,9 +33,7 @@ _HOW_TO_LOAD = "Use the `learn` tool with the `subjects` argument to learn speci
 
 
 def render_listing(
-    topic: Topic,
-    available: Sequence[MenuSubject],
-    learned: Sequence[str] = (),
+    topic: Topic, available: Sequence[MenuSubject], learned: Sequence[str] = ()
 ) -> str:
     """Return the listing of a topic: the subjects to learn, then those already learned.
 

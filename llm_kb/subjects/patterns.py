@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fnmatch import translate
 from functools import cached_property, lru_cache
@@ -31,6 +31,8 @@ MAX_SLUG = 4096
 """The most characters of a pattern without wildcards; no system has longer paths."""
 
 _WILDCARD = re.compile(r"[*?[]")
+_CLASS = re.compile(r"\[(?:[!^].|[^!^])[^\]]{0,60}\]")
+"""A class of up to 60 characters, of which the first may be a `]`."""
 
 
 # Without slots: `cached_property` stores values in the instance.
@@ -71,30 +73,13 @@ class Pattern:
 
 
 def _is_literal(level: str) -> bool:
-    return not ("*" in level or "?" in level or any(_find_classes(level)))
-
-
-def _find_classes(level: str) -> Iterator[int]:
-    """Yield where the character classes of a level begin, as index of their second character.
-
-    The first of the characters in a class may be a `]`.
-    """
-    start = level.find("[") + 1
-    while start:
-        is_negated = level[start : start + 1] in ("!", "^")
-        end = level.find("]", start + is_negated + 1)
-        if end < 0:
-            return  # nor does any later one end
-        yield start
-        start = level.find("[", end) + 1
+    return not ("*" in level or "?" in level or _CLASS.search(level))
 
 
 def _compile_level(level: str) -> Matcher:
     if _is_literal(level):
         return level.__eq__
-    for start in _find_classes(level):
-        if level[start] == "^":  # as a shell takes it
-            level = f"{level[:start]}!{level[start + 1 :]}"
+    level = _CLASS.sub(lambda found: found[0].replace("[^", "[!", 1), level)  # as a shell takes it
     return re.compile(translate(level)).match if level.strip("*") else bool
 
 
