@@ -78,33 +78,26 @@ def find_translations(paths: Iterable[str]) -> Mapping[str, str]:
     """
     pages = {path for path in paths if _PAGE.search(path)}
     repeating = {path for path, kind in find_editions(pages).items() if kind == "language"}
-    places: dict[str, list[str]] = {}
+    places: dict[str, dict[str, list[str]]] = {}
     for page in pages:
         parts = page.split("/")
-        for level in range(1, min(len(parts), _DEPTH + 1)):
-            places.setdefault("/".join([*parts[:level], ""]), []).append(page)
-    common = Counter(_split(place)[0] for place in places if _is_common(_split(place)[1]))
-    found = {}
-    for directory in sorted(places):
-        above, name = _split(directory)
-        if name.startswith("en") or not _LANGUAGE.fullmatch(name):
-            continue
-        is_common = _is_common(name)
-        in_place = [page for page in places[directory] if above + page[len(directory) :] in pages]
-        if directory in repeating:
-            is_other = f"{above}en/" in places or (is_common and len(in_place) > 1)
-        else:
-            is_beside = f"{above}en/" in places and common[above] >= _SEVERAL
-            is_other = is_beside or (is_common and above.lower().endswith(_TRANSLATED))
-        if is_other:
-            found[directory] = "language"
-    return found
-
-
-def _split(directory: str) -> tuple[str, str]:
-    """Return what is above a directory, with a slash at its end, and its name."""
-    above, slash, name = directory.rstrip("/").rpartition("/")
-    return above + slash, name
+        for level, name in enumerate(parts[:-1][:_DEPTH]):
+            if _LANGUAGE.fullmatch(name):
+                above, rest = "/".join([*parts[:level], ""]), "/".join(parts[level + 1 :])
+                places.setdefault(above, {}).setdefault(name, []).append(rest)
+    found = set()
+    for above, editions in places.items():
+        common = set(filter(_is_common, editions))
+        for name, rests in editions.items():
+            if f"{above}{name}/" in repeating:
+                in_place = sum(above + rest in pages for rest in rests)
+                is_other = "en" in editions or (name in common and in_place > 1)
+            else:
+                is_beside = "en" in editions and len(common) >= _SEVERAL
+                is_other = is_beside or (name in common and above.lower().endswith(_TRANSLATED))
+            if is_other and not name.startswith("en"):
+                found.add(f"{above}{name}/")
+    return dict.fromkeys(sorted(found), "language")
 
 
 def _is_common(name: str) -> bool:
