@@ -19,7 +19,7 @@ from typing import NamedTuple
 from llm_kb.files.containment import Containment, OutsideError, stamp
 from llm_kb.files.layouts import SKILL_FILE
 from llm_kb.subjects.ignore import RULES_FILE, IgnoreRules, is_always_ignored
-from llm_kb.subjects.names import find_flaw, printable
+from llm_kb.subjects.names import find_flaw
 from llm_kb.subjects.selection import compose, strip_dots
 from llm_kb.subjects.topics import Skipped
 
@@ -210,7 +210,9 @@ class Walk:
 
     def skip(self, path: str, reason: str) -> None:
         """Record that an entry is left out."""
-        self.skipped.append(Skipped(path=printable(path.rstrip("/")), reason=reason))
+        path = path.rstrip("/")
+        shown = path if path.isprintable() else ascii(path)[1:-1]
+        self.skipped.append(Skipped(path=shown, reason=reason))
 
     def _stamp(self, path: str) -> None:
         self._stamps[path] = _read_stamp(self._containment.prefix + path)

@@ -72,14 +72,10 @@ class KnowledgeBase(open_topics.OpenTopics):
         load = partial(load_config, directory, user_dir=user_dir, environ=os.environ)
         config = load(fragments=tuple(fragments), excluded=tuple(excluded))
         asked = _iter_added(load(), config) if fragments else ()
+        shipped = replace(SHIPPED, in_menu=builtin or config.capture.offer)
         kb = cls(
             config,
-            open_catalogs(
-                config,
-                directory,
-                user_dir,
-                shipped=replace(SHIPPED, in_menu=builtin or config.capture.offer),
-            ),
+            open_catalogs(config, directory, user_dir, shipped=shipped),
             knowledge=[*asked, *map(split_knowledge, knowledge)],
             only=only,
             given=[split_knowledge(value) for value in given],

@@ -44,17 +44,6 @@ def is_portable(name: str) -> bool:
     )
 
 
-def printable(path: str) -> str:
-    """Return a path with its unusable characters as escape codes, for reports."""
-    return UNUSABLE.sub(_escape, path)
-
-
-def _escape(match: re.Match[str]) -> str:
-    # A byte that is not UTF-8 was decoded to a surrogate that holds it.
-    byte = ord(match[0]) - 0xDC00
-    return f"\\x{byte:02x}" if 0 < byte <= 0xFF else match[0].encode("unicode_escape").decode()
-
-
 _KINDS = """
 png jpg jpeg gif webp bmp ico icns tif tiff psd eps svg avif heic xcf pxm sketch drawio excalidraw
 ttf otf woff woff2 eot mp3 wav ogg flac m4a mp4 mov avi mkv webm
