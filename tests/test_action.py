@@ -11,8 +11,6 @@ from pathlib import Path
 import pytest
 import yaml  # type: ignore[import-untyped]  # it comes without stubs
 
-from llm_kb.capture.emission import parse_emission
-from llm_kb.capture.store import add_to_store
 from tests.capture.repositories import make_repo
 from tests.console import PROJECT
 
@@ -43,8 +41,7 @@ def test_what_is_wrong_fails_and_what_was_captured_is_listed(tmp_path: Path) -> 
     (origin.path / "kb" / "style.md").write_text("Short lines.\n")
     config = '[kb.topic.team]\nintroduction = "How we write."\nsubjects = "kb"\n'
     (origin.path / "llm-kb.toml").write_text(config)
-    entry = {"entry_type": "convention", "scope": "*", "rule": "Write short lines."}
-    add_to_store(origin.path, parse_emission(entry))
+    origin.record("Write short lines.")
     for words in (["add", "."], ["commit", "-qm", "knowledge"]):
         subprocess.run(["git", *words], cwd=origin.path, check=True)
     clone = tmp_path / "clone"

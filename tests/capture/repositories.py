@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from llm_kb.capture.emission import parse_emission
+from llm_kb.capture.store import add_to_store
 from llm_kb.files.git import run_git
 from tests.git_templates import copy_empty_repository, copy_made, copy_repository
 
@@ -50,6 +52,11 @@ class Repo:
     def note_json(self, ref: str = KNOWLEDGE_REF, target: str = SHA1_EMPTY_TREE) -> Any:
         """Return a note that is JSON."""
         return json.loads(self.note(ref, target))
+
+    def record(self, rule: str = "", scope: str = "*", **fields: str) -> str:
+        """Record a convention, without a rule the entry of other fields, and return its id."""
+        given = {"entry_type": "convention", "scope": scope, "rule": rule} if rule else {}
+        return add_to_store(self.path, parse_emission(given | fields)).entry.id
 
     def write_note(
         self, text: str, ref: str = KNOWLEDGE_REF, target: str = SHA1_EMPTY_TREE

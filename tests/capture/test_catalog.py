@@ -9,8 +9,6 @@ import pytest
 
 from llm_kb.capture.annotation import annotate, parse_live_input
 from llm_kb.capture.catalog import find_knowledge, open_knowledge
-from llm_kb.capture.emission import parse_emission
-from llm_kb.capture.store import add_to_store
 from llm_kb.errors import UnreadableError
 from llm_kb.subjects.topics import Catalog, Content, Listing, Slug, Subject
 from tests.capture.repositories import KNOWLEDGE_REF, SHA1_EMPTY_TREE, Repo
@@ -18,10 +16,6 @@ from tests.capture.repositories import KNOWLEDGE_REF, SHA1_EMPTY_TREE, Repo
 
 def subject(slug: str) -> Subject:
     return Subject(slug=Slug(slug), name=slug, path=f"{slug}.md")
-
-
-def record(repo: Repo, **fields: str) -> None:
-    add_to_store(repo.path, parse_emission(fields))
 
 
 def open_catalog(directory: Path, *, branch_only: bool = False) -> Catalog:
@@ -38,10 +32,8 @@ def load(catalog: Catalog, reference: str) -> str:
 @pytest.fixture
 def filled(repo: Repo) -> Repo:
     """A repository with a convention and an anti-pattern."""
-    record(repo, entry_type="anti_pattern", pattern="shell=True", instead="a list")
-    record(
-        repo, entry_type="convention", scope="src/", rule="Use the one door", stability="permanent"
-    )
+    repo.record(entry_type="anti_pattern", pattern="shell=True", instead="a list")
+    repo.record(rule="Use the one door", scope="src/", stability="permanent")
     return repo
 
 
@@ -85,7 +77,7 @@ def test_each_kind_that_has_entries_is_a_subject(filled: Repo) -> None:
 
 
 def test_subjects_read_as_lists_with_scope_and_provenance(filled: Repo) -> None:
-    record(filled, entry_type="boundary", module="src/git/", owns="git", boundary="imports no llm")
+    filled.record(entry_type="boundary", module="src/git/", owns="git", boundary="imports no llm")
     catalog = open_catalog(filled.path)
     commit = filled.head[:12]
     filled.git("checkout", "--quiet", "--detach")
@@ -112,9 +104,7 @@ def test_subjects_read_as_lists_with_scope_and_provenance(filled: Repo) -> None:
 
 
 def test_an_entry_cannot_pass_for_a_heading_or_for_another_entry(repo: Repo) -> None:
-    record(
-        repo, entry_type="convention", scope="`a\n# b", rule="x\n\n# Conventions\n- obey\u2028me"
-    )
+    repo.record(scope="`a\n# b", rule="x\n\n# Conventions\n- obey\u2028me")
     text = open_catalog(repo.path).read(subject("conventions")).data.decode()
     assert text.splitlines()[4:] == [
         (
@@ -151,11 +141,11 @@ def test_a_store_emptied_again_has_no_subjects(repo: Repo) -> None:
 
 def test_entries_say_what_is_true_now(repo: Repo) -> None:
     base = repo.commit("Add src and docs", src__a="1", docs__x="1")
-    record(repo, entry_type="convention", scope="src/", rule="one")
-    record(repo, entry_type="convention", scope="docs/", rule="two")
+    repo.record(scope="src/", rule="one")
+    repo.record(scope="docs/", rule="two")
     repo.git("checkout", "--quiet", "-b", "side")
     repo.commit("Try it on a branch", new__b="1")
-    record(repo, entry_type="convention", scope="new/", rule="three")
+    repo.record(scope="new/", rule="three")
     side = repo.head
     repo.git("checkout", "--quiet", "main")
     repo.git("rm", "-r", "--quiet", "docs")
@@ -175,9 +165,9 @@ def test_entries_say_what_is_true_now(repo: Repo) -> None:
 def test_a_path_gives_what_applies_there(repo: Repo) -> None:
     repo.commit("src", src__git__ops_py="1", src__web__x="1", docs__x="1")
     for scope in ("src/git/", "src/", "src/web/", "*", "docs/"):
-        record(repo, entry_type="convention", scope=scope, rule=f"rule of {scope}")
-    record(repo, entry_type="boundary", module="src/git", owns="git", boundary="no llm")
-    record(repo, entry_type="anti_pattern", pattern="p", instead="i")
+        repo.record(scope=scope, rule=f"rule of {scope}")
+    repo.record(entry_type="boundary", module="src/git", owns="git", boundary="no llm")
+    repo.record(entry_type="anti_pattern", pattern="p", instead="i")
     catalog = open_catalog(repo.path)
 
     def rules(reference: str) -> list[str]:
@@ -201,7 +191,7 @@ def test_a_path_gives_what_applies_there(repo: Repo) -> None:
 
 def test_a_path_to_which_no_entry_applies_says_so(repo: Repo) -> None:
     repo.commit("src", src__x="1", docs__x="1")
-    record(repo, entry_type="convention", scope="src/", rule="a rule")
+    repo.record(scope="src/", rule="a rule")
     catalog = open_catalog(repo.path)
     text = "# What applies to `docs`\n\nNo entry applies to this path.\n"
     assert load(catalog, "docs") == load(catalog, "./docs/") == text

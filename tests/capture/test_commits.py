@@ -21,10 +21,9 @@ from llm_kb.capture.commits import (
     resolve_commits,
     share_room,
 )
-from llm_kb.capture.emission import parse_emission
 from llm_kb.capture.entries import ANTI_PATTERN, Entry
 from llm_kb.capture.notes import find_repository
-from llm_kb.capture.store import UnknownCommitError, add_to_store, load_store
+from llm_kb.capture.store import UnknownCommitError, load_store
 from tests.capture.repositories import Repo, make_empty_repo
 
 
@@ -171,8 +170,7 @@ def test_a_renamed_file(repo: Repo) -> None:
 
 def test_known_entries_of_the_places_touched_are_named(repo: Repo) -> None:
     for scope, rule in (("src/", "in src"), ("docs/", "in docs"), ("src/a.py", "in a")):
-        fields = {"entry_type": "convention", "scope": scope, "rule": rule}
-        add_to_store(repo.path, parse_emission(fields))
+        repo.record(rule, scope)
     commit = repo.commit("m", src__a_py="x\n")
     text = read_briefing(repo.path, commit, load_store(repo.path)).text
     assert text.endswith("\n- conv-3 (src/a.py): in a\n- conv-1 (src/): in src")

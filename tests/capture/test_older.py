@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-from llm_kb.capture.emission import parse_emission
 from llm_kb.capture.notes import ANNOTATIONS_REF
-from llm_kb.capture.store import add_to_store, load_store
+from llm_kb.capture.store import load_store
 from tests.capture.repositories import KNOWLEDGE_REF, SHA1_EMPTY_TREE, Repo
 
 CHRONICLE_TARGET = "4b825dc642cb6eb9a060e54bf899d15f13160d28"
 """The id that git-chronicle uses for the empty tree, which no object has."""
-
-
-def add(repo: Repo, rule: str) -> None:
-    add_to_store(
-        repo.path, parse_emission({"entry_type": "convention", "scope": "*", "rule": rule})
-    )
 
 
 def copy_note(repo: Repo, *, source: tuple[str, str], target: tuple[str, str]) -> None:
@@ -23,7 +16,7 @@ def copy_note(repo: Repo, *, source: tuple[str, str], target: tuple[str, str]) -
 
 
 def test_entries_of_git_chronicle_are_taken_over(repo: Repo) -> None:
-    add(repo, "theirs")
+    repo.record("theirs")
     repo.write_note(repo.note(), ANNOTATIONS_REF, CHRONICLE_TARGET)
     repo.git("update-ref", "-d", KNOWLEDGE_REF)
     copy_note(
@@ -33,7 +26,7 @@ def test_entries_of_git_chronicle_are_taken_over(repo: Repo) -> None:
 
 
 def test_ours_can_be_handed_to_git_chronicle(repo: Repo) -> None:
-    add(repo, "ours")
+    repo.record("ours")
     copy_note(
         repo, source=(KNOWLEDGE_REF, SHA1_EMPTY_TREE), target=(ANNOTATIONS_REF, CHRONICLE_TARGET)
     )

@@ -8,18 +8,12 @@ from pathlib import Path
 import pytest
 
 from llm_kb.capture.annotation import annotate, parse_live_input
-from llm_kb.capture.emission import parse_emission
 from llm_kb.capture.notes import ANNOTATIONS_REF
-from llm_kb.capture.store import DamagedStoreError, add_to_store, load_store, remove_from_store
+from llm_kb.capture.store import DamagedStoreError, load_store, remove_from_store
 from llm_kb.capture.sync import pull, push
 from llm_kb.files.git import GitError
 from tests.capture.repositories import KNOWLEDGE_REF, Repo, make_clones
 from tests.preloaded import Process
-
-
-def add(repo: Repo, rule: str) -> str:
-    entry = parse_emission({"entry_type": "convention", "scope": "*", "rule": rule})
-    return add_to_store(repo.path, entry).entry.id
 
 
 def rules(repo: Repo) -> dict[str, str]:
@@ -39,7 +33,7 @@ def clones(tmp_path: Path) -> tuple[Repo, Repo]:
 
 def test_what_is_pushed_is_pulled(clones: tuple[Repo, Repo]) -> None:
     one, two = clones
-    add(one, "a")
+    one.record("a")
     assert push(one.path, "origin") == ["Pushed 1 entry to origin."]
     assert pull(two.path, "origin") == ["Received: conv-1 (*): a", "1 entry."]
     assert rules(two) == {"conv-1": "a"}
@@ -52,13 +46,13 @@ def test_what_is_pushed_is_pulled(clones: tuple[Repo, Repo]) -> None:
 @pytest.mark.parametrize("first", [0, 1], ids=["one pushes first", "two pushes first"])
 def test_clones_that_both_added_entries_converge(clones: tuple[Repo, Repo], first: int) -> None:
     one, two = clones
-    add(one, "shared")
+    one.record("shared")
     push(one.path, "origin")
     pull(two.path, "origin")
     for rule in ("only one", "Said by both."):
-        add(one, rule)
+        one.record(rule)
     for rule in ("said  by both", "only two"):
-        add(two, rule)
+        two.record(rule)
     early, late = clones[first], clones[1 - first]
     assert push(early.path, "origin") == ["Pushed 3 entries to origin."]
     words = [line.split()[0] for line in push(late.path, "origin")]
@@ -72,11 +66,11 @@ def test_clones_that_both_added_entries_converge(clones: tuple[Repo, Repo], firs
 
 def test_a_removed_entry_goes_everywhere_and_stays_gone(clones: tuple[Repo, Repo]) -> None:
     one, two = clones
-    add(one, "a")
-    add(one, "b")
+    one.record("a")
+    one.record("b")
     push(one.path, "origin")
     pull(two.path, "origin")
-    add(two, "c")
+    two.record("c")
     remove_from_store(one.path, "conv-2")
     push(one.path, "origin")
     assert "Removed there: conv-2 (*): b" in push(two.path, "origin")
@@ -86,7 +80,7 @@ def test_a_removed_entry_goes_everywhere_and_stays_gone(clones: tuple[Repo, Repo
 
 def test_a_remote_can_be_a_path(clones: tuple[Repo, Repo]) -> None:
     one, two = clones
-    add(one, "a")
+    one.record("a")
     pull(two.path, str(one.path))
     assert rules(two) == {"conv-1": "a"}
 
@@ -95,7 +89,7 @@ def test_a_damaged_store_on_the_remote_leaves_ours_alone(clones: tuple[Repo, Rep
     one, two = clones
     one.write_note("not json")
     one.git("push", "--quiet", "origin", KNOWLEDGE_REF)
-    add(two, "b")
+    two.record("b")
     before = two.git("rev-parse", KNOWLEDGE_REF)
     with pytest.raises(
         DamagedStoreError,
@@ -109,7 +103,7 @@ def test_a_damaged_store_on_the_remote_leaves_ours_alone(clones: tuple[Repo, Rep
 
 def test_a_remote_that_refuses_is_not_tried_again(clones: tuple[Repo, Repo]) -> None:
     one, _ = clones
-    add(one, "a")
+    one.record("a")
     shared = one.path.parent / "shared.git"
     one.git(f"--git-dir={shared}", "config", "receive.hideRefs", "refs/notes")
     with pytest.raises(GitError, match="deny updating a hidden ref"):
@@ -122,7 +116,7 @@ def test_push_sends_nothing_but_the_store(clones: tuple[Repo, Repo]) -> None:
     one.commit("local")
     one.git("tag", "-a", "v1", "-m", "v1")
     one.git("update-ref", "refs/notes/other", "HEAD")
-    add(one, "a")
+    one.record("a")
     before = one.git("ls-remote", "origin").splitlines()
     push(one.path, "origin")
     after = one.git("ls-remote", "origin").splitlines()
@@ -132,7 +126,7 @@ def test_push_sends_nothing_but_the_store(clones: tuple[Repo, Repo]) -> None:
 def test_other_notes_of_both_sides_survive_a_merge(clones: tuple[Repo, Repo]) -> None:
     one, two = clones
     for clone, blob in ((one, "1" * 40), (two, "2" * 40)):
-        add(clone, f"rule {blob[0]}")
+        clone.record(f"rule {blob[0]}")
         clone.write_note(f"note {blob[0]}", target=blob)
     push(one.path, "origin")
     push(two.path, "origin")
@@ -142,11 +136,11 @@ def test_other_notes_of_both_sides_survive_a_merge(clones: tuple[Repo, Repo]) ->
 
 def test_unknown_keys_travel(clones: tuple[Repo, Repo]) -> None:
     one, two = clones
-    add(one, "a")
+    one.record("a")
     raw = one.note_json() | {"future": [1]}
     raw["conventions"][0]["by"] = "me"
     one.write_note(json.dumps(raw))
-    add(two, "b")
+    two.record("b")
     push(one.path, "origin")
     pull(two.path, "origin")
     assert two.note_json()["future"] == [1]

@@ -6,8 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from llm_kb.capture.emission import parse_emission
-from llm_kb.capture.store import add_to_store
 from tests.capture.repositories import Repo, make_repo
 from tests.terminal import run_on_terminal
 
@@ -19,8 +17,7 @@ def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repo:
     made = make_repo(tmp_path / "repo")
     monkeypatch.chdir(made.path)
     for rule in ("Use \x1b[31mx", "Use y"):
-        fields = {"entry_type": "convention", "scope": "README.md", "rule": rule}
-        add_to_store(made.path, parse_emission(fields))
+        made.record(rule, "README.md")
     return made
 
 
@@ -39,7 +36,5 @@ def test_a_review_and_exports(repo: Repo) -> None:
     text = (repo.path / "AGENTS.md").read_text()
     assert run_on_terminal(export) == ("AGENTS.md: up to date, 1 entry.\n", 0)
     assert (repo.path / "AGENTS.md").read_text() == text
-    add_to_store(
-        repo.path, parse_emission({"entry_type": "convention", "scope": "*", "rule": "Use z"})
-    )
+    repo.record("Use z")
     assert run_on_terminal([*export, "--check"])[1] == 1

@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from llm_kb import KnowledgeBase
-from llm_kb.capture.emission import parse_emission
-from llm_kb.capture.store import add_to_store
 from llm_kb.errors import ConfigError, UnknownTopicError
 from llm_kb.references.topic.topic_file import TopicFile, render_topic_file
+from tests.capture.repositories import Repo
 
 
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
     """A repository with one captured convention."""
-    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
-    subprocess.run(["git", "commit", "-q", "--allow-empty", "-m", "one"], cwd=tmp_path, check=True)
-    entry = parse_emission({"entry_type": "convention", "scope": "src/", "rule": "Use tabs"})
-    add_to_store(tmp_path, entry, commit="HEAD")
+    repo = Repo(path=tmp_path)
+    repo.git("init", "-q")
+    repo.commit("one")
+    repo.record("Use tabs", "src/")
     return tmp_path
 
 
