@@ -86,12 +86,17 @@ def remove(topic: str, yes: bool) -> None:
     say(f"Removed topic {topic} from {show_place(file.path)}; its files are where they were")
 
 
-@click.command()
-@click.argument("topic", shell_complete=complete_topic)
-@click.argument(
+_topic = click.argument("topic", shell_complete=complete_topic)
+_patterns = click.argument(
     "patterns", nargs=-1, required=True, metavar="PATTERN...", shell_complete=complete_slug
 )
-@click.option("--remove", is_flag=True, help="Remove the patterns instead")
+_remove = click.option("--remove", is_flag=True, help="Remove the patterns instead")
+
+
+@click.command()
+@_topic
+@_patterns
+@_remove
 def learned(topic: str, patterns: tuple[str, ...], remove: bool) -> None:
     """
     Pre-load the subjects of TOPIC that match PATTERN
@@ -107,11 +112,9 @@ def learned(topic: str, patterns: tuple[str, ...], remove: bool) -> None:
 
 
 @click.command()
-@click.argument("topic", shell_complete=complete_topic)
-@click.argument(
-    "patterns", nargs=-1, required=True, metavar="PATTERN...", shell_complete=complete_slug
-)
-@click.option("--remove", is_flag=True, help="Remove the patterns instead")
+@_topic
+@_patterns
+@_remove
 def disable(topic: str, patterns: tuple[str, ...], remove: bool) -> None:
     """
     Exclude the subjects of TOPIC that match PATTERN

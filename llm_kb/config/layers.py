@@ -230,13 +230,11 @@ def parse_layer(toml: Mapping[str, object], source: LayerSource) -> Settings:
 def _list_topics(topics: Fields) -> list[Fields]:
     """Return the tables of topics, and report ids that are not valid."""
     if len(topics.table) > MAX_TOPICS:
-        found = f"{len(topics.table):,} topics"
-        topics.refuse(topics.path, BadValueError(found, f"at most {MAX_TOPICS:,}"))
+        topics.report("", f"found {len(topics.table):,} topics; allowed: at most {MAX_TOPICS:,}")
         return []
     valid = [id_ for id_ in topics if TOPIC_ID.fullmatch(id_)]
     for id_ in sorted(topics.table.keys() - valid):
-        found = f"the topic id {quote(id_)}"
-        topics.refuse(topics.path, BadValueError(found, TOPIC_ID_RULE))
+        topics.report("", f"found the topic id {quote(id_)}; allowed: {TOPIC_ID_RULE}")
     for id_ in (id_ for id_ in valid if topics.table[id_] == {}):
         topics.report(id_, "is empty; a topic needs the directory of its `subjects`")
     return list(map(topics.fields, valid))

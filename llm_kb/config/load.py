@@ -118,8 +118,7 @@ def assign(merged: Settings, text: str, own: LayerSource) -> Settings:
     layer, is_extended = parse_assignment(text, own), text.partition("=")[0].endswith("+")
     lists = {key for key, each in layer.items() if isinstance(each.value, tuple)}
     if is_extended and layer.keys() - lists:
-        place = f"--kb-cfg {errors.cut(text, errors.MAX_PATH_SHOWN)}"
-        raise ConfigError(place, ["only a list can be extended with '+='; use '='"])
+        raise ConfigError(_name(text), ["only a list can be extended with '+='; use '='"])
     return merge([merged if is_extended else _without(merged, lists), layer])
 
 
@@ -128,8 +127,7 @@ def parse_assignment(text: str, own: LayerSource) -> Settings:
 
     Raises ConfigError.
     """
-    place = f"--kb-cfg {errors.cut(text, errors.MAX_PATH_SHOWN)}"
-    source = replace(own, origin=Origin(layer=Layer.COMMAND_LINE, place=place))
+    source = replace(own, origin=Origin(layer=Layer.COMMAND_LINE, place=_name(text)))
     key, _, value = text.partition("=")
     key, quoted = key.removesuffix("+"), json.dumps(value.strip(), ensure_ascii=False)
     try:
@@ -138,8 +136,12 @@ def parse_assignment(text: str, own: LayerSource) -> Settings:
         try:
             document = decode_toml(f"{key} = {quoted}")
         except TomlError as error:
-            raise ConfigError(place, [f"is not valid TOML: {error}"]) from error
+            raise ConfigError(_name(text), [f"is not valid TOML: {error}"]) from error
     return layers.parse_layer(document, source)
+
+
+def _name(assignment: str) -> str:
+    return f"--kb-cfg {errors.cut(assignment, errors.MAX_PATH_SHOWN)}"
 
 
 def _add_fragment(merged: Settings, path: Path, own: LayerSource, found: trust.Layers) -> Settings:

@@ -39,23 +39,19 @@ def find_workspace(cwd: Path | None, environ: Mapping[str, str], *, user_dir: Pa
     The user layer's own file is never a workspace's.
     """
     named = environ.get(VARIABLE)
-    if named is not None:
-        return _named_workspace(named, cwd) if named.strip() else None
-    if cwd is None:
+    if named is not None and not named.strip():
         return None
-    for directory in (cwd, *cwd.parents):
+    if named is not None:
+        path = Path(os.path.normpath((cwd or Path("/")) / expand_home(named)))
+        if os.path.lexists(path):
+            return path
+        found = f"found {quote(named, MAX_PATH_SHOWN)}"
+        raise ConfigError(VARIABLE, [f"{found}, but there is no such file"])
+    for directory in (cwd, *cwd.parents) if cwd else ():
         for path in (directory / name for name in WORKSPACE_FILES):
             if os.path.lexists(path) and not _is_same(path, user_config_path(user_dir)):
                 return path
     return None
-
-
-def _named_workspace(named: str, cwd: Path | None) -> Path:
-    path = Path(os.path.normpath((cwd or Path("/")) / expand_home(named)))
-    if not os.path.lexists(path):
-        found = f"found {quote(named, MAX_PATH_SHOWN)}"
-        raise ConfigError(VARIABLE, [f"{found}, but there is no such file"])
-    return path
 
 
 def owner_of(file: Path) -> Path:

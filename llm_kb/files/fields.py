@@ -136,7 +136,7 @@ class Fields:
         if isinstance(table, Mapping):
             self.table = table
         else:
-            self.refuse(path, BadValueError(describe(table), "a table"))
+            self.report("", str(BadValueError(describe(table), "a table")))
 
     def __iter__(self) -> Iterator[str]:
         """Iterate over the keys in the order of the document."""
@@ -203,10 +203,6 @@ class Fields:
         place = self.place(key) if key else self.path
         self.problems.append(f"{place}: {problem}" if place else problem)
 
-    def refuse(self, place: str, error: BadValueError) -> None:
-        """Record that the value at a dotted path is wrong."""
-        self.problems.append(f"{place}: {error}" if place else str(error))
-
     def raise_problems(self, error: Callable[[Sequence[str]], Exception]) -> None:
         """Raise the error that `error` makes of all recorded problems, if there are any."""
         if self.problems:
@@ -227,7 +223,7 @@ class Fields:
         try:
             return read(value)
         except BadValueError as error:
-            self.refuse(place, error)
+            self.problems.append(f"{place}: {error}")
             return None
 
     def _items(self, key: str, allowed: str) -> Iterator[tuple[int, object]]:
@@ -237,7 +233,7 @@ class Fields:
             return
         if isinstance(value, str) and allowed == "a list of strings":
             allowed += f", as in [{describe(value)}]"
-        self.refuse(self.place(key), BadValueError(describe(value), allowed))
+        self.report(key, str(BadValueError(describe(value), allowed)))
 
 
 def quote_key(key: str) -> str:

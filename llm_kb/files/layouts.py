@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from llm_kb.subjects.selection import strip_extension
@@ -59,30 +59,25 @@ def find_bundled(
     this name, or only one in these `skills`. A directory stands for its index page.
     """
     wanted = reference.casefold().removeprefix("./").rstrip("/")
-    stems = {wanted, strip_extension(wanted)}
+    ends = tuple(f"/{each}" for each in {wanted, strip_extension(wanted)})
     found = [
         subject
         for subject in subjects
-        if _is_bundled(subject) and stems & set(_tails(subject.path.casefold(), wanted))
+        if _is_bundled(subject)
+        and any(each.endswith(ends) for each in _spell(subject.path.casefold()))
     ]
     roots = tuple(_parent(skill.path) for skill in skills)
     here = [subject for subject in found if roots and subject.path.startswith(roots)]
-    for candidates in (found, here):
-        if len(candidates) == 1:
-            return candidates[0]
-    return None
+    return next((each[0] for each in (found, here) if len(each) == 1), None)
 
 
-def _tails(path: str, wanted: str) -> tuple[str, ...]:
-    """Return as many components of the end of a path as are wanted, with and without extension.
-
-    Of a page that is the index of its directory, also those of the directory.
-    """
-    depth = wanted.count("/") + 1
-    *parents, name = path.split("/")
-    tail = "/".join([*parents, name][-depth:])
-    is_index = strip_extension(name) in {"index", "_index", "readme"}
-    return tail, strip_extension(tail), *(("/".join(parents[-depth:]),) if is_index else ())
+def _spell(path: str) -> Iterator[str]:
+    """Yield a path with and without extension; of an index page, also that of its directory."""
+    bare = f"/{strip_extension(path)}"
+    yield from (f"/{path}", bare)
+    directory, _, name = bare.rpartition("/")
+    if name in {"index", "_index", "readme"}:
+        yield directory
 
 
 def _is_skill(subject: Subject) -> bool:
