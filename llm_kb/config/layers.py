@@ -283,9 +283,9 @@ def list_defaults() -> dict[str, Any]:
     """Return the default of every key by dotted key, except for those of topics."""
     config = Config()
     records = {"kb": config, "kb.references": config.references, "kb.capture": config.capture}
-    defaults = {
-        f"{table}.{name}": getattr(record, name)
-        for table, record in records.items()
-        for name in TABLES[table]
+    return {
+        f"{table}.{name}": getattr(records.get(table), name, ())
+        for table, keys in TABLES.items()
+        for name in keys
+        if table != TOPIC
     }
-    return {**defaults, "kb.check.ignore": config.check_ignore}

@@ -100,9 +100,11 @@ def load_config(
         if _ASSIGNMENT.fullmatch(text):
             merged = assign(merged, text, own)
         else:
-            path = find_fragment(text, cwd or base, [base / each for each in _load_paths(merged)])
+            # As written; relative ones belong to the workspace.
+            places = (LOAD_PATH, *_given(merged, "kb").get("config_load_paths", ()))
+            path = find_fragment(text, cwd or base, [base / place for place in places])
             merged = _add_fragment(merged, path, own, found)
-    return resolve(merged, root=base, file=file, withheld=withheld)
+    return resolve(merged, file=file, withheld=withheld)
 
 
 def _without(settings: Settings, keys: Collection[str]) -> Settings:
@@ -209,36 +211,24 @@ def list_exclusions(config: Config) -> Iterator[str]:
                 yield f'{TOPIC}."{topic.id}".{name}{operator}{written}'
 
 
-def _load_paths(merged: Settings) -> tuple[str, ...]:
-    """Return `config_load_paths` as written; relative ones belong to the workspace."""
-    return (LOAD_PATH, *_given(merged, "kb").get("config_load_paths", ()))
-
-
 def resolve(
-    merged: Settings,
-    *,
-    root: Path,
-    file: Path | None = None,
-    withheld: Sequence[str] = (),
+    merged: Settings, *, file: Path | None = None, withheld: tuple[str, ...] = ()
 ) -> Config:
     """Return the effective configuration of merged layers.
 
-    `root` is the base of relative `config_load_paths`. Raises ConfigError
-    for a topic without `subjects`.
+    Raises ConfigError for a topic without `subjects`.
     """
     fields_of = by_topic(merged)
     _require_subjects(fields_of)
     general = _given(merged, "kb")
-    links = tuple(map(Path, general.pop("allow_links_to", ())))
     general.pop("config_load_paths", None)
+    links = tuple(map(Path, general.pop("allow_links_to", ())))
     references = _given(merged, "kb.references")
     if "dir" in references:
         references["dir"] = Path(references["dir"])
     resolved = [_resolve_topic(id_, fields, links) for id_, fields in fields_of.items()]
     return Config(
         **general,
-        config_load_paths=tuple(root / place for place in _load_paths(merged)),
-        allow_links_to=links,
         topics=tuple(topic for topic in resolved if "subjects" in fields_of[topic.id]),
         adjustments=tuple(topic for topic in resolved if "subjects" not in fields_of[topic.id]),
         references=topics.References(**references),
@@ -246,7 +236,7 @@ def resolve(
         check_ignore=_given(merged, "kb.check").get("ignore", ()),
         workspace=workspace.owner_of(file) if file else None,
         workspace_file=file,
-        withheld=tuple(withheld),
+        withheld=withheld,
         settings=merged,
     )
 

@@ -239,8 +239,6 @@ class Config:
     capture: Capture = Capture()
     check_ignore: tuple[str, ...] = ()
     """The rules whose findings `llm kb check` leaves out."""
-    config_load_paths: tuple[Path, ...] = ()
-    allow_links_to: tuple[Path, ...] = ()
     workspace: Path | None = None
     """The directory that owns the workspace layer's file."""
     workspace_file: Path | None = None

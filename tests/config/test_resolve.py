@@ -424,8 +424,8 @@ def test_any_document_is_read_or_refused(document: dict[str, object], source: La
 
 
 def test_the_defaults_resolve_to_the_records_defaults() -> None:
-    config = resolve({}, root=Path("/w"))
-    assert config == Config(config_load_paths=(Path("/w/.llm/config.d"),))
+    config = resolve({})
+    assert config == Config()
 
 
 def test_every_key_reaches_the_result(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -464,9 +464,8 @@ def test_every_key_reaches_the_result(monkeypatch: pytest.MonkeyPatch) -> None:
     layer = parse(kb, USER)
     config = resolve(
         layer,
-        root=Path("/w"),
         file=Path("/w/llm-kb.toml"),
-        withheld=["kb.auto"],
+        withheld=("kb.auto",),
     )
     assert config == Config(
         auto=True,
@@ -474,8 +473,6 @@ def test_every_key_reaches_the_result(monkeypatch: pytest.MonkeyPatch) -> None:
         menu_budget=7,
         max_result_chars=0,
         search=False,
-        config_load_paths=(Path("/w/.llm/config.d"), Path("/w/conf"), Path("/home/me/conf")),
-        allow_links_to=(Path("/home/me/shared"),),
         topics=(
             Topic(
                 id="p",
@@ -509,7 +506,7 @@ def test_every_key_reaches_the_result(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_topics_without_a_directory_are_told_together() -> None:
     with pytest.raises(ConfigError) as caught:
-        resolve(parse({"topic": {"p": {"enable": True}, "q": {"title": "Q"}}}), root=Path("/w"))
+        resolve(parse({"topic": {"p": {"enable": True}, "q": {"title": "Q"}}}))
     assert (caught.value.where, caught.value.problems) == (
         "/w/llm-kb.toml",
         (
@@ -531,14 +528,14 @@ def test_topics_without_a_directory_are_told_together() -> None:
 def test_a_topic_we_bring_needs_no_directory(fields: dict[str, object], is_adjusted: bool) -> None:
     layer = parse({"topic": {"repo-knowledge": fields}})
     if is_adjusted:
-        config = resolve(layer, root=Path("/w"))
+        config = resolve(layer)
         assert ([topic.id for topic in config.adjustments], config.topics) == (
             ["repo-knowledge"],
             (),
         )
     else:
         with pytest.raises(ConfigError) as caught:
-            resolve(layer, root=Path("/w"))
+            resolve(layer)
         assert caught.value.problems == (
             "kb.topic.repo-knowledge.disabled: not for topic 'repo-knowledge', whose subjects are "
             "not in a directory of yours; 'enable = false' leaves all of it out",
