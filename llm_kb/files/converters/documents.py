@@ -29,8 +29,6 @@ PROCESSOR_SECONDS = 60
 MOST_UNPACKED = 200_000_000
 """Bytes that a packed document may unpack to."""
 
-MOST_PARTS = 20_000
-
 
 class BadDocumentError(KbError):
     """A document that cannot be converted."""
@@ -74,18 +72,18 @@ def convert_pdf(data: bytes) -> str:
     with suppress(Exception):  # a broken outline costs the headings alone
         for at, level, title in _iter_bookmarks(reader, reader.outline):
             bookmarks.setdefault(at, []).append((level, title))
+    pages = [_read_page(page) for page in reader.pages]
+    if not any(pages):
+        return ""
     title = str((reader.metadata and reader.metadata.title) or "").strip()
     parts = [f"# {title}"] if title else []
-    has_text = False
-    for number, page in enumerate(reader.pages):
-        text = words = _read_page(page)
+    for number, text in enumerate(pages):
         if bookmarks:
-            text = f"<!-- page {number + 1} -->\n\n{_set_headings(text, bookmarks.get(number, ()))}"
+            marked = _set_headings(text, bookmarks.get(number, ()))
+            parts.append(f"<!-- page {number + 1} -->\n\n{marked}".strip())
         elif text:
-            text = f"## Page {number + 1}\n\n{text}"
-        parts.append(text.strip())
-        has_text = has_text or bool(words)
-    return "\n\n".join(filter(None, parts)) + "\n" if has_text else ""
+            parts.append(f"## Page {number + 1}\n\n{text}")
+    return "\n\n".join(parts) + "\n"
 
 
 def _read_page(page: Any) -> str:
@@ -116,15 +114,14 @@ def _set_headings(text: str, bookmarks: Sequence[tuple[int, str]]) -> str:
     for level, title in bookmarks:
         heading = f"{'#' * min(level + 1, 6)} {title}"
         wanted = _letters(title)
-        found = next(
-            (at for at in range(start, len(lines)) if _letters(lines[at]).endswith(wanted)
-             and len(_letters(lines[at])) <= len(wanted) + 8), None,
-        ) if wanted else None  # fmt: skip
-        if found is None:
-            above.append(heading)
+        for at in range(start, len(lines)):
+            line = _letters(lines[at])
+            if wanted and line.endswith(wanted) and len(line) <= len(wanted) + 8:
+                lines[at] = f"\n{heading}\n"
+                start = at + 1
+                break
         else:
-            lines[found] = f"\n{heading}\n"
-            start = found + 1
+            above.append(heading)
     return "\n\n".join([*above, "\n".join(lines)])
 
 
@@ -145,11 +142,10 @@ def convert_docx(data: bytes) -> str:
 def _check_archive(data: bytes) -> None:
     """Raise BadDocumentError for a document that is not an archive, or unpacks to too much."""
     try:
-        parts = zipfile.ZipFile(io.BytesIO(data))
+        members = zipfile.ZipFile(io.BytesIO(data)).infolist()
     except zipfile.BadZipFile as error:
         raise BadDocumentError("it is damaged, or not of the kind that its name says") from error
-    members = parts.infolist()
-    if len(members) > MOST_PARTS or sum(each.file_size for each in members) > MOST_UNPACKED:
+    if sum(each.file_size for each in members) > MOST_UNPACKED:
         raise BadDocumentError(f"it unpacks to more than {MOST_UNPACKED // 1_000_000} MB")
 
 

@@ -9,17 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from llm_kb.files.converters.html_page import (
-    BLOCKS,
-    HEADINGS,
-    Element,
-    PageTooComplexError,
-    absolute_link,
-    find_main,
-    page_base,
-    page_title,
-    parse_html,
-)
+from llm_kb.files.converters import html_page
+from llm_kb.files.converters.html_page import BLOCKS, HEADINGS, Element
 
 _MARKS = {"strong": "**", "b": "**", "em": "*", "i": "*", "del": "~~", "s": "~~"}
 _CODE = frozenset({"code", "kbd", "samp", "tt"})
@@ -59,14 +50,14 @@ def html_to_markdown(html: str, url: str) -> str:
 
     Raises PageTooComplexError.
     """
-    return tree_to_markdown(parse_html(html), url, len(html))
+    return tree_to_markdown(html_page.parse_html(html), url, len(html))
 
 
 def tree_to_markdown(root: Element, url: str, size: int) -> str:
     """Return the main part of a parsed page of a size, as `html_to_markdown` does."""
-    writer = _Writer(page_base(root, url), size)
-    blocks = list(writer.blocks(find_main(root).children))
-    title = page_title(root)
+    writer = _Writer(html_page.page_base(root, url), size)
+    blocks = list(writer.blocks(html_page.find_main(root).children))
+    title = html_page.page_title(root)
     if title and not any(block.startswith("# ") for block in blocks):
         blocks.insert(0, f"# {title}")
     text = "\n\n".join(blocks)
@@ -170,9 +161,7 @@ class _Writer:
         terms: list[str] = []
         is_named = False
         for child in _find_members(element):
-            if isinstance(child, str):
-                yield from self._paragraph([child])
-            elif child.tag == "dt":
+            if child.tag == "dt":
                 is_named = "id" in child.attributes
                 if is_named:
                     yield from self._heading(child, below)
@@ -241,7 +230,7 @@ class _Writer:
         """Count added markup; raise PageTooComplexError when it is out of proportion."""
         self._left -= characters
         if self._left < 0:
-            raise PageTooComplexError("as Markdown it would be many times its size")
+            raise html_page.PageTooComplexError("as Markdown it would be many times its size")
 
     def _text(self, children: Sequence[Element | str]) -> str:
         """Return inline children as Markdown."""
@@ -269,7 +258,7 @@ class _Writer:
         if _is_permalink(element, text):
             return ""
         href = element.attributes.get("href", "")
-        link = absolute_link(self._base, href) if text.strip() else ""
+        link = html_page.absolute_link(self._base, href) if text.strip() else ""
         self._add(len(link))
         return f"[{text.strip()}]({link})" if link else text
 
@@ -346,12 +335,12 @@ def _is_permalink(element: Element, text: str) -> bool:
     )
 
 
-def _find_members(definitions: Element) -> Iterator[Element | str]:
+def _find_members(definitions: Element) -> Iterator[Element]:
     """Yield the terms and definitions of a list, including those grouped in a `div`."""
-    for child in definitions.children:
-        if isinstance(child, Element) and child.tag == "div" and not _is_skipped(child):
+    for child in definitions.elements():
+        if child.tag == "div":
             yield from _find_members(child)
-        elif isinstance(child, str) or not _is_skipped(child):
+        elif not _is_skipped(child):
             yield child
 
 

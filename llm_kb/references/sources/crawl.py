@@ -75,12 +75,7 @@ def parse_robots(text: str) -> Protego:
 class Site:
     """One host, the rules of its robots.txt, and the directory a crawl stays in."""
 
-    def __init__(
-        self,
-        start: str,
-        source: CrawlSource,
-        policy: Policy,
-    ) -> None:
+    def __init__(self, start: str, source: CrawlSource, policy: Policy) -> None:
         split = urlsplit(start)
         self.requests = 3 * source.max_pages + EXTRA_REQUESTS
         """The requests for pages that are left: one may lead to any number of dead links."""
@@ -367,18 +362,17 @@ class Crawl:
         notes += [f"passed over: {problem}" for problem in self._site.unread]
         notes += [self._stopped] if self._stopped else []
         if self.failed:
-            url, reason = next(iter(self.failed.items()))
-            what = f"{len(self.failed)} page(s) that cannot be fetched, such as {url}: {reason}"
-            notes.append(f"left out: {what}")
+            number, (url, reason) = len(self.failed), next(iter(self.failed.items()))
+            notes.append(
+                f"left out: {number} page(s) that cannot be fetched, such as {url}: {reason}"
+            )
         if self._editions:
             notes.append(describe_editions(self._editions, "include (--include '{}**')"))
         if self._empty:
             notes.append(f"left out: {count(self._empty, 'page')} without text")
-        if self._site.refused:
-            refused = count(self._site.refused, "page")
-            notes.append(f"left out: {refused} that robots.txt does not allow")
+        if refused := self._site.refused:
+            notes.append(f"left out: {count(refused, 'page')} that robots.txt does not allow")
         if self._documents:
-            documents = count(len(self._documents), "document")
-            example = min(self._documents)
-            notes.append(f"left out: {documents}, such as {example}; to read them: {names.INSTALL}")
+            documents = f"{count(len(self._documents), 'document')}, such as {min(self._documents)}"
+            notes.append(f"left out: {documents}; to read them: {names.INSTALL}")
         return tuple(notes)

@@ -101,7 +101,7 @@ def ask_server(
         watch()
         if _died_of_size(error):
             raise too_large from error
-        raise FetchError(source.url, _explain(error, policy)) from error
+        raise FetchError(source.url, _explain(error)) from error
 
 
 def run_offline(  # noqa: PLR0913 - what a process takes
@@ -146,15 +146,12 @@ def _died_of_size(error: GitError) -> bool:
     return error.code == -number or f"died of signal {number:d}" in error.stderr
 
 
-def _explain(error: GitError, policy: Policy) -> str:
+def _explain(error: GitError) -> str:
     said = _message(error)
     if error.code == git.TIMED_OUT:
         return f"git {said}; raise timeout under [kb.references] in your own kb.toml"
     if "redirect" in said:
         return f"git: {said}. The repository has moved: plan it under its new address"
-    if "not allowed" in said:
-        more = ", ".join(policy.allow_protocols) or "nothing more"
-        return f"git: {said}; allow_protocols under [kb.references] in your own kb.toml has {more}"
     return f"git: {said}"
 
 

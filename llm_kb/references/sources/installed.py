@@ -96,7 +96,6 @@ def _site_packages(workspace: Path) -> Iterator[Path]:
     own = [workspace / ".venv", workspace / "venv"]
     for environment in [Path(active), *own] if active else own:
         yield from sorted(environment.glob("lib/python3*/site-packages"))
-        yield environment / "Lib" / "site-packages"
 
 
 def choose_repository(urls: Iterable[tuple[str, object]]) -> str | None:

@@ -9,16 +9,9 @@ from pathlib import Path
 from urllib.parse import quote
 
 from llm_kb.references.errors import FetchError, SourceError
-from llm_kb.references.sources import rules
+from llm_kb.references.sources import installed, rules
 from llm_kb.references.sources.git import Remotes
-from llm_kb.references.sources.installed import (
-    Package,
-    choose_repository,
-    find_installed,
-    get_table,
-    node_repository,
-    parse_table,
-)
+from llm_kb.references.sources.installed import Package, find_installed
 from llm_kb.references.sources.records import GitSource, PackageSource, parse_package
 from llm_kb.references.sources.web import request
 from llm_kb.search.roles import DOCS_DIRECTORY
@@ -53,10 +46,10 @@ def follow_package(source: GitSource, remotes: Remotes) -> GitSource:
     if source.package is None:
         return source
     package = parse_package(source.package)
-    installed = find_installed(package.ecosystem, package.name, remotes.workspace)
-    if installed is None or installed.version == package.version:
+    here = find_installed(package.ecosystem, package.name, remotes.workspace)
+    if here is None or here.version == package.version:
         return source
-    wanted = replace(package, version=installed.version)
+    wanted = replace(package, version=here.version)
     # In the repository that was approved: the workspace's metadata may name any other.
     return _find_tag(source, wanted, remotes)
 
@@ -99,10 +92,10 @@ def find_package(source: PackageSource, workspace: Path | None, policy: rules.Po
     The metadata of an installed package names its repository; for others, the public index is
     asked. Raises FetchError.
     """
-    installed = find_installed(source.ecosystem, source.name, workspace)
-    version = source.version or (installed.version if installed else None)
-    if installed and installed.repository and installed.version == version:
-        return installed
+    here = find_installed(source.ecosystem, source.name, workspace)
+    version = source.version or (here.version if here else None)
+    if here and here.repository and here.version == version:
+        return here
     return ask_index(source, version, policy)
 
 
@@ -115,13 +108,16 @@ def ask_index(source: PackageSource, version: str | None, policy: rules.Policy) 
     answer = request(url, policy, headers={"Accept": "application/json"})
     if answer.status != 200:
         raise FetchError(url, f"the index answered {answer.status}")
-    table = parse_table(answer.body)
+    table = installed.parse_table(answer.body)
     if source.ecosystem == "pypi":
-        table = get_table(table, "info")
-        urls = [("homepage", table.get("home_page")), *get_table(table, "project_urls").items()]
-        repository = choose_repository(urls)
+        table = installed.get_table(table, "info")
+        urls = [
+            ("homepage", table.get("home_page")),
+            *installed.get_table(table, "project_urls").items(),
+        ]
+        repository = installed.choose_repository(urls)
     else:
-        table = get_table(table, "crate") if source.ecosystem == "crate" else table
-        repository = node_repository(table)
+        table = installed.get_table(table, "crate") if source.ecosystem == "crate" else table
+        repository = installed.node_repository(table)
     newest = table.get("version") or table.get("max_stable_version") or table.get("max_version")
     return Package(version=version or str(newest or ""), repository=repository)

@@ -36,15 +36,10 @@ class _Source:
     is_tree: ClassVar[bool] = False
     """Whether it holds files with paths."""
 
-    @property
-    def paths(self) -> tuple[str, ...]:
-        """The files and directories that are wanted; empty for all."""
-        return ()
-
-    @property
-    def package(self) -> str | None:
-        """The package and version it is of: `pypi flask 3.0.1`."""
-        return None
+    paths: tuple[str, ...] = ()
+    """The files and directories that are wanted; empty for all."""
+    package: str | None = None
+    """The package and version it is of: `pypi flask 3.0.1`."""
 
     @property
     def short_name(self) -> str:
