@@ -15,14 +15,11 @@ import sys
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from llm_kb.errors import KbError
 from llm_kb.files.converters import MAX_BYTES
 from llm_kb.files.converters.html import html_to_markdown
-
-if TYPE_CHECKING:
-    from pypdf import PdfReader
 
 MEMORY_BYTES = 2_000_000_000
 PROCESSOR_SECONDS = 60
@@ -94,7 +91,7 @@ def _read_page(page: Any) -> str:
 
 
 def _iter_bookmarks(
-    reader: PdfReader, outline: Sequence[Any], level: int = 1
+    reader: Any, outline: Sequence[Any], level: int = 1
 ) -> Iterator[tuple[int, int, str]]:
     for each in outline:
         if isinstance(each, list):
@@ -149,10 +146,7 @@ def _check_archive(data: bytes) -> None:
         raise BadDocumentError(f"it unpacks to more than {MOST_UNPACKED // 1_000_000} MB")
 
 
-CONVERTERS: dict[str, Callable[[bytes], str]] = {
-    "pdf": convert_pdf,
-    "docx": convert_docx,
-}
+CONVERTERS: dict[str, Callable[[bytes], str]] = {"pdf": convert_pdf, "docx": convert_docx}
 
 if __name__ == "__main__":
     main()

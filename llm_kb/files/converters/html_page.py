@@ -209,11 +209,8 @@ class _Tree:
 
     def _find(self, names: Collection[str]) -> int:
         """Return the place of the innermost open element with one of these names; 0 without one."""
-        found = 0
-        for name in names:
-            if (places := self._places.get(name)) and places[-1] > found:
-                found = places[-1]
-        return found
+        found = (places[-1] for name in names if (places := self._places.get(name)))
+        return max(found, default=0)
 
 
 def _unescape(text: str) -> str:
@@ -265,12 +262,10 @@ def page_links(root: Element, url: str) -> list[str]:
     base = page_base(root, url)
     # mdBook has its table of contents in a frame, for readers without scripts.
     names = {"a": "href", "iframe": "src"}
-    links: dict[str, None] = {}
-    for element in islice(root.find(*names), 2 * MAX_LINKS):
-        link = absolute_link(base, element.attributes.get(names[element.tag], "")).partition("#")[0]
-        if link:
-            links[link] = None
-    return list(links)[:MAX_LINKS]
+    elements = islice(root.find(*names), 2 * MAX_LINKS)
+    hrefs = (element.attributes.get(names[element.tag], "") for element in elements)
+    links = dict.fromkeys(absolute_link(base, href).partition("#")[0] for href in hrefs)
+    return list(filter(None, links))[:MAX_LINKS]
 
 
 def refresh_target(root: Element, url: str) -> str | None:

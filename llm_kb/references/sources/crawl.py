@@ -124,9 +124,7 @@ class Site:
 
     def read_list(self) -> list[str]:
         """Return the pages of `llms.txt`; empty if there is none on this host."""
-        for place in dict.fromkeys(
-            (f"{self._root}{self._prefix}llms.txt", f"{self._root}/llms.txt")
-        ):
+        for place in self._usual_places("llms.txt"):
             text = self._fetch_list(place)
             if text.lstrip().startswith("#"):
                 return self._find_covered(place, _MARKDOWN_LINK.findall(text))
@@ -134,13 +132,16 @@ class Site:
 
     def read_sitemap(self) -> list[str]:
         """Return the pages in the first sitemap: that of robots.txt, else the usual ones."""
-        usual = [f"{self._root}{self._prefix}sitemap.xml", f"{self._root}/sitemap.xml"]
         named = [join_url(self._root, each) or "" for each in self._robots.sitemaps]
-        for place in dict.fromkeys([*filter(self._is_here, named[:1]), *usual]):
+        here = list(filter(self._is_here, named))[:1]
+        for place in dict.fromkeys([*here, *self._usual_places("sitemap.xml")]):
             locations = _LOCATION.findall(self._fetch_list(place))
             if pages := self._find_covered(place, map(unescape, locations)):
                 return pages
         return []
+
+    def _usual_places(self, name: str) -> list[str]:
+        return [f"{self._root}{path}{name}" for path in dict.fromkeys((self._prefix, "/"))]
 
     def _fetch_list(self, place: str) -> str:
         """Return a list of pages; empty if it cannot be read, or is on another host."""

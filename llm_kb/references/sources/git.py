@@ -38,17 +38,10 @@ MAX_SHOWN = 1000
 """Characters of git's messages in an error."""
 
 _SAFE = {
-    "core.askPass": "",
-    "core.symlinks": "false",
     "credential.interactive": "false",
-    "fetch.recurseSubmodules": "false",
-    "gc.auto": "0",
     # A redirect would lead to a host that was not checked or approved.
     "http.followRedirects": "false",
-    "init.templateDir": "",
-    "maintenance.auto": "false",
     "protocol.version": "2",
-    "submodule.recurse": "false",
 }
 
 
@@ -81,9 +74,7 @@ def ask_server(
         "GIT_ALLOW_PROTOCOL": ":".join(sorted(rules.git_protocols(policy.allow_protocols))),
         "GIT_ASKPASS": "",
         "GIT_DIR": "." if cwd else os.devnull,
-        "GIT_LFS_SKIP_SMUDGE": "1",
         "GIT_SSH_COMMAND": f"{ssh} -oBatchMode=yes{ssh_options}",
-        "SSH_ASKPASS": "",
     }
     try:
         return git.run_git(
@@ -99,7 +90,8 @@ def ask_server(
         )
     except GitError as error:
         watch()
-        if _died_of_size(error):
+        # Git's own words for the end of a process that it started.
+        if error.code == -signal.SIGXFSZ or f"of signal {signal.SIGXFSZ:d}" in error.stderr:
             raise too_large from error
         raise FetchError(source.url, _explain(error)) from error
 
@@ -137,13 +129,6 @@ def _message(error: GitError) -> str:
     """Return git's message in one line, shortened, since a server may have written it."""
     message = " ".join(error.stderr.split()) or f"exit code {error.code}"
     return message if len(message) <= MAX_SHOWN else f"…{message[-MAX_SHOWN:]}"
-
-
-def _died_of_size(error: GitError) -> bool:
-    """Tell whether a process was ended because a file reached the size limit."""
-    number = getattr(signal, "SIGXFSZ", 0)
-    # git's own words for the end of a process that it started.
-    return error.code == -number or f"died of signal {number:d}" in error.stderr
 
 
 def _explain(error: GitError) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -51,8 +51,10 @@ def find_installed(ecosystem: str, name: str, workspace: Path | None) -> Package
 
 
 def _find_python(name: str, workspace: Path) -> Package | None:
-    for site in _site_packages(workspace):
-        for info in sorted(site.glob("*.dist-info")):
+    active = os.environ.get("VIRTUAL_ENV")
+    environments = [workspace / ".venv", workspace / "venv"]
+    for environment in [Path(active), *environments] if active else environments:
+        for info in sorted(environment.glob("lib/python3*/site-packages/*.dist-info")):
             if _normalize(info.name.partition("-")[0]) == _normalize(name):
                 head = _read_text(info / "METADATA").partition("\n\n")[0]
                 version = re.search(r"(?m)^Version:(.*)$", head)
@@ -88,14 +90,6 @@ def _find_node(name: str, workspace: Path) -> Package | None:
     if not isinstance(version, str):
         return None
     return Package(version=version, repository=node_repository(table))
-
-
-def _site_packages(workspace: Path) -> Iterator[Path]:
-    """Yield the directories of installed packages, those of the active environment first."""
-    active = os.environ.get("VIRTUAL_ENV")
-    own = [workspace / ".venv", workspace / "venv"]
-    for environment in [Path(active), *own] if active else own:
-        yield from sorted(environment.glob("lib/python3*/site-packages"))
 
 
 def choose_repository(urls: Iterable[tuple[str, object]]) -> str | None:

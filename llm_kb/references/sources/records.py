@@ -231,9 +231,8 @@ def _read_pattern(value: object) -> str:
     try:
         return parse_pattern(read_string(value)).text
     except PatternError as error:
-        raise BadValueError(
-            describe(value), f"a pattern such as 'guide/**' ({error.reason})"
-        ) from error
+        allowed = f"a pattern such as 'guide/**' ({error.reason})"
+        raise BadValueError(describe(value), allowed) from error
 
 
 def _read_package(fields: Fields) -> str | None:

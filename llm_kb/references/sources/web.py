@@ -50,7 +50,6 @@ MAX_FIELD = 1_000
 ACCEPT = "text/markdown, text/html;q=0.9, application/xhtml+xml;q=0.9, text/plain;q=0.8, */*;q=0.1"
 HTML_TYPES = frozenset({"text/html", "application/xhtml+xml"})
 TEXT_TYPES = frozenset({"application/json", "application/xml", "application/yaml"})
-TOO_MANY_REQUESTS = 429
 
 _DOCUMENT_TYPES = {
     "application/pdf": "pdf",
@@ -334,7 +333,7 @@ def fetch_text(url: str, policy: Policy, *, most: int = MAX_TEXT_BYTES) -> Page:
     """
     with errors.refuse_hostile(url):
         answer = request(url, policy, most=most)
-        is_missing = 400 <= answer.status < 500 and answer.status != TOO_MANY_REQUESTS
+        is_missing = 400 <= answer.status < 500 and answer.status != 429  # too many requests
         if answer.status != 200 and not is_missing:
             raise FetchError(url, f"the server answered {answer.status}")
         return Page(url=answer.url, text="" if is_missing else _decode(answer), hosts=answer.hosts)
