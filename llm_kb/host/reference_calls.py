@@ -32,20 +32,13 @@ if TYPE_CHECKING:
 _SOURCE = {
     "type": "object",
     "properties": {
-        "type": {
-            "type": "string",
-            "enum": ["git", "web", "crawl", "package"],
-            "description": (
-                "git: a repository. web: one page. crawl: the pages below a page, on its host."
-                " package: the documentation of a library at the version installed here."
-            ),
-        },
+        "type": string(
+            "git: a repository. web: one page. crawl: the pages below a page, on its host."
+            " package: the documentation of a library at the version installed here.",
+            ["git", "web", "crawl", "package"],
+        ),
         "url": string("http(s) URL of the repository or page; not for package."),
-        "ecosystem": {
-            "type": "string",
-            "enum": ["pypi", "npm", "crate"],
-            "description": "package only: where it is published.",
-        },
+        "ecosystem": string("package only: where it is published.", ["pypi", "npm", "crate"]),
         "name": string("package only: its name, such as flask."),
         "version": string("package only. Default: the installed version, else the newest."),
         "ref": string("git only: branch, tag or commit id. Default: the default branch."),
@@ -59,11 +52,7 @@ _SOURCE = {
             " url. Default: all but other versions and languages."
         ),
         "exclude": strings("crawl only: patterns of pages to leave out, such as blog/**."),
-        "role": {
-            "type": "string",
-            "enum": list(ROLES),
-            "description": "The role of its files. Default: derived from each file.",
-        },
+        "role": string("The role of its files. Default: derived from each file.", ROLES),
     },
     "required": ["type"],
 }
@@ -132,11 +121,10 @@ TOPIC_UPDATE = ToolText(
     object_schema(
         ["topic_id"],
         topic_id=string("The topic's id, such as 'topic-dioxus-ui'."),
-        status={
-            "type": "string",
-            "enum": ["active", "stale", "obsolete"],
-            "description": "obsolete takes the topic out of searches, active puts it back.",
-        },
+        status=string(
+            "obsolete takes the topic out of searches, active puts it back.",
+            ["active", "stale", "obsolete"],
+        ),
         max_age_days=integer("After how many days it is stale; 0: never."),
         body=string("The new description, in Markdown."),
         tags=strings("The new tags, in place of all old ones."),

@@ -7,7 +7,7 @@ each and nothing else that some of them refuse; an optional argument is one that
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from inspect import Parameter, Signature
@@ -108,9 +108,10 @@ def object_schema(required: list[str], **properties: dict[str, Any]) -> dict[str
     }
 
 
-def string(description: str) -> dict[str, Any]:
-    """Return the schema of a string."""
-    return {"type": "string", "description": description}
+def string(description: str, choices: Collection[str] = ()) -> dict[str, Any]:
+    """Return the schema of a string, which may have to be one of the choices."""
+    enum = {"enum": list(choices)} if choices else {}
+    return {"type": "string", **enum, "description": description}
 
 
 def strings(description: str) -> dict[str, Any]:
@@ -124,11 +125,9 @@ def integer(description: str, least: int = 0) -> dict[str, Any]:
 
 
 FILTERS = {
-    "role": {
-        "type": "string",
-        "enum": [*ROLES],
-        "description": "Only this kind of file. Omit for all: documentation comes first anyway.",
-    },
+    "role": string(
+        "Only this kind of file. Omit for all: documentation comes first anyway.", ROLES
+    ),
     "paths": strings("Only files in these directories (docs/) or that match (**/*.py)."),
     "tags": strings("Only topics with one of these tags."),
 }
