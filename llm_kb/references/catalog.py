@@ -28,22 +28,21 @@ _NEVER = datetime.min.replace(tzinfo=timezone.utc)
 
 def topic_entry(topic: TopicFile, now: datetime, outdated: str | None = None) -> dict[str, Any]:
     """Return a topic as an entry of `reference_topic_list`; an `outdated` one is stale."""
-    return (
-        {
-            "topic_id": topic.id,
-            "title": topic.title,
-            "status": topic_file.shown_status(topic, now, outdated).value,
-            "is_stale": outdated is not None or topic_file.is_stale(topic, now),
-            "fetched_at": _time(topic.fetched_at),
-            "max_age_days": topic.max_age_days,
-            "created_by_ghost": topic.created_by.get("ghost"),
-            "source_count": len(topic.sources),
-            "file_count": topic.file_count,
-            "tags": list(topic.tags),
-        }
-        | _trust(topic)
-        | ({"outdated": outdated} if outdated else {})
-    )
+    is_stale = outdated is not None or topic_file.is_stale(topic, now)
+    status = Status.STALE if is_stale and topic.status is Status.ACTIVE else topic.status
+    entry = {
+        "topic_id": topic.id,
+        "title": topic.title,
+        "status": status.value,
+        "is_stale": is_stale,
+        "fetched_at": _time(topic.fetched_at),
+        "max_age_days": topic.max_age_days,
+        "created_by_ghost": topic.created_by.get("ghost"),
+        "source_count": len(topic.sources),
+        "file_count": topic.file_count,
+        "tags": list(topic.tags),
+    }
+    return entry | _trust(topic) | ({"outdated": outdated} if outdated else {})
 
 
 def _trust(topic: TopicFile) -> dict[str, Any]:

@@ -252,7 +252,9 @@ def test_refresh_of_an_unknown_topic_is_an_error(run_llm: RunLlm, remote: Remote
     create(run_llm, remote)
     result = run_llm(["kb", "references", "refresh", "topic-x"])
     assert (result.exit_code, result.stdout) == (1, "")
-    assert result.stderr == "Error: unknown reference topic 'topic-x'; available: topic-frob\n"
+    assert result.stderr == (
+        "Error: topic-x: unknown reference topic 'topic-x'; available: topic-frob\n"
+    )
 
 
 def test_a_refresh_that_grows_needs_a_word_or_an_option(run_llm: RunLlm, remote: Remote) -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llm_kb.files.fields import BadValueError
-from llm_kb.references.catalog import render_origin
+from llm_kb.references.catalog import render_origin, topic_entry
 from llm_kb.references.topic.topic_directory import FileRecord
 from llm_kb.references.topic.topic_file import (
     Status,
@@ -18,7 +18,6 @@ from llm_kb.references.topic.topic_file import (
     is_stale,
     make_topic_id,
     read_title,
-    shown_status,
     stale_since,
 )
 
@@ -50,7 +49,8 @@ def test_staleness_is_told_by_age_or_by_the_owner(
         id="t", title="T", fetched_at=NOON, max_age_days=max_age, status=Status(status)
     )
     now = NOON + age
-    assert (is_stale(topic, now), shown_status(topic, now).value) == (since is not None, shown)
+    entry = topic_entry(topic, now)
+    assert (entry["is_stale"], entry["status"]) == (since is not None, shown)
     assert stale_since(topic, now) == (None if since is None else NOON + timedelta(days=since))
 
 

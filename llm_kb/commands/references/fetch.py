@@ -20,7 +20,7 @@ from llm_kb.commands.references._shared import (
 from llm_kb.commands.references.create import tell_created
 from llm_kb.errors import KbError
 from llm_kb.host.terminal import confirm, is_terminal
-from llm_kb.references.errors import UnknownPlanError, UnknownReferenceError
+from llm_kb.references.errors import UnknownPlanError
 from llm_kb.references.fetch.topics import carry_out, refresh_topic
 from llm_kb.references.find_topics import find_id
 from llm_kb.references.library import Library
@@ -54,9 +54,6 @@ def refresh(topics: tuple[str, ...], stale: bool, yes: bool, json_: bool) -> Non
             topic = library.read(find_id(library, wanted))
             if _is_due(library, topic, by_name=bool(topics), stale=stale):
                 answers.append(_refresh(library, topic.id, yes=yes))
-        except UnknownReferenceError as error:  # it names the topic
-            failed = True
-            say(f"Error: {error}")
         except KbError as error:
             failed = True
             say(f"Error: {wanted}: {error}")

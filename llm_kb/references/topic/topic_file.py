@@ -323,13 +323,6 @@ def stale_since(topic: TopicFile, now: datetime) -> datetime | None:
     return fetched_at + timedelta(days=topic.max_age_days + 1)
 
 
-def shown_status(topic: TopicFile, now: datetime, outdated: str | None = None) -> Status:
-    """Return the status to show: an active topic that is too old or `outdated` is stale."""
-    if topic.status is Status.ACTIVE and (outdated or is_stale(topic, now)):
-        return Status.STALE
-    return topic.status
-
-
 MAX_BODY = 20_000
 MAX_TAGS = 20
 MAX_SOURCES = 30
@@ -358,10 +351,8 @@ def parse_request(
         length = len("".join([source.url, *source.paths])) if source else 0
         if length > MAX_SOURCE:
             each.report("", f"url and paths have {length:,} characters, over {MAX_SOURCE:,}")
-    if not sources:
-        fields.report("sources", "at least one source is needed")
-    if len(sources) > MAX_SOURCES:
-        fields.report("sources", f"{len(sources)} are more than {MAX_SOURCES}")
+    if not 1 <= len(sources) <= MAX_SOURCES:
+        fields.report("sources", f"found {len(sources)}; allowed: 1 to {MAX_SOURCES}")
     request = TopicFile(
         id=make_topic_id(title),
         title=title,
