@@ -20,9 +20,9 @@ from typing import NamedTuple
 from known_items import QUESTIONS
 from sources import CACHE, Source, clone
 
+from llm_kb.commands.test import read_questions
 from llm_kb.config.workspace import decode_bytes
 from llm_kb.knowledge_base.api import KnowledgeBase
-from llm_kb.upkeep.questions import read_questions
 
 PROJECTS = {
     "tune": {

@@ -6,7 +6,6 @@ import sys
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
-from shutil import get_terminal_size
 
 import click
 
@@ -58,7 +57,7 @@ def check(json_: bool, kb_cfg: tuple[str, ...]) -> None:
     if json_:
         show_json([_describe(finding) for finding in findings])
     else:
-        for line in _render(findings, get_terminal_size().columns * is_terminal(sys.stdout)):
+        for line in _render(findings, with_lines=is_terminal(sys.stdout)):
             show(line)
         ignored = [finding.rule.id for finding in found if finding.rule.id in left_out]
         say(f"llm-kb: {_summarize(findings, subjects, ignored)}")
@@ -78,11 +77,11 @@ def _describe(finding: Finding) -> dict[str, object]:
     }
 
 
-def _render(findings: Sequence[Finding], width: int) -> Iterator[str]:
+def _render(findings: Sequence[Finding], *, with_lines: bool) -> Iterator[str]:
     """Yield the lines of a report on sorted findings, with one explanation for each rule.
 
-    With a `width`, that of a terminal, it shows the lines of the files that findings are about,
-    and leaves a line free after each rule.
+    `with_lines` shows the lines of the files that findings are about, and leaves a line free
+    after each rule.
     """
     for rule, group in groupby(findings, key=lambda finding: finding.rule):
         of_rule = list(group)
@@ -91,27 +90,17 @@ def _render(findings: Sequence[Finding], width: int) -> Iterator[str]:
             line = f":{finding.line}" if finding.line else ""
             place = style(f"{finding.file}{line}", bold=True)
             yield f"{place}: {level}: {finding.what} [{rule.id}]"
-            if width and finding.source:
-                yield from _show_source(finding, width)
+            if with_lines and finding.found:
+                number = style(f"{finding.line} |", fg="blue")
+                yield f"{number} {finding.before}{finding.found}{finding.after}"
+                bar = style(f"{'':{len(str(finding.line))}} |", fg="blue")
+                mark = style("^" * len(finding.found), fg=_COLORS[rule.level], bold=True)
+                yield f"{bar} {' ' * len(finding.before)}{mark}"
         if len(of_rule) > MOST_SHOWN:
             yield f"  and {len(of_rule) - MOST_SHOWN:,} more; --json lists all of them"
         yield style(f"  {rule.advice}", dim=True)
-        if width:
+        if with_lines:
             yield ""
-
-
-def _show_source(finding: Finding, width: int) -> Iterator[str]:
-    """Yield the line of a finding with a mark below its place, cut to a width."""
-    number = str(finding.line)
-    room = max(width - len(number) - 4, 20)
-    skipped = max(finding.start + min(finding.length, room // 2) - room, 0)
-    indent = finding.start - skipped
-    marks = "^" * max(min(finding.length, room - indent), 1)
-    shown = finding.source[skipped : skipped + room]
-    yield f"{style(f'{number} |', fg='blue')} {shown}"
-    mark = style(marks, fg=_COLORS[finding.rule.level], bold=True)
-    bar = style(f"{'':{len(number)}} |", fg="blue")
-    yield f"{bar} {'':{indent}}{mark}"
 
 
 def _summarize(findings: Sequence[Finding], subjects: int, ignored: Sequence[str]) -> str:

@@ -16,12 +16,32 @@ from llm_kb.errors import show_place
 from llm_kb.files.atomic import create_below
 from llm_kb.files.containment import resolve_links
 from llm_kb.rendering.plain_text import count, shorten, visible_line
-from llm_kb.upkeep import first_topics
-from llm_kb.upkeep.first_topics import FIRST_TOPIC, Proposal
+from llm_kb.upkeep.first_topics import Proposal, propose_topics
 from llm_kb.upkeep.project_files import RULES
 
 _FILE = "llm-kb.toml"
 _WIDTH = 60
+
+_EMPTY = Proposal("project", "Project", "How we work on this project, and why.", "kb/project")
+"""The proposal for an empty workspace; its directory must be created."""
+
+_START = """\
+# The knowledge that models can learn in this directory and below it.
+#
+#   llm kb list                      what there is
+#   llm kb prompt                    what a model sees
+#   llm -T learn "your question"     let it read what it needs
+
+[kb]
+# menu = "subjects"        # list every subject with a summary, not the topics alone
+# auto = true              # as if every prompt had -T learn; counts after `llm kb trust`
+
+# A topic is a directory of text files. More about one:
+#   description = "Shown when it is listed, and above what is pre-loaded of it."
+#   learned = ["code-quality", "maintainers/*"]     # in every section that is sent
+#   disabled = ["drafts/**"]                        # never shown to a model
+"""
+"""A first configuration without topics."""
 
 
 @click.command()
@@ -51,7 +71,7 @@ def init(rules: tuple[str, ...], dry_run: bool, yes: bool) -> None:
     root = require_cwd()
     is_new = not any((root / name).exists() for name in WORKSPACE_FILES)
     existing = () if is_new else current_config().topics
-    topics, left_out = first_topics.propose_topics(root, rules, existing)
+    topics, left_out = propose_topics(root, rules, existing)
     if is_new:
         _write(root, topics, dry_run=dry_run)
     _report(topics, left_out)
@@ -68,7 +88,9 @@ def _write(root: Path, topics: Sequence[Proposal], *, dry_run: bool) -> None:
     if owner := find_foreign_owner(root):
         say(f"{show_place(root)} belongs to another user (uid {owner})")
         say("llm uses a configuration here only after 'llm kb trust'")
-    text = first_topics.render_workspace(topics or [FIRST_TOPIC])
+    text = _START
+    for topic in topics or [_EMPTY]:
+        text = _define(text, topic)
     if dry_run:
         show(text, nl=False)
         return
@@ -79,7 +101,7 @@ def _write(root: Path, topics: Sequence[Proposal], *, dry_run: bool) -> None:
         raise click.ClickException(f"{place} exists already and is left as it is") from error
     say(f"Wrote {place}")
     if not topics:
-        (root / FIRST_TOPIC.subjects).mkdir(parents=True, exist_ok=True)
+        (root / _EMPTY.subjects).mkdir(parents=True, exist_ok=True)
 
 
 def _add(topics: Sequence[Proposal], *, yes: bool) -> None:
@@ -87,8 +109,15 @@ def _add(topics: Sequence[Proposal], *, yes: bool) -> None:
     if file := workspace_file():
         confirm(f"Add them to {show_place(file.path)}?", yes=yes)
         for topic in topics:
-            edit_file(file, partial(define_topic, id_=topic.id, fields=topic.fields))
+            edit_file(file, partial(_define, topic=topic))
         say(f"Added {count(len(topics), 'topic')} to {show_place(file.path)}")
+
+
+def _define(text: str, topic: Proposal) -> str:
+    """Return the text of a configuration with a topic."""
+    keys = ("title", "introduction", "subjects", "ignore", "layout")
+    fields = {key: value for key in keys if (value := getattr(topic, key))}
+    return define_topic(text, topic.id, fields)
 
 
 def _report(topics: Sequence[Proposal], left_out: Mapping[str, Sequence[str]]) -> None:
@@ -119,5 +148,5 @@ def _say_next(*, is_empty: bool) -> None:
         say("Edit the introductions: a model chooses by them what to read")
         say('Next: llm kb check; then: llm -T learn "What is this project about?"')
     else:
-        say(f"Found nothing to read; {FIRST_TOPIC.subjects} is the topic for what you write")
-        say(f'Next: llm kb new {FIRST_TOPIC.id}/overview; then: llm -T learn "your question"')
+        say(f"Found nothing to read; {_EMPTY.subjects} is the topic for what you write")
+        say(f'Next: llm kb new {_EMPTY.id}/overview; then: llm -T learn "your question"')

@@ -42,15 +42,9 @@ def _read_since(_ctx: click.Context, _param: click.Parameter, value: str) -> str
     metavar="WHEN",
     help="Only since this time: 2026-11-01, 30d, 12h",
 )
-@click.option(
-    "-d",
-    "--database",
-    type=click.Path(dir_okay=False),
-    help="Path to log database  [default: that of 'llm logs path']",
-)
 @click.option("json_", "--json", is_flag=True, help="Output as JSON")
 @kb_cfg_option
-def used(since: str, database: str | None, json_: bool, kb_cfg: tuple[str, ...]) -> None:
+def used(since: str, json_: bool, kb_cfg: tuple[str, ...]) -> None:
     """
     Show what models read here, according to llm's log
 
@@ -65,7 +59,7 @@ def used(since: str, database: str | None, json_: bool, kb_cfg: tuple[str, ...])
         llm kb used --since 30d --json
     """
     kb = KnowledgeBase.discover(fragments=kb_cfg)
-    usage = count_uses(kb, read_turns(database, since))
+    usage = count_uses(kb, read_turns(since))
     if json_:
         show_json(usage)
     else:

@@ -12,9 +12,9 @@ from llm_kb.errors import UnreadableError
 from llm_kb.files.directory import DirectoryCatalog
 from llm_kb.files.layouts import is_shown
 from llm_kb.files.walk import are_unchanged
-from llm_kb.search.index.documents import MAX_FILE_BYTES, TOO_LARGE, Documents, File, bound_files
+from llm_kb.search.index.documents import MAX_FILE_BYTES, Documents, File, bound_files
 from llm_kb.subjects.names import can_convert, is_readable, is_unread_document
-from llm_kb.subjects.topics import Catalog, Skipped, Subject, Topic
+from llm_kb.subjects.topics import Catalog, Subject, Topic
 
 
 class TopicDocuments:
@@ -144,18 +144,10 @@ def _is_searched(subject: Subject) -> bool:
     return is_readable(subject.path) or is_unread_document(subject.path)
 
 
-def find_unsearched(root: Path, subjects: Iterable[Subject]) -> list[Skipped]:
-    """Return the subjects of a directory that no search reads, with the reasons.
-
-    Without a path, a reason is that of many subjects.
-    """
-    paths = sorted(subject.path for subject in subjects if _is_searched(subject))
-    seen, beyond = bound_files([File(path, find_size(root / path), 0) for path in paths])
-    large = [file.path for file in seen if file.size > MAX_FILE_BYTES]
-    return [
-        *(Skipped(path=path, reason=TOO_LARGE) for path in large),
-        *(Skipped(path="", reason=reason) for reason in beyond),
-    ]
+def find_unsearched(root: Path, subjects: Iterable[Subject]) -> list[str]:
+    """Return which subjects of a directory no search reads, since they are too many."""
+    paths = [subject.path for subject in subjects if is_readable(subject.path)]
+    return bound_files([File(path, find_size(root / path), 0) for path in paths])[1]
 
 
 def find_size(file: Path) -> int:

@@ -96,13 +96,13 @@ def parse_memory(source: str) -> Memory | None:
         return None
 
 
-def read_turns(database: str | None, since: str = "") -> Iterator[Turn]:
+def read_turns(since: str = "") -> Iterator[Turn]:
     """Yield the turns that used this plugin since a time, oldest first.
 
     Raises KbError if the log does not exist or cannot be read, for instance because it is
     locked, or an earlier `llm` wrote it.
     """
-    path = Path(database or find_user_dir() / "logs.db")
+    path = find_user_dir() / "logs.db"
     shown = f"the log of llm, {str(path)!r},"
     if not path.is_file():
         raise KbError(f"{shown} is not there; `llm logs status` says whether llm keeps one")

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from enum import Enum, unique
 from hashlib import blake2b
-from itertools import pairwise
+from itertools import combinations, pairwise
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import unquote
@@ -18,18 +18,17 @@ from llm_kb.config.layers import topic_key
 from llm_kb.errors import KbError, NoMatchError, UnreadableError
 from llm_kb.files.directory import NO_SKILL, DirectoryCatalog
 from llm_kb.files.documents import find_unsearched
-from llm_kb.files.fields import suggest
 from llm_kb.files.layouts import SKILL_FILE, is_shown
 from llm_kb.knowledge_base.open_topics import OpenTopics
 from llm_kb.knowledge_base.subject_list import name_file, name_place
 from llm_kb.knowledge_base.topics import EmptyTopicError, OpenTopic
-from llm_kb.rendering.plain_text import count, name_some, visible_line
+from llm_kb.rendering.plain_text import count, name_some, visible_line, visible_text
 from llm_kb.rendering.presentation import MARKDOWN, present, read_as_markdown
 from llm_kb.rendering.summaries import read_front_matter
 from llm_kb.search.chunking.outline import find_outline
-from llm_kb.search.index.documents import describe_unread
+from llm_kb.search.index.documents import MAX_FILE_BYTES, TOO_LARGE, describe_unread
 from llm_kb.subjects.characters import REORDERING, TAG_CHARACTERS
-from llm_kb.subjects.names import is_unread_document
+from llm_kb.subjects.names import is_readable, is_unread_document
 from llm_kb.subjects.patterns import parse_pattern
 from llm_kb.subjects.topics import Layout, Subject, Topic
 
@@ -67,9 +66,6 @@ class Rule(Enum):
         return self.name.lower().replace("_", "-")
 
 
-RULE_IDS = tuple(rule.id for rule in Rule)
-
-
 class Finding(NamedTuple):
     """A finding in a file; `line` counts from one, and None is the whole file."""
 
@@ -77,15 +73,18 @@ class Finding(NamedTuple):
     file: str
     what: str
     line: int | None = None
-    source: str = ""
-    """The text of that line, if it shows the reason."""
-    start: int = 0
-    """The place of the reason in that text, and its length."""
-    length: int = 0
+    before: str = ""
+    """The text of that line before the reason, cut."""
+    found: str = ""
+    """The reason in the text; empty if no place shows it."""
+    after: str = ""
 
 
 MOST_REFERENCES = 1_000
 """The most different references that are followed: each may need a walk of a topic."""
+
+_AROUND = 60
+"""The most characters of a line that are shown before and after the reason of a finding."""
 
 _LEAST_COPIED = 200
 """The fewest bytes of a file that is worth a finding if it is there twice."""
@@ -97,9 +96,7 @@ class Inspection:
     `progress` is called with the number of subjects that were read, and of all.
     """
 
-    def __init__(
-        self, kb: OpenTopics, cwd: Path, progress: Callable[[int, int], None] | None = None
-    ) -> None:
+    def __init__(self, kb: OpenTopics, cwd: Path, progress: Callable[[int, int], object]) -> None:
         self._kb = kb
         self._cwd = cwd
         self._progress = progress
@@ -126,32 +123,31 @@ class Inspection:
         for opened in self._kb.topics.values():
             yield from self._inspect_patterns(opened)
             yield from self._inspect_files(opened)
+        yield from self._inspect_overlaps()
         read: list[tuple[OpenTopic, Subject]] = []
-        unread: list[str] = []
         for opened in self._own:
-            yield from self._inspect_topic(opened)
-            subjects = opened.listing.subjects
-            shown = [each for each in subjects if is_shown(each, opened.topic.layout)]
-            unread += [self._file(opened, s.path) for s in shown if is_unread_document(s.path)]
-            shown = [each for each in shown if not is_unread_document(each.path)]
-            unsearched = {
-                left.path: left.reason for left in find_unsearched(opened.topic.root, shown)
-            }
-            for path, reason in unsearched.items():
-                what = f"no search reads it: it is {reason}"
-                yield Finding(Rule.OVERSIZE, self._file(opened, path).rstrip("/"), what)
-            read += [(opened, each) for each in shown if each.path not in unsearched]
-        if unread:
-            yield Finding(Rule.UNREAD, min(unread), describe_unread(unread))
+            shown = [s for s in opened.listing.subjects if is_shown(s, opened.topic.layout)]
+            yield from self._inspect_topic(opened, shown)
+            read += [(opened, subject) for subject in shown if is_readable(subject.path)]
         for number, (opened, subject) in enumerate(read, start=1):
             self.subjects += not subject.hidden
             yield from self._inspect_subject(opened, subject)
-            if self._progress and (number % 100 == 0 or number == len(read)):
+            if number % 100 == 0 or number == len(read):
                 self._progress(number, len(read))
         for files in (sorted(found.values()) for found in self._contents.values()):
             if len(files) > 1:
                 what = f"its content is also in {name_some(files[1:])}"
                 yield Finding(Rule.DUPLICATE, files[0], what)
+
+    def _inspect_overlaps(self) -> Iterator[Finding]:
+        files = {
+            opened.topic.id: {opened.topic.root / subject.path for subject in opened.listing.listed}
+            for opened in self._own
+        }
+        for one, other in combinations(files, 2):
+            if shared := len(files[one] & files[other]):
+                what = f"topics {one!r} and {other!r} share {count(shared, 'subject')}"
+                yield Finding(Rule.NESTED, self._place(topic_key(other, "subjects"), other), what)
 
     def _inspect_configuration(self) -> Iterator[Finding]:
         config = self._kb.config
@@ -159,18 +155,14 @@ class Inspection:
             file = name_place(str(config.workspace_file or self._cwd), self._cwd)
             rule = Rule.EMPTY_TOPIC if config.workspace_file else Rule.CONFIGURATION
             yield Finding(rule, file, "no topics are configured; `llm kb init` proposes some")
-        for name in config.check_ignore:
-            if name not in RULE_IDS:
-                what = f"kb.check.ignore: {name!r} is not a rule{suggest(name, RULE_IDS)}"
-                yield Finding(Rule.UNMATCHED, self._place("kb.check.ignore"), what)
 
     def _inspect_patterns(self, opened: OpenTopic) -> Iterator[Finding]:
         topic = opened.topic
+        no_parts = self._kb.find_missing_parts(opened, opened.learned)
+        problems = [("learned", str(error)) for error in no_parts]
         missing = [("learned", each) for each in opened.learned.missing]
         missing += [("disabled", each) for each in topic.disabled if not _disables_any(topic, each)]
-        problems = [(name, f"{each!r} matches nothing") for name, each in missing]
-        no_parts = self._kb.find_missing_parts(opened, opened.learned)
-        problems += [("learned", str(error)) for error in no_parts]
+        problems += [(name, f"{each!r} matches nothing") for name, each in missing]
         for name, problem in problems:
             key = topic_key(topic.id, name)
             file = self._place(key, topic_key(topic.id, "subjects"), topic.id)
@@ -189,7 +181,7 @@ class Inspection:
             more = f" ({len(files) - 1:,} more like it)" if len(files) > 1 else ""
             yield Finding(Rule.SKIPPED, files[0], f"{reason}{more}")
 
-    def _inspect_topic(self, opened: OpenTopic) -> Iterator[Finding]:
+    def _inspect_topic(self, opened: OpenTopic, shown: Sequence[Subject]) -> Iterator[Finding]:
         topic, listing = opened.topic, opened.listing
         file = self._place(topic_key(topic.id, "subjects"), topic.id)
         if not listing.listed:
@@ -198,25 +190,23 @@ class Inspection:
             yield Finding(rule, file, str(EmptyTopicError(topic, listing)))
         if not (topic.introduction or "").strip():
             yield Finding(Rule.NO_INTRODUCTION, file, f"topic {topic.id!r} has no introduction")
-        for name in ("title", "introduction", "description"):
-            for found in _check_characters(file, getattr(topic, name) or ""):
-                yield Finding(found.rule, file, f"{found.what} in {topic_key(topic.id, name)}")
-        # Of two topics of one directory, the later one is reported.
-        later = [o for o in self._own[self._own.index(opened) :] if o.topic.root == topic.root]
-        shared = [(count_shared(o, opened), o.topic.id) for o in self._own if o not in later]
-        most, outer = max(shared, default=(0, ""))
-        if most:
-            whole = count(len(listing.listed), "subject")
-            what = f"topic {topic.id!r} shares {most:,} of its {whole} with {outer!r}"
-            yield Finding(Rule.NESTED, file, what)
+        if unread := [each.path for each in shown if is_unread_document(each.path)]:
+            yield Finding(Rule.UNREAD, self._file(opened, unread[0]), describe_unread(unread))
+        for reason in find_unsearched(topic.root, shown):
+            what = f"no search reads {reason}"
+            yield Finding(Rule.OVERSIZE, self._file(opened, "").rstrip("/"), what)
 
     def _inspect_subject(self, opened: OpenTopic, subject: Subject) -> Iterator[Finding]:
         file = self._file(opened, subject.path)
         try:
-            content = read_as_markdown(subject, opened.catalog.read(subject))
+            content = opened.catalog.read(subject, MAX_FILE_BYTES)
         except UnreadableError as error:
             yield Finding(Rule.SKIPPED, file, error.reason)
             return
+        if content.size > MAX_FILE_BYTES:
+            yield Finding(Rule.OVERSIZE, file, f"no search reads it: it is {TOO_LARGE}")
+            return
+        content = read_as_markdown(subject, content)
         presented = present(subject, content)
         if presented.binary:
             return
@@ -273,21 +263,6 @@ class Inspection:
 
     def _file(self, opened: OpenTopic, path: str) -> str:
         return name_file(opened, path, self._cwd)
-
-
-def holds(outer: OpenTopic, inner: OpenTopic) -> bool:
-    """Tell whether one topic has all the listed subjects of another one inside it."""
-    return 0 < len(inner.listing.listed) == count_shared(outer, inner)
-
-
-def count_shared(outer: OpenTopic, inner: OpenTopic) -> int:
-    """Return how many listed subjects of a topic inside another one's directory are in both."""
-    if not inner.topic.root.is_relative_to(outer.topic.root):
-        return 0
-    place = inner.topic.root.relative_to(outer.topic.root).as_posix()
-    prefix = "" if place == "." else f"{place}/"
-    paths = {f"{prefix}{subject.path}" for subject in inner.listing.listed}
-    return len(paths.intersection(subject.path for subject in outer.listing.listed))
 
 
 def _disables_any(topic: Topic, pattern: str) -> bool:
@@ -379,8 +354,8 @@ def find_references(text: str) -> Iterator[tuple[tuple[str, str], tuple[int, int
 def _locate(rule: Rule, file: str, what: str, text: str, span: tuple[int, int]) -> Finding:
     """Return a finding with its line, whose number is only counted here."""
     start, end = span
-    first = text.rfind("\n", 0, start) + 1
-    last = text.find("\n", start)
-    source = text[first : last if last >= 0 else len(text)].replace("\t", " ")
-    line = text.count("\n", 0, start) + 1
-    return Finding(rule, file, what, line, visible_line(source), start - first, end - start)
+    before = text[max(start - _AROUND, 0) : start].rpartition("\n")[2]
+    found = text[start : min(end, start + _AROUND)].partition("\n")[0]
+    after = text[start + len(found) : end + _AROUND].partition("\n")[0]
+    shown = [visible_text(each.replace("\t", " ")) for each in (before, found, after)]
+    return Finding(rule, file, what, text.count("\n", 0, start) + 1, *shown)

@@ -11,7 +11,6 @@ from itertools import chain, count
 from pathlib import Path
 from typing import NamedTuple
 
-from llm_kb.config.changes import define_topic
 from llm_kb.files.directory import NO_SKILL, DirectoryCatalog
 from llm_kb.files.layouts import SKILL_FILE
 from llm_kb.knowledge_base.subject_list import list_topic
@@ -41,26 +40,11 @@ class Proposal(NamedTuple):
     introduction: str
     subjects: str
     pages: Collection[str] = ()
-    ignore: tuple[str, ...] = ()
-    layout: Layout = Layout.FILES
+    ignore: Sequence[str] = ()
+    layout: str = ""
+    """Empty for the default."""
     totals: tuple[int, int] = (0, 0)
     """The number of its subjects, and of their tokens."""
-
-    @property
-    def fields(self) -> dict[str, str | list[str]]:
-        """The keys of the topic in a configuration with their values."""
-        fields: dict[str, str | list[str]] = {
-            "title": self.title,
-            "introduction": self.introduction,
-            "subjects": self.subjects,
-            "ignore": list(self.ignore),
-            "layout": "" if self.layout is Layout.FILES else self.layout.value,
-        }
-        return {name: value for name, value in fields.items() if value}
-
-
-FIRST_TOPIC = Proposal("project", "Project", "How we work on this project, and why.", "kb/project")
-"""The proposal for an empty workspace; its directory must be created."""
 
 
 def propose_topics(
@@ -192,9 +176,9 @@ def _name_topic(place: str, paths: Sequence[str]) -> Proposal:
     names = [name for name in place.split("/") if not _GENERIC.fullmatch(name)] or ["docs"]
     owner, last = ["", *names][-2:]
     last = _SAME.get(last.lower().partition(".")[0], last)
-    layout = Layout.FILES
-    if any(path.endswith(f"/{SKILL_FILE}") for path in paths):
-        inside, owner, layout = place, "", Layout.SKILLS
+    layout = "skills" if any(path.endswith(f"/{SKILL_FILE}") for path in paths) else ""
+    if layout:
+        inside, owner = place, ""
         about = "Step-by-step instructions for particular tasks."
     elif last == ".github":
         about = "How to contribute, and the rules for it."
@@ -207,7 +191,7 @@ def _name_topic(place: str, paths: Sequence[str]) -> Proposal:
     else:
         owner, about = "", f"Pages about {content}."
     title = f"{_title(owner)} {_TITLES.get(last) or _title(last)}".strip()
-    if layout is Layout.SKILLS:
+    if layout:
         title = " ".join(map(_title, names))
     id_ = re.sub(r"[^a-z0-9]+", "-", f"{owner}-{last}".lower()).strip("-")[:60] or "pages"
     return Proposal(id_, title, about, inside, paths, (), layout)
@@ -287,20 +271,21 @@ def _settle(root: Path, proposal: Proposal, patterns: Mapping[str, str]) -> Prop
     kinds = _list_kinds(kept)
     known = {path.removeprefix(place): pattern for path, pattern in patterns.items()}
     directory = Path(os.path.realpath(root / proposal.subjects))
-    ignore = proposal.ignore
+    ignore = list(proposal.ignore)
+    layout = Layout(proposal.layout or "files")
     for _ in range(4):  # a pattern can uncover what another one hid
-        topic = Topic(id="proposed", root=directory, ignore=ignore, layout=proposal.layout)
+        topic = Topic(id="proposed", root=directory, ignore=tuple(ignore), layout=layout)
         opened = OpenTopic(topic, DirectoryCatalog(topic))
         found = {subject.path for subject in opened.listing.subjects}
         surplus = {s.path for s in opened.listing.skipped if s.path and s.reason != NO_SKILL}
-        surplus = (surplus | (found if proposal.layout is Layout.FILES else set())) - kept
+        surplus = (surplus | (set() if proposal.layout else found)) - kept
         if not ignore and any(_name_kind(path) not in kinds for path in surplus):
             new = ["*", "!*/", *(f"!{kind}" for kind in kinds)]
         else:
             new = [each for each in _find_patterns(surplus, kept, known) if each not in ignore]
         if not new:
             break
-        ignore += tuple(new)
+        ignore += new
     listed = list_topic(opened)
     totals = len(listed.visible), listed.tokens
     return proposal._replace(
@@ -340,32 +325,3 @@ def _name_kind(path: str) -> str:
     """Return the pattern of the files with a page's extension, or its name if it has none."""
     name = path.rpartition("/")[2]
     return f"*{escape(Path(name).suffix)}" if find_extension(name) else escape(name)
-
-
-# The configuration
-
-
-def render_workspace(proposals: Sequence[Proposal]) -> str:
-    """Return a workspace's first configuration, with comments on other settings."""
-    text = WORKSPACE
-    for proposal in proposals:
-        text = define_topic(text, proposal.id, proposal.fields)
-    return text
-
-
-WORKSPACE = """\
-# The knowledge that models can learn in this directory and below it.
-#
-#   llm kb list                      what there is
-#   llm kb prompt                    what a model sees
-#   llm -T learn "your question"     let it read what it needs
-
-[kb]
-# menu = "subjects"        # list every subject with a summary, not the topics alone
-# auto = true              # as if every prompt had -T learn; counts after `llm kb trust`
-
-# A topic is a directory of text files. More about one:
-#   description = "Shown when it is listed, and above what is pre-loaded of it."
-#   learned = ["code-quality", "maintainers/*"]     # in every section that is sent
-#   disabled = ["drafts/**"]                        # never shown to a model
-"""

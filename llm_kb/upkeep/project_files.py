@@ -171,22 +171,20 @@ def _list_files(root: Path) -> Iterable[str]:
         rules_file = root / ".gitignore"
         text = rules_file.read_text("utf-8", "replace") if rules_file.is_file() else ""
         ignores = IgnoreRules([(".gitignore", text.splitlines())]).ignores
-        found = iter_files(root, lambda path: not (_is_never_read(path) or ignores(path)))
+        found = iter_files(
+            root, lambda path: not (is_always_ignored(path.split("/")[-2]) or ignores(path))
+        )
         return [path for path, _ in found if not ignores(path)]
     return set(filter(None, os.fsdecode(listed).split("\0")))
 
 
-def _is_never_read(path: str) -> bool:
-    return any(map(is_always_ignored, path.split("/")))
-
-
 def _measure(root: Path, path: str) -> int | None:
-    """Return the size of a file; None for a link, or a path that is never a subject's."""
+    """Return the size of a file; None for a link."""
     try:
         status = os.lstat(f"{root}/{path}")
     except OSError:
         return None
-    return status.st_size if stat.S_ISREG(status.st_mode) and not _is_never_read(path) else None
+    return status.st_size if stat.S_ISREG(status.st_mode) else None
 
 
 def _is_page(path: str, written: Collection[str]) -> bool:

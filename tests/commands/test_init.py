@@ -202,7 +202,7 @@ def test_generated_pages_are_left_out(tmp_path: Path, run_llm: RunLlm) -> None:
 def test_beside_many_kinds_of_files_the_kinds_of_pages_are_named(tmp_path: Path) -> None:
     make_files(tmp_path, *(f"docs/a.{kind}" for kind in ("md", "rst", "css", "js", "svg", "toml")))
     ((topic,), _) = propose_topics(tmp_path)
-    assert topic.ignore == ("*", "!*/", "!*.md", "!*.rst")
+    assert topic.ignore == ["*", "!*/", "!*.md", "!*.rst"]
     assert topic.totals[0] == 2
 
 
@@ -348,7 +348,7 @@ def test_patterns_are_written_and_not_lists_of_files(tmp_path: Path) -> None:
     )
     make_files(tmp_path, *(f"docs/raw/{n}.md" for n in range(3)), "docs/raw/LICENSE.md")
     ((topic,), _) = propose_topics(tmp_path)
-    assert topic.ignore == ("*", "!*/", "!*.md", "LICENSE.md")
+    assert topic.ignore == ["*", "!*/", "!*.md", "LICENSE.md"]
 
 
 def test_pages_translated_beside_themselves_are_a_pattern_for_each_language(
@@ -358,7 +358,7 @@ def test_pages_translated_beside_themselves_are_a_pattern_for_each_language(
     make_files(tmp_path, *(f"{name}{end}" for name in names for end in (".md", ".de.md", ".fr.md")))
     make_files(tmp_path, "pages/npm.md", "pages/npm-it.md")  # about the tool `npm-it`
     ((topic,), left_out) = propose_topics(tmp_path)
-    assert topic.ignore == ("*.de.md", "*.fr.md")
+    assert topic.ignore == ["*.de.md", "*.fr.md"]
     assert (len(topic.pages), len(left_out["languages"])) == (42, 80)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from llm_kb.upkeep.questions import Question, render_new
+from llm_kb.commands.test import Question, render_new
 from tests.commands.workspaces import write_files
 from tests.conftest import RunLlm
 

@@ -76,7 +76,7 @@ def test_counts(run_llm: RunLlm, log: Path, tmp_path: Path) -> None:
         "       1  zyzzyva\n"
     )
 
-    usage = json.loads(run_llm(["kb", "used", "--json", "-d", str(log)]).stdout)
+    usage = json.loads(run_llm(["kb", "used", "--json"]).stdout)
     assert usage == {
         "conversations": 3,
         "topics": [
@@ -158,21 +158,19 @@ def test_a_log_that_is_locked(run_llm: RunLlm, user_dir: Path) -> None:
     )
 
 
-def test_what_is_not_the_log_of_this_version(run_llm: RunLlm, tmp_path: Path) -> None:
+def test_what_is_not_the_log_of_this_version(
+    run_llm: RunLlm, tmp_path: Path, user_dir: Path
+) -> None:
     make_workspace(tmp_path)
-    with closing(sqlite3.connect(tmp_path / "old.db")) as database:
+    log = user_dir / "logs.db"
+    with closing(sqlite3.connect(log)) as database:
         database.execute("create table responses (id)")
-    old = run_llm(["kb", "used", "-d", "old.db"])
-    assert (old.exit_code, old.stderr) == (
-        1,
-        "Error: the log of llm, 'old.db', cannot be read: no such table: turns\n",
-    )
-    (tmp_path / "text.db").write_text("no database\n" * 100)
-    text = run_llm(["kb", "used", "-d", "text.db"])
-    assert (text.exit_code, text.stderr) == (
-        1,
-        "Error: the log of llm, 'text.db', cannot be read: file is not a database\n",
-    )
+    old = run_llm(["kb", "used"])
+    message = f"Error: the log of llm, '{log}', cannot be read"
+    assert (old.exit_code, old.stderr) == (1, f"{message}: no such table: turns\n")
+    log.write_text("no database\n" * 100)
+    text = run_llm(["kb", "used"])
+    assert (text.exit_code, text.stderr) == (1, f"{message}: file is not a database\n")
 
 
 def test_what_models_wrote_does_not_act_on_a_terminal(
