@@ -6,15 +6,14 @@ Trust covers a digest of the resolved settings; if they change, it must be given
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
 from llm_kb.config import workspace
 from llm_kb.config.layers import TABLES, TOPIC, Settings, by_topic, topic_key
-from llm_kb.errors import ConfigError, join_names, show_place
+from llm_kb.errors import join_names, show_place
 from llm_kb.files.atomic import locked, replace_file
 from llm_kb.files.containment import resolve_links
 from llm_kb.subjects.topics import Config
@@ -35,8 +34,6 @@ _MEANINGS = {
     "kb.capture.offer": "offer emit_knowledge beside learn, which writes to the notes of git here",
     SHOWING_KEY: "name your reference topics to models that are offered learn, and search them",
 }
-
-_SETS_AUTO = re.compile(rb"^[ \t]*(?:kb[ \t]*\.[ \t]*)?auto[ \t]*=[ \t]*true\b", re.MULTILINE)
 
 
 def find_withheld(layer: Settings, below: Settings, root: Path) -> tuple[str, ...]:
@@ -117,26 +114,6 @@ def is_accepted(file: Path, user_dir: Path) -> bool:
     """Tell whether a workspace of another user was ever trusted."""
     is_known = str(file) in read_trust(user_dir)
     return is_known and workspace.describe_foreign(file, workspace.owner_of(file)) is not None
-
-
-def find_untrusted_auto(
-    cwd: Path | None, user_dir: Path, environ: Mapping[str, str]
-) -> Path | None:
-    """Return the workspace's file if it clearly sets `auto` and was never trusted, else None.
-
-    Nothing is parsed: a stranger's configuration may be large.
-    """
-    try:
-        file = workspace.find_workspace(cwd, environ, user_dir=user_dir)
-        if file is None or not _SETS_AUTO.search(workspace.read_bytes(file)):
-            return None
-    except ConfigError:
-        return None
-    if workspace.may_set_auto(workspace.user_config_path(user_dir)) or str(file) in read_trust(
-        user_dir
-    ):
-        return None
-    return file
 
 
 def set_trust(file: Path, digest: str | None, user_dir: Path) -> bool:

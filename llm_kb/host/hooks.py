@@ -17,7 +17,7 @@ import llm
 
 from llm_kb.capture.notes import find_repository
 from llm_kb.config.load import list_exclusions
-from llm_kb.config.trust import find_untrusted_auto, render_skipped, render_withheld
+from llm_kb.config.trust import render_skipped, render_withheld
 from llm_kb.config.workspace import find_cwd, find_workspace, owner_of
 from llm_kb.errors import KbError, UnknownTopicError
 from llm_kb.host import request as requests
@@ -90,10 +90,6 @@ class _Preparation:
         if self._arguments.is_asking:
             return self._discover()
         restored = self._arguments.restored_tools
-        where = find_cwd(), Path(llm.user_dir()), os.environ
-        if not restored and (untrusted := find_untrusted_auto(*where)):
-            say(render_skipped(untrusted, ["kb.auto"]))
-            return None
         try:
             kb = self._discover()
         except KbError as error:

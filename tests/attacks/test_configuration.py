@@ -5,14 +5,13 @@ Reading one takes at most two seconds of processor time, and an error lists at m
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 
 import pytest
 
 from llm_kb.config.load import load_config, read_layers
-from llm_kb.config.trust import find_untrusted_auto, set_trust
+from llm_kb.config.trust import set_trust
 from llm_kb.config.workspace import MAX_BYTES
 from llm_kb.errors import MAX_MESSAGE, MAX_PROBLEMS, ConfigError, KbError
 from llm_kb.knowledge_base.api import KnowledgeBase
@@ -65,40 +64,6 @@ def test_a_configuration_takes_at_most_two_seconds(tmp_path: Path, document: str
             message = str(error)
     assert message.count("\n") <= MAX_PROBLEMS + 1
     assert len(message) < 20_000
-
-
-@pytest.mark.parametrize("name", ["patterns", "topics", "bad patterns"])
-def test_an_untrusted_configuration_is_not_parsed_for_a_plain_request(
-    tmp_path: Path, name: str
-) -> None:
-    (tmp_path / "llm-kb.toml").write_text(f"kb.auto = true\n{DOCUMENTS[name][:60_000]}")
-    with at_most(0.05):
-        found = find_untrusted_auto(tmp_path, tmp_path / "user", {})
-    assert found == tmp_path / "llm-kb.toml"
-
-
-@pytest.mark.parametrize(
-    ("workspace", "user", "trusted", "expected"),
-    [
-        pytest.param("[kb]\nauto = true", "", False, True, id="a stranger's"),
-        pytest.param("[kb]\nauto = true", "", True, False, id="trusted once"),
-        pytest.param("[kb]\nauto = true", "[kb]\nauto = true", False, False, id="the user's too"),
-        pytest.param("[kb]\nauto = false", "", False, False, id="not set"),
-        pytest.param("[kb]\n# auto = true", "", False, False, id="a comment"),
-        pytest.param("kb = {auto = true}", "", False, False, id="in doubt"),
-    ],
-)
-def test_only_what_is_surely_untrusted_is_decided_without_parsing(
-    tmp_path: Path, workspace: str, user: str, trusted: bool, expected: bool
-) -> None:
-    file = tmp_path / "llm-kb.toml"
-    file.write_text(workspace)
-    (tmp_path / "user").mkdir()
-    (tmp_path / "user" / "kb.toml").write_text(user)
-    if trusted:
-        (tmp_path / "user" / "kb-trust.json").write_text(json.dumps({"trusted": {str(file): "x"}}))
-    found = find_untrusted_auto(tmp_path, tmp_path / "user", {})
-    assert found == (file if expected else None)
 
 
 def test_no_larger_one_is_read(tmp_path: Path) -> None:

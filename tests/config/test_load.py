@@ -678,9 +678,8 @@ def test_a_plain_request_in_a_checkout_of_someone_else_says_so_until_it_is_trust
     give_away(workspace / "llm-kb.toml", workspace / "kb/project")
     result = run_llm(["-m", "scripted", "hi"])
     assert (result.exit_code, script.last.tools) == (0, ())
-    assert result.stderr == (
-        f"llm-kb: skipped from {workspace}/llm-kb.toml: kb.auto. This workspace is not trusted:"
-        " look at it with 'llm kb config', then run 'llm kb trust'.\n"
+    assert result.stderr.startswith(
+        f"llm-kb: auto left out: {workspace}/llm-kb.toml is refused: it belongs to another user"
     )
     assert run_llm(["kb", "trust", "-y"]).exit_code == 0
     result = run_llm(["-m", "scripted", "hi"])

@@ -119,7 +119,7 @@ def test_loads_nothing_heavy(workspace: Path) -> None:
 def test_auto_looks_at_each_file_once_before_it_is_parsed(touch: Touch, user_dir: Path) -> None:
     (user_dir / "kb.toml").write_text("[kb]\nauto = true\n")
     events = touch(["-m", "scripted", "hi"])
-    assert [events.count(("open", name)) for name in ("kb.toml", "llm-kb.toml")] == [2, 2]
+    assert [events.count(("open", name)) for name in ("kb.toml", "llm-kb.toml")] == [2, 1]
 
 
 def test_a_fragment_opens_the_knowledge_base_once(touch: Touch) -> None:
