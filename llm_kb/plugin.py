@@ -9,7 +9,6 @@ without the host.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from copy import copy
 from functools import wraps
 from importlib import import_module
 from typing import Any, cast
@@ -27,12 +26,11 @@ COMMANDS = {
     "check": ("check",),
     "config": ("config", "path", "trust", "untrust"),
     "init": ("init",),
-    "list_": ("list",),
     "mcp": ("mcp",),
     "new": ("edit", "new"),
     "prompt": ("prompt",),
+    "reading": ("learn", "list", "show"),
     "search": ("search",),
-    "show": ("learn", "show"),
     "test": ("test",),
     "topics": ("add", "disable", "learned", "remove"),
     "used": ("used",),
@@ -173,11 +171,7 @@ class LazyGroup(DefaultGroup):  # type: ignore[misc]  # the library has no types
         if name not in self.commands:
             module = import_module(self._modules[name])
             self.commands[name] = getattr(module, "list_" if name == "list" else name)
-        command = cast(click.Command | None, super().get_command(ctx, cmd_name))
-        if command is not None and ctx.find_root().info_name == CONSOLE:
-            command = copy(command)
-            command.help = (command.help or "").replace("llm kb", CONSOLE)
-        return command
+        return cast(click.Command | None, super().get_command(ctx, cmd_name))
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Insert the default subcommand if none is given, but not while completing one."""

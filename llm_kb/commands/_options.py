@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from click.shell_completion import CompletionItem
@@ -15,8 +15,6 @@ from llm_kb.search.roles import ROLES, Role, Scope
 if TYPE_CHECKING:
     from llm_kb.knowledge_base.topics import OpenTopic
 
-Complete: TypeAlias = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
-
 MOST_OFFERED = 500
 """Most slugs of one completion."""
 
@@ -24,12 +22,10 @@ ENDS_OF_INPUT = 1_000_000
 """Bytes of standard input that are kept of its beginning and of its end."""
 
 
-def complete_quietly(find: Callable[[click.Context, str], list[CompletionItem]]) -> Complete:
+def complete_quietly(find: Callable[[click.Context, str], list[Any]]) -> Callable[..., list[Any]]:
     """Return a completion that offers nothing after an error: it runs while someone types."""
 
-    def complete(
-        ctx: click.Context, _param: click.Parameter, incomplete: str
-    ) -> list[CompletionItem]:
+    def complete(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[Any]:
         try:
             return find(ctx, incomplete)
         except Exception:  # noqa: BLE001 - see above
@@ -60,21 +56,20 @@ def complete_topic(ctx: click.Context, typed: str) -> list[CompletionItem]:
 
 
 @complete_quietly
-def complete_slug(ctx: click.Context, typed: str) -> list[CompletionItem]:
+def complete_slug(ctx: click.Context, typed: str) -> list[str]:
     """Complete a slug of the topic given before."""
-    opened = _open_topics(ctx)[ctx.params["topic"]]
-    return [CompletionItem(slug) for slug in _list_slugs(opened, typed)]
+    return _list_slugs(_open_topics(ctx)[ctx.params["topic"]], typed)
 
 
 @complete_quietly
-def complete_topic_slash_slug(ctx: click.Context, typed: str) -> list[CompletionItem]:
+def complete_topic_slash_slug(ctx: click.Context, typed: str) -> list[str]:
     """Complete the id of a topic and, once only one fits, its slugs."""
     wanted, slash, start = typed.partition("/")
     topics = _open_topics(ctx)
     ids = [id_ for id_ in topics if (id_ == wanted if slash else id_.startswith(wanted))]
     if len(ids) != 1:
-        return [CompletionItem(f"{id_}/") for id_ in ids]
-    return [CompletionItem(f"{ids[0]}/{slug}") for slug in _list_slugs(topics[ids[0]], start)]
+        return [f"{id_}/" for id_ in ids]
+    return [f"{ids[0]}/{slug}" for slug in _list_slugs(topics[ids[0]], start)]
 
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -109,29 +104,28 @@ query_argument = click.argument("query", nargs=-1, metavar="[QUERY]...", callbac
 """The argument of a search: one text of all its words, or of standard input."""
 
 
+_role_option = click.option(
+    "roles",
+    "--role",
+    multiple=True,
+    type=click.Choice(ROLES),
+    help="Only files of this kind  [default: all, documentation first]",
+)
+_path_option = click.option(
+    "paths",
+    "--path",
+    multiple=True,
+    metavar="PATTERN",
+    help="Only files in this directory, or that match",
+)
+_tag_option = click.option(
+    "tags", "--tag", multiple=True, metavar="TAG", help="Only topics with this tag"
+)
+
+
 def filter_options(command: F) -> F:
     """Add the options that narrow a search; `make_filters` reads them."""
-    for option in (
-        click.option(
-            "tags", "--tag", multiple=True, metavar="TAG", help="Only topics with this tag"
-        ),
-        click.option(
-            "paths",
-            "--path",
-            multiple=True,
-            metavar="PATTERN",
-            help="Only files in this directory, or that match",
-        ),
-        click.option(
-            "roles",
-            "--role",
-            multiple=True,
-            type=click.Choice(ROLES),
-            help="Only files of this kind  [default: all, documentation first]",
-        ),
-    ):
-        command = option(command)
-    return command
+    return _role_option(_path_option(_tag_option(command)))
 
 
 def make_filters(roles: Sequence[str], paths: Sequence[str], tags: Sequence[str]) -> dict[str, Any]:

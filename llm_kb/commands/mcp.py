@@ -68,8 +68,6 @@ def mcp(
             options += [word for value in values for word in (name, value)]
         _change_client(install, options, yes=yes)
         return
-    if sys.stdin is None or sys.stdout is None:
-        raise click.ClickException("a client speaks over standard input and output; one is closed")
     if is_terminal(sys.stdin):
         say("llm-kb: waiting for an MCP client on standard input; Ctrl-C ends")
     run(discover)

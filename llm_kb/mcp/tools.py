@@ -141,10 +141,7 @@ def _learn(kb: KnowledgeBase, arguments: Arguments, _: Report) -> str:
 
 def _search(kb: KnowledgeBase, arguments: Arguments, report: Report) -> str:
     if not kb.menu_ids:
-        raise KbError(
-            f"there is nothing to search: {kb.directory} has no topics. The user can add some"
-            " with `llm kb init`, or start this server in another directory with -d"
-        )
+        raise KbError(f"{kb.directory}: {kb.explain_nothing()}")
     return kb.answer_search(SEARCH, arguments, report)
 
 

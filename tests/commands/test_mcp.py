@@ -216,7 +216,7 @@ def test_a_broken_configuration_is_told_to_the_client(workspace: Path) -> None:
 def test_without_topics_search_says_so(tmp_path: Path) -> None:
     text, is_error = call(tmp_path, "search", {"question": "anything"})
     assert is_error
-    assert text.startswith(f"there is nothing to search: {tmp_path} has no topics. ")
+    assert text.startswith(f"{tmp_path}: there is no knowledge base here: ")
 
 
 def test_entries_and_annotations_are_written_in_a_repository_alone(

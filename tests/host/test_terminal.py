@@ -83,13 +83,12 @@ WITHOUT_INPUT = f"import os, sys; sys.stdin.close(); sys.stdin = None; {LLM}"
 @pytest.mark.parametrize(
     ("line", "error"),
     [
-        ("mcp", "a client speaks over standard input and output; one is closed"),
         (
             "references create --title x --web http://e.org/ --body -",
             "standard input is closed, so '-' has nothing to read",
         ),
     ],
-    ids=["mcp", "body"],
+    ids=["body"],
 )
 def test_a_closed_input_is_told(workspace: Path, line: str, error: str) -> None:
     process = Process(["kb", *line.split()], program=WITHOUT_INPUT)
