@@ -48,7 +48,7 @@ MAX_DELAY = 5.0
 MAX_WILDCARDS = MAX_RULES = 5_000
 """The most wildcards and rules in a robots.txt: each rule is matched against each address."""
 
-EXTRA_REQUESTS = 60
+EXTRA_REQUESTS = 50
 """The requests for pages in addition to three for each page that may be kept."""
 
 MAX_REFUSED = 5_000

@@ -19,12 +19,10 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from llm_kb.files import git
-from llm_kb.files.git import GitError
 from llm_kb.files.walk import iter_files
 from llm_kb.references.errors import FetchError, TooLargeError
 from llm_kb.references.sources import rules
 from llm_kb.references.sources.records import GitSource, covers
-from llm_kb.references.sources.rules import Policy
 from llm_kb.rendering.plain_text import count
 from llm_kb.subjects.editions import describe_editions, find_translations
 
@@ -47,7 +45,7 @@ _SAFE = {
 
 def ask_server(
     source: GitSource,
-    policy: Policy,
+    policy: rules.Policy,
     args: Sequence[str],
     *,
     cwd: Path | None = None,
@@ -88,7 +86,7 @@ def ask_server(
             watch=watch,
             max_file=most,
         )
-    except GitError as error:
+    except git.GitError as error:
         watch()
         # Git's own words for the end of a process that it started.
         if error.code == -signal.SIGXFSZ or f"of signal {signal.SIGXFSZ:d}" in error.stderr:
@@ -98,7 +96,7 @@ def ask_server(
 
 def run_offline(  # noqa: PLR0913 - what a process takes
     source: GitSource,
-    policy: Policy,
+    policy: rules.Policy,
     args: Sequence[str],
     *,
     cwd: Path,
@@ -121,17 +119,17 @@ def run_offline(  # noqa: PLR0913 - what a process takes
         )
     except git.OutputTooLargeError as error:
         raise TooLargeError(source.url, f"git: {_message(error)}") from error
-    except GitError as error:
+    except git.GitError as error:
         raise FetchError(source.url, f"git: {_message(error)}") from error
 
 
-def _message(error: GitError) -> str:
+def _message(error: git.GitError) -> str:
     """Return git's message in one line, shortened, since a server may have written it."""
     message = " ".join(error.stderr.split()) or f"exit code {error.code}"
     return message if len(message) <= MAX_SHOWN else f"…{message[-MAX_SHOWN:]}"
 
 
-def _explain(error: GitError) -> str:
+def _explain(error: git.GitError) -> str:
     said = _message(error)
     if error.code == git.TIMED_OUT:
         return f"git {said}; raise timeout under [kb.references] in your own kb.toml"
@@ -140,7 +138,7 @@ def _explain(error: GitError) -> str:
     return f"git: {said}"
 
 
-def _pin(source: GitSource, policy: Policy) -> tuple[dict[str, str], str]:
+def _pin(source: GitSource, policy: rules.Policy) -> tuple[dict[str, str], str]:
     """Return git settings and ssh options that bind git to the checked addresses of the server.
 
     Without them a second answer of the name server could lead git elsewhere (DNS rebinding).
@@ -177,7 +175,7 @@ _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _LIKE_COMMIT = re.compile(r"[0-9a-fA-F]{4,64}")
 
 
-def find_commit(source: GitSource, policy: Policy) -> str:
+def find_commit(source: GitSource, policy: rules.Policy) -> str:
     """Return the current commit of a source's revision; one request, none for a commit id."""
     wanted = source.ref or "HEAD"
     if _COMMIT.fullmatch(wanted):
@@ -214,7 +212,7 @@ class Remotes(ExitStack):
 
     def __init__(
         self,
-        policy: Policy,
+        policy: rules.Policy,
         make_directory: Callable[[], AbstractContextManager[Path]],
         workspace: Path | None = None,
     ) -> None:
@@ -243,7 +241,7 @@ class Remotes(ExitStack):
 class Repository:
     """A bare, shallow, partial copy of a source; made by `Remotes`."""
 
-    def __init__(self, source: GitSource, policy: Policy, directory: Path) -> None:
+    def __init__(self, source: GitSource, policy: rules.Policy, directory: Path) -> None:
         self._source = source
         self._policy = policy
         self._run = partial(run_offline, source, policy, cwd=directory)

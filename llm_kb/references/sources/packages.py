@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import replace
-from pathlib import Path
 from urllib.parse import quote
 
 from llm_kb.references.errors import FetchError, SourceError
 from llm_kb.references.sources import installed, rules
 from llm_kb.references.sources.git import Remotes
-from llm_kb.references.sources.installed import Package, find_installed
+from llm_kb.references.sources.installed import Package
 from llm_kb.references.sources.records import GitSource, PackageSource, parse_package
 from llm_kb.references.sources.web import request
 from llm_kb.search.roles import DOCS_DIRECTORY
@@ -27,8 +26,15 @@ _DOCUMENTS = re.compile(
 
 
 def resolve_package(source: PackageSource, remotes: Remotes) -> GitSource:
-    """Return the repository of a package at the tag of its version; raise FetchError."""
-    package = find_package(source, remotes.workspace, remotes.policy)
+    """Return the repository of a package at the tag of its version; raise FetchError.
+
+    It is the version asked for, else the installed one, else the newest. The metadata of an
+    installed package names its repository; for others, the public index is asked.
+    """
+    package = installed.find_installed(source.ecosystem, source.name, remotes.workspace)
+    version = source.version or (package.version if package else None)
+    if not package or not package.repository or package.version != version:
+        package = ask_index(source, version, remotes.policy)
     source = replace(source, version=package.version or None)
     if not package.repository:
         raise FetchError(
@@ -46,7 +52,7 @@ def follow_package(source: GitSource, remotes: Remotes) -> GitSource:
     if source.package is None:
         return source
     package = parse_package(source.package)
-    here = find_installed(package.ecosystem, package.name, remotes.workspace)
+    here = installed.find_installed(package.ecosystem, package.name, remotes.workspace)
     if here is None or here.version == package.version:
         return source
     wanted = replace(package, version=here.version)
@@ -84,19 +90,6 @@ INDEXES = {
     "crate": "https://crates.io/api/v1/crates/{}",
 }
 """Where the public index of each ecosystem describes the newest version of a package."""
-
-
-def find_package(source: PackageSource, workspace: Path | None, policy: rules.Policy) -> Package:
-    """Return the package at the version asked for, else installed, else newest.
-
-    The metadata of an installed package names its repository; for others, the public index is
-    asked. Raises FetchError.
-    """
-    here = find_installed(source.ecosystem, source.name, workspace)
-    version = source.version or (here.version if here else None)
-    if here and here.repository and here.version == version:
-        return here
-    return ask_index(source, version, policy)
 
 
 def ask_index(source: PackageSource, version: str | None, policy: rules.Policy) -> Package:
