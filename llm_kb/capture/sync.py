@@ -90,10 +90,9 @@ def _describe_clash(ours: Entry, theirs: Entry) -> list[str]:
             f"  ours: {'; '.join(differing)}\n"
             f"  `llm kb knowledge edit {one_line(theirs.id)}` changes it."
         ]
-    is_renamed = ours.id != theirs.id
-    return (
-        [f"Duplicate: {render_short(ours)} is {render_short(theirs)} there"] if is_renamed else []
-    )
+    if ours.id == theirs.id:
+        return []
+    return [f"Duplicate: {render_short(ours)} is {render_short(theirs)} there"]
 
 
 def _is_same(one: Entry, other: Entry) -> bool:
