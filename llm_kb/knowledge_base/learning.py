@@ -208,7 +208,7 @@ def find_size(opened: OpenTopic, subject: Subject) -> int | None:
 
 def _read_start(opened: OpenTopic, subject: Subject) -> bytes:
     try:
-        return _read(opened, subject, SUMMARY_BYTES).data
+        return _read(opened, subject, SUMMARY_BYTES).data[:SUMMARY_BYTES]
     except UnreadableError:
         return b""  # the menu still names it; loading it gives the reason
 

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import takewhile
+from itertools import chain, takewhile
 
 from llm_kb.files.toml import TomlError, decode_toml
 from llm_kb.rendering.plain_text import one_line, shorten
@@ -38,7 +38,6 @@ _SAYS_NOTHING = re.compile(
 
 _MDX_IMPORT = re.compile(r"(?:import|export)\s(?:.*\sfrom\s|\s*(?:[\"'{*]|default\s|const\s))")
 
-_OVERLINE = re.compile(r"^([^\w\s])\1+ ")
 _RST = frozenset({"rst", "rest"})
 _RST_MARKUP = re.compile(r"\.\.(?:[ \t]|$)|:[^:]+:(?:[ \t]|$)|__[ \t]|\s")
 """Comments, labels and directives; fields such as `:orphan:`; nameless targets; indented lines."""
@@ -63,8 +62,8 @@ def summarize(
     found, rest = ({}, text) if extension in _RST else read_front_matter(text)
     summary = next(filter(None, (one_line(found.get(key, "")) for key in KEYS)), "")
     if not summary:
-        titles = [one_line(found.get("title", "")), *_prose_lines(rest, extension)]
-        summary = _choose(titles, _loosen(slug.rpartition("/")[2]))
+        lines = chain([one_line(found.get("title", ""))], _prose_lines(rest, extension))
+        summary = _choose(lines, _loosen(slug.rpartition("/")[2]))
     return shorten(summary, limit)
 
 
@@ -89,7 +88,7 @@ def _prose_lines(text: str, extension: str) -> Iterator[str]:
     if text.lstrip().startswith(("{", "[{")):
         return
     sections = find_outline("a.rst" if is_rst else "a.md", text).sections
-    titles = dict.fromkeys(_plain(_OVERLINE.sub("", section.title)) for section in sections)
+    titles = dict.fromkeys(_plain(section.title) for section in sections)
     yield from list(filter(_has_words, titles))[:1]
     for is_code, line in mark_fenced(text.splitlines()):
         is_other = _RST_MARKUP.match(line) if is_rst else is_code or _MDX_IMPORT.match(line)
