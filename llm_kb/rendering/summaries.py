@@ -92,7 +92,7 @@ def _prose_lines(text: str, extension: str) -> Iterator[str]:
     yield from list(filter(_has_words, titles))[:1]
     for is_code, line in mark_fenced(text.splitlines()):
         is_other = _RST_MARKUP.match(line) if is_rst else is_code or _MDX_IMPORT.match(line)
-        if not (is_other or _SAYS_NOTHING.match(line)):
+        if _has_words(line) and not is_other and not _SAYS_NOTHING.match(line):
             words = _plain(_HEADING_MARK.sub("", line))
             if _has_words(words) and words not in titles:
                 yield words
@@ -107,8 +107,8 @@ def _plain(line: str) -> str:
 def _first_comment(text: str) -> str:
     """Return the first line of a comment with words, without the marks around it."""
     for line in text.splitlines():
-        mark = _CODE_COMMENT.match(line)
-        if mark and _has_words(line) and not _SAYS_NOTHING.match(line):
+        mark = _has_words(line) and _CODE_COMMENT.match(line)
+        if mark and not _SAYS_NOTHING.match(line):
             return one_line(_CODE_COMMENT_END.sub("", line[mark.end() :].rstrip()))
     return ""
 
