@@ -10,9 +10,7 @@ from pathlib import Path
 import click
 
 from llm_kb.capture.notes import find_repository
-from llm_kb.commands._config import require_cwd
-from llm_kb.commands._options import knowledge_options
-from llm_kb.commands._output import confirm, say, show_content
+from llm_kb.commands import _config, _options, _output
 from llm_kb.config.workspace import find_workspace, owner_of
 from llm_kb.errors import show_place
 from llm_kb.files.atomic import replace_file
@@ -36,7 +34,7 @@ SLOW = (
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="Serve the knowledge base in effect here, not in the current directory",
 )
-@knowledge_options
+@_options.knowledge_options
 @click.option(
     "--install", type=click.Choice(_CLIENTS), help="Write the configuration of this client instead"
 )
@@ -69,7 +67,7 @@ def mcp(
         _change_client(install, options, yes=yes)
         return
     if is_terminal(sys.stdin):
-        say("llm-kb: waiting for an MCP client on standard input; Ctrl-C ends")
+        _output.say("llm-kb: waiting for an MCP client on standard input; Ctrl-C ends")
     run(discover)
 
 
@@ -77,7 +75,7 @@ def _change_client(client: str, options: Sequence[str], *, yes: bool) -> None:
     """Add the server to a client, and say what changes."""
     from llm_kb.mcp import clients  # noqa: PLC0415 - a client's start does not need it
 
-    cwd = require_cwd()
+    cwd = _config.require_cwd()
     workspace = find_workspace(cwd, {}, user_dir=find_user_dir())
     repository = find_repository(cwd)
     root = repository.root if repository else cwd
@@ -86,13 +84,13 @@ def _change_client(client: str, options: Sequence[str], *, yes: bool) -> None:
     entry, data = clients.add_server(client, file, command)
     place = show_place(file)
     if data is None:
-        say(f"{place} already has this server")
+        _output.say(f"{place} already has this server")
         return
-    show_content(entry)
-    confirm(f"Write this into {place}?", yes=yes)
+    _output.show_content(entry)
+    _output.confirm(f"Write this into {place}?", yes=yes)
     replace_file(file, data)
-    say(f"Wrote {place}; restart {client}, or let it reload its servers")
+    _output.say(f"Wrote {place}; restart {client}, or let it reload its servers")
     if client == "claude":
-        say("Claude Code asks you to approve the server when you start it in this project")
+        _output.say("Claude Code asks you to approve the server when you start it in this project")
     if command[0] == "llm":
-        say(SLOW)
+        _output.say(SLOW)

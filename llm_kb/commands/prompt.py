@@ -7,9 +7,7 @@ from typing import Any
 
 import click
 
-from llm_kb.commands._config import say_withheld
-from llm_kb.commands._options import knowledge_options
-from llm_kb.commands._output import say, show, show_content, show_json
+from llm_kb.commands import _config, _options, _output
 from llm_kb.host.terminal import style
 from llm_kb.knowledge_base.api import KnowledgeBase
 from llm_kb.knowledge_base.learning import find_size
@@ -21,7 +19,7 @@ from llm_kb.subjects.names import is_readable
 
 
 @click.command()
-@knowledge_options
+@_options.knowledge_options
 @click.option("--preloaded", is_flag=True, help="Without the menu, as -k sends it without -T learn")
 @click.option("--tokens", is_flag=True, help="Show what each part costs instead of the section")
 @click.option("json_", "--json", is_flag=True, help="Output the costs as JSON")
@@ -40,24 +38,24 @@ def prompt(
         llm kb prompt --tokens
     """
     kb = KnowledgeBase.discover(fragments=kb_cfg, knowledge=knowledge)
-    say_withheld(kb.config)
+    _config.say_withheld(kb.config)
     if tokens or json_:
         costs = count_costs(kb, learn=not preloaded)
         if json_:
-            show_json(costs)
+            _output.show_json(costs)
         else:
             header, *rows = render_costs(costs).splitlines()
             rows = [style(row, bold=row.startswith("total ") or None) for row in rows]
-            show("\n".join([style(header, dim=True), *rows]))
+            _output.show("\n".join([style(header, dim=True), *rows]))
         return
     section = kb.section(learn=not preloaded, search=not preloaded and kb.offers_search())
     if section is not None:
-        show_content(section)
+        _output.show_content(section)
     else:
-        say(f"llm-kb: {kb.explain_nothing(learn=not preloaded)}")
+        _output.say(f"llm-kb: {kb.explain_nothing(learn=not preloaded)}")
     cuts = () if preloaded else kb.menu().cuts
     if cuts:
-        say(f"llm-kb: {'; '.join(cuts)}")
+        _output.say(f"llm-kb: {'; '.join(cuts)}")
 
 
 def count_costs(kb: OpenTopics, *, learn: bool) -> dict[str, Any]:

@@ -10,8 +10,7 @@ from shutil import get_terminal_size
 
 import click
 
-from llm_kb.commands import _options, _output
-from llm_kb.commands._config import say_withheld
+from llm_kb.commands import _config, _options, _output
 from llm_kb.errors import KbError, NoPartError
 from llm_kb.host.terminal import is_terminal, style
 from llm_kb.knowledge_base import subject_list
@@ -146,7 +145,7 @@ def learn(
         llm kb learn project 'maintainers/*' README
     """
     kb = KnowledgeBase.discover(fragments=kb_cfg, knowledge=knowledge)
-    say_withheld(kb.config)
+    _config.say_withheld(kb.config)
     text = kb.learn(topic, list(patterns) or None)
     _output.show_content(text, nl=not text.endswith("\n"))
 

@@ -11,8 +11,7 @@ from pathlib import Path
 
 import click
 
-from llm_kb.commands import _options
-from llm_kb.commands._output import say, show, show_json
+from llm_kb.commands import _options, _output
 from llm_kb.config.workspace import find_cwd
 from llm_kb.errors import join_names
 from llm_kb.files.atomic import WriteError, replace_file
@@ -84,16 +83,16 @@ def search(
         **_options.make_filters(roles, paths, tags),
     )
     if json_:
-        show_json([_as_dict(passage) for passage in found.passages])
+        _output.show_json([_as_dict(passage) for passage in found.passages])
     else:
-        show("\n".join(_render(kb, passage) for passage in found.passages), nl=False)
+        _output.show("\n".join(_render(kb, passage) for passage in found.passages), nl=False)
     if not found.passages:
         nowhere = kb.explain_nothing() if not topics and not kb.menu_ids else found.why_nothing
         why = nowhere or "no text has a word of that; try different or fewer words"
-        say(f"llm-kb: {visible_line(why)}")
+        _output.say(f"llm-kb: {visible_line(why)}")
     notices = tuple(_choose_unsaid(found.notices, str(kb.config.workspace)))
     for note in find_notes(replace(found, notices=notices)):
-        say(f"llm-kb: {note}")
+        _output.say(f"llm-kb: {note}")
     if not found.passages:
         raise SystemExit(1)
 

@@ -12,11 +12,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from llm_kb.capture.annotation import annotate, parse_live_input
-from llm_kb.capture.emission import render_reply
-from llm_kb.capture.entries import dump_json
-from llm_kb.capture.notes import find_repository
-from llm_kb.capture.store import require_repository
+from llm_kb.capture import annotation, emission, entries, notes, store
 from llm_kb.errors import KbError
 from llm_kb.host import reference_calls
 from llm_kb.host.capture_tools import EMIT, LIVE_INPUT, record
@@ -118,7 +114,7 @@ def find_tools(kb: KnowledgeBase) -> list[ToolText]:
         SEARCH,
         *(REFERENCES if open_references(kb).ids() else []),
         reference_calls.CREATE,
-        *([EMIT, ANNOTATE] if find_repository(kb.directory) else []),
+        *([EMIT, ANNOTATE] if notes.find_repository(kb.directory) else []),
     ]
 
 
@@ -163,7 +159,7 @@ def _create(kb: KnowledgeBase, arguments: Arguments, report: Report) -> str:
 
 
 def _emit(kb: KnowledgeBase, arguments: Arguments, _: Report) -> str:
-    return render_reply(record(kb.directory, arguments))
+    return emission.render_reply(record(kb.directory, arguments))
 
 
 def _annotate(kb: KnowledgeBase, arguments: Arguments, _: Report) -> str:
@@ -175,8 +171,9 @@ def _annotate(kb: KnowledgeBase, arguments: Arguments, _: Report) -> str:
             f"annotate: {items:,} items, {len(text):,} characters in all; at most {MOST_ITEMS} and"
             f" {MOST_CHARACTERS:,} are allowed"
         )
-    result = annotate(require_repository(kb.directory).root, parse_live_input(text))
-    return dump_json(result).decode()
+    root = store.require_repository(kb.directory).root
+    result = annotation.annotate(root, annotation.parse_live_input(text))
+    return entries.dump_json(result).decode()
 
 
 def dump(value: object) -> str:
