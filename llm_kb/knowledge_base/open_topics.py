@@ -291,8 +291,9 @@ class OpenTopics:
             raise EmptyTopicError(opened.topic, opened.listing, pattern)
         if selection.missing:
             raise NoMatchError(opened.topic.id, pattern, find_near(pattern, opened.catalog))
-        for error in self.find_missing_parts(opened, selection):
-            raise error
+        lacking = self.find_missing_parts(opened, selection)
+        if lacking and len(lacking) == len(selection.subjects):
+            raise lacking[0]
         return selection
 
     def find_missing_parts(self, opened: OpenTopic, selection: Selection) -> list[NoPartError]:

@@ -217,6 +217,9 @@ def test_an_anchor_is_looked_for_in_every_file_of_a_slug() -> None:
     catalog = MemoryCatalog({"a.md": "# One\n", "a.rst": "Two\n===\n"})
     kb = make_kb((make_topic("t"), catalog))
     assert "# One" in kb.learn("t", "a#one")
+    assert "# One" in (
+        make_kb((make_topic("t"), catalog), knowledge=[("t", "a#one")]).section() or ""
+    )
     with pytest.raises(NoMatchError, match="has no part '#three'"):
         kb.learn("t", "a#three")
 
