@@ -1,15 +1,14 @@
 """The outline of a file, by the format that its extension names, and the chunks along it.
 
-The chunks of a document, joined, are the document, without overlap, and no chunk is longer
-than the cap. Of an HTML page they are its main element, where it marks one, else its body. Where
-a chunk ends depends on its own section, so that a change in one section leaves the chunks of the
-others as they are.
+The chunks of a document, joined, are the document, without overlap. None is longer than the cap,
+but for one that ends with what is not to be cut, which may be twice as long. Of an HTML page they
+are its main element, where it marks one, else its body. Where a chunk ends depends on its own
+section, so that a change in one section leaves the chunks of the others as they are.
 """
 
 from __future__ import annotations
 
 import hashlib
-import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
@@ -23,7 +22,7 @@ from llm_kb.search.chunking.markup import outline_adoc, outline_org, outline_rst
 from llm_kb.search.chunking.sections import MAX_TITLE, Outline, Section
 
 CAP = 1200
-"""Longest chunk, in characters."""
+"""Longest chunk, in characters, but for what is not to be cut."""
 
 FLOOR = 300
 """A chunk shorter than this takes in the next section, if both fit the cap."""
@@ -31,13 +30,8 @@ FLOOR = 300
 BARE = 120
 """A section of at most so many characters before a deeper one counts as a heading alone."""
 
-TAIL = 150
-"""Shortest last part of a section that is cut, in characters."""
-
 _BREADCRUMB, _IN_CODE_NAMES = " > ", "."
 """Separators between the titles of nested sections."""
-
-_WORD = re.compile(r"[^\W_]")
 
 # Where to cut, the best first.
 _BLANK_LINES = ("\n\n", "\n\r\n")
@@ -116,7 +110,7 @@ def chunk_document(
     outline = find_outline(path, text) if outline is None else outline
     chunks: list[Chunk] = []
     line = 1 + text.count("\n", 0, outline.start)
-    for pieces in _merge(_cut(text, outline, cap), outline, cap, floor):
+    for pieces in _merge(_cut(text, outline, cap), cap, floor):
         start, end = pieces[0].start, pieces[-1].end
         newlines = text.count("\n", start, end)
         ends_line = text[end - 1] == "\n"
@@ -148,16 +142,12 @@ def _cut(text: str, outline: Outline, cap: int) -> Iterator[_Piece]:
     for edge, section in _find_edges(text, outline):
         titles = (*page, *(each.title for each in open_))
         # A heading without text joins the section below it.
-        is_bare = (
-            section
-            and heading
-            and edge - start <= BARE
-            and ((open_ and edge < open_[-1].end) or not _has_text(text[start:edge], heading))
-        )
+        is_bare = section and heading and edge - start <= BARE and open_ and edge < open_[-1].end
         if edge > start and not is_bare:
             while edge - start > cap:
-                limit = min(start + cap, max(start + cap // 2, edge - TAIL))
-                cut = _cut_point(text, start, limit, wholes, separators)
+                cut = _cut_point(text, start, start + cap, wholes, separators)
+                if cut >= edge:
+                    break
                 yield _Piece(start, cut, titles, heading)
                 start, heading = cut, ""
             yield _Piece(start, edge, titles, heading)
@@ -183,11 +173,6 @@ def _find_edges(text: str, outline: Outline) -> Iterator[tuple[int, Section | No
     yield end, None
 
 
-def _has_text(section: str, heading: str) -> bool:
-    """Tell whether a section has words besides its heading."""
-    return _WORD.search(section.replace(heading, "", 1)) is not None
-
-
 def _cut_point(
     text: str,
     start: int,
@@ -195,57 +180,28 @@ def _cut_point(
     wholes: Sequence[tuple[int, int]],
     separators: Sequence[str],
 ) -> int:
-    """Return the best offset in (start, limit] to cut at.
+    """Return the best offset in (start, limit] to cut at, or the end of a whole around it.
 
     It is after the last of the first separator that is found, else at the limit. Cuts in the first
-    third, which would make tiny chunks, are not used. A cut inside a whole moves to its end or its
-    start.
+    third, which would make tiny chunks, are not used.
     """
     earliest = start + (limit - start) // 3
-    cut = _find_last(text, separators, earliest, limit) or limit
-    if whole := _find_around(wholes, cut):
-        # A whole at the start of the part may pass the limit, since it fits the cap.
-        is_kept = whole[1] <= limit or whole[0] <= start
-        cut = whole[1 if is_kept else 0]
-    above = _find_lead_in(text, earliest, cut)
-    return above if above and not _find_around(wholes, above) else cut
-
-
-def _find_last(text: str, separators: Sequence[str], start: int, end: int) -> int:
-    """Return the end of the last of the first separator that a span has; 0 if it has none."""
+    cut = limit
     for separator in separators:
-        found = text.rfind(separator, start, end)
-        if found != -1:
-            return found + len(separator)
-    return 0
+        if (found := text.rfind(separator, earliest, limit)) >= 0:
+            cut = found + len(separator)
+            break
+    at = bisect_right(wholes, (cut, 0)) - 1
+    return wholes[at][1] if at >= 0 and cut < wholes[at][1] else cut
 
 
-def _find_around(wholes: Sequence[tuple[int, int]], offset: int) -> tuple[int, int] | None:
-    """Return the whole that an offset is inside of."""
-    at = bisect_right(wholes, (offset, 0)) - 1
-    return wholes[at] if at >= 0 and wholes[at][0] < offset < wholes[at][1] else None
-
-
-def _find_lead_in(text: str, earliest: int, cut: int) -> int:
-    """Return the start of the paragraph above a cut if its colon announces what follows, else 0."""
-    above = text[earliest:cut].rstrip()
-    if not above.endswith((":", ":</p>")):
-        return 0
-    return _find_last(text, _BLANK_LINES, earliest, earliest + len(above))
-
-
-def _merge(
-    pieces: Iterator[_Piece], outline: Outline, cap: int, floor: int
-) -> Iterator[list[_Piece]]:
+def _merge(pieces: Iterator[_Piece], cap: int, floor: int) -> Iterator[list[_Piece]]:
     """Yield groups of pieces; a short piece is grouped with those that follow."""
     group: list[_Piece] = []
     for piece in pieces:
         if group:
             start = group[0].start
-            # Code that names nothing, such as imports, is not alone if it fits.
-            is_named = any(each.titles for each in group)
-            enough = cap if outline.is_code and not is_named else floor
-            if group[-1].end - start >= enough or piece.end - start > cap:
+            if group[-1].end - start >= floor or piece.end - start > cap:
                 yield group
                 group = []
         group.append(piece)
