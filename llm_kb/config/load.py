@@ -51,10 +51,12 @@ def read_layers(
 
 def read_layer(source: LayerSource) -> Settings:
     """Read a configuration file; a missing one has no settings. Raises ConfigError."""
-    if not os.path.lexists(source.path):
-        return {}
-    table = workspace.read_toml(source.path, owned_below=source.owned_below)
-    return layers.parse_layer(table, source)
+    return _parse_file(source) if os.path.lexists(source.path) else {}
+
+
+def _parse_file(source: LayerSource) -> Settings:
+    data = workspace.read_bytes(source.path, owned_below=source.owned_below)
+    return layers.parse_layer(workspace.decode_bytes(data, source.path), source)
 
 
 def user_source(user_dir: Path) -> LayerSource:
@@ -159,7 +161,7 @@ def _add_fragment(merged: Settings, path: Path, own: LayerSource, found: trust.L
         path.is_relative_to(root) or resolve_links(path).is_relative_to(resolve_links(root))
     ):
         source = replace(source, bounds=root, owned_below=None if found.foreign else root)
-    layer = layers.parse_layer(workspace.read_toml(path, owned_below=source.owned_below), source)
+    layer = _parse_file(source)
     withheld: set[str] = set()
     if source.bounds:  # `auto` counts here: the user named the fragment
         keys = trust.find_withheld(layer, merged, resolve_links(source.bounds))

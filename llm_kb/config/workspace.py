@@ -103,11 +103,6 @@ _MAX_LINKS = 40
 """The most links followed on the way to a file, the same number as on Linux."""
 
 
-def read_toml(path: Path, *, owned_below: Path | None = None) -> dict[str, object]:
-    """Read and decode a TOML document. Raises ConfigError."""
-    return decode_bytes(read_bytes(path, owned_below=owned_below), path)
-
-
 def read_bytes(path: Path, *, owned_below: Path | None = None) -> bytes:
     """Read a configuration file. Raises ConfigError.
 

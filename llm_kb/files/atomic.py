@@ -28,9 +28,6 @@ class WriteError(KbError):
 class BusyError(WriteError):
     """A lock that another process holds."""
 
-    def __init__(self, directory: Path) -> None:
-        super().__init__(directory, "another process is writing here; try again")
-
 
 def replace_file(path: Path, data: bytes, *, new_mode: int = 0o644) -> None:
     """Write a file so that a reader sees the old content or the new, never a part.
@@ -46,7 +43,10 @@ def replace_file(path: Path, data: bytes, *, new_mode: int = 0o644) -> None:
         _write_new(written, data, new_mode)
         try:
             with suppress(FileNotFoundError):
-                _copy_attributes(target, written)
+                status = target.stat()
+                written.chmod(stat.S_IMODE(status.st_mode))
+                with suppress(OSError):  # only root may give a file away; others own it already
+                    os.chown(written, status.st_uid, status.st_gid)
             written.replace(target)
         except BaseException:
             written.unlink(missing_ok=True)
@@ -112,13 +112,6 @@ def _write_new(path: str | Path, data: bytes, mode: int, directory: int | None =
         raise
 
 
-def _copy_attributes(old: Path, new: Path) -> None:
-    status = old.stat()
-    new.chmod(stat.S_IMODE(status.st_mode))
-    with suppress(OSError):  # only root may give a file away; others own it already
-        os.chown(new, status.st_uid, status.st_gid)
-
-
 @contextmanager
 def locked(path: Path, *, seconds: float = LOCK_SECONDS) -> Iterator[None]:
     """Hold a lock file during the block, so that one process at a time runs it.
@@ -135,7 +128,7 @@ def locked(path: Path, *, seconds: float = LOCK_SECONDS) -> Iterator[None]:
     try:
         lock.acquire()
     except Timeout:
-        raise BusyError(path.parent) from None
+        raise BusyError(path.parent, "another process is writing here; try again") from None
     except OSError as error:
         if error.errno not in _NO_LOCKS:
             raise WriteError(path, error.strerror or str(error)) from error

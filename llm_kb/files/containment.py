@@ -88,8 +88,7 @@ class Containment:
     def __init__(self, root: Path, allowed: Iterable[Path] = ()) -> None:
         # Not resolved again: the path that the configuration checked is the boundary, and a link
         # put in its place since then leads outside.
-        self.root = os.fspath(root)
-        self.prefix = _as_prefix(self.root)
+        self.prefix = _as_prefix(os.fspath(root))
         self._allowed = (self.prefix, *(_as_prefix(os.fspath(path)) for path in allowed))
 
     def holds(self, real: str) -> bool:
@@ -106,7 +105,7 @@ class Containment:
     def ignores_case(self) -> bool:
         """Whether the disk ignores the case of names."""
         try:
-            with os.scandir(self.root) as entries:
+            with os.scandir(self.prefix) as entries:
                 entry = next((each for each in entries if each.name.swapcase() != each.name), None)
                 if entry is None:
                     return False

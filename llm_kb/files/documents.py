@@ -47,7 +47,8 @@ class TopicDocuments:
         self._catalog = catalog
         self._hidden = hidden
         self._role_of = role_of
-        self._given_rules = rules
+        # The settings that determine which files are documents.
+        self._rules = repr((can_convert(), hidden, rules, topic))
         self._subjects: dict[str, Subject] = {}
         self._listed: Sequence[Subject] | None = None
 
@@ -71,11 +72,6 @@ class TopicDocuments:
         except (OSError, ValueError, TypeError, AttributeError):  # also of a damaged note
             return False
         return True
-
-    @property
-    def _rules(self) -> str:
-        """The settings that determine which files are documents."""
-        return repr((can_convert(), self._hidden, self._given_rules, self._topic))
 
     def list(self) -> Iterator[File]:
         """Yield the subjects with size and time. Raises OSError if the directory is missing."""

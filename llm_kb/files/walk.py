@@ -97,9 +97,8 @@ class Walk:
         self._containment = containment
         self._ignore = ignore
         self.skipped = list(skipped)
-        self._stamps: dict[str, list[int] | None] = {}
+        self._stamps = {RULES_FILE: _read_stamp(containment.prefix + RULES_FILE)}
         self._is_complete = True
-        self._stamp(RULES_FILE)
 
     def find_files(self, way: Way | None = None) -> Iterator[FoundFiles]:
         """Yield the files of every directory that has some, each directory once.
@@ -197,7 +196,8 @@ class Walk:
                 return type_, inside
         except OSError as error:
             self.skip(path, _LINK_PROBLEMS.get(error.errno or 0) or describe(error))
-        self._stamp(path)  # it may lead to a subject later
+        # It may lead to a subject later.
+        self._stamps[path] = _read_stamp(self._containment.prefix + path)
         return stat.S_IFLNK, None
 
     def ignores_any(self, path: str) -> bool:
@@ -213,9 +213,6 @@ class Walk:
         path = path.rstrip("/")
         shown = path if path.isprintable() else ascii(path)[1:-1]
         self.skipped.append(Skipped(path=shown, reason=reason))
-
-    def _stamp(self, path: str) -> None:
-        self._stamps[path] = _read_stamp(self._containment.prefix + path)
 
     def find_stamps(self) -> Stamps | None:
         """Return the stamps of all that was read; None if a change could go unnoticed."""
