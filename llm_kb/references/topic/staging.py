@@ -212,19 +212,18 @@ class Staged:
         """
         origin = self.old.directory / path
         try:
-            data, status = read_regular(origin), origin.stat()
+            data = read_regular(origin)
         except OSError:
             return False
         if not edited and hash_content(data) != record.hash:
             return False
-        if not self._put(path, data, record):
+        if not self._put(path, data, record, origin):
             return False
         self.kept.add(path)
-        os.utime(self.directory / path, ns=(status.st_atime_ns, status.st_mtime_ns))
         return True
 
-    def _put(self, path: str, data: bytes, record: FileRecord) -> bool:
-        """Put a file here and record it, unless its name is taken; tell whether it was done."""
+    def _put(self, path: str, data: bytes, record: FileRecord, origin: Path | None = None) -> bool:
+        """Write a file, or take over its origin, unless its name is taken; tell whether it was."""
         self.written_bytes += len(data)
         if self.written_bytes > self.most_bytes:
             raise TopicTooLargeError(record.url, "max_bytes", format_size(self.most_bytes))
@@ -234,8 +233,11 @@ class Staged:
         with writing(target):
             try:
                 target.parent.mkdir(parents=True, exist_ok=True)
-                with target.open("xb") as file:
-                    file.write(data)
+                if origin:
+                    _take_over(origin, target)
+                else:
+                    with target.open("xb") as file:
+                        file.write(data)
             except (FileExistsError, NotADirectoryError):
                 # Names that differ in case alone, on a disk that cannot tell them apart.
                 self.warnings.append(f"{record.url}: {path!r} left out, its name is already taken")
@@ -244,8 +246,9 @@ class Staged:
         return True
 
     def rewrite(self, path: str, data: bytes) -> None:
-        """Replace the content of a staged file."""
+        """Replace a staged file; if it is a link to the old topic's, that one is not changed."""
         with writing(self.directory / path):
+            (self.directory / path).unlink()
             (self.directory / path).write_bytes(data)
         self.kept.discard(path)
         self.files[path] = replace(self.files[path], hash=hash_content(data), size=len(data))
@@ -276,9 +279,19 @@ class Staged:
             target = self.directory / name
             try:
                 target.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy2(self.old.directory / path, target, follow_symlinks=False)
+                _take_over(self.old.directory / path, target)
             except OSError as error:
                 reason = f"{error.strerror or error}; {path!r} was added by hand and would be lost"
                 raise WriteError(target, reason) from error
             kept.append(name)
         self.own = tuple(kept)
+
+
+def _take_over(origin: Path, target: Path) -> None:
+    """Link or copy a file with its time; a link costs no space, and is deleted in no time."""
+    try:
+        os.link(origin, target, follow_symlinks=False)
+    except FileExistsError:
+        raise
+    except OSError:  # a file system without links
+        shutil.copy2(origin, target, follow_symlinks=False)
