@@ -70,7 +70,7 @@ def test_patterns_come_in_several_forms(kb: KnowledgeBase, subjects: object) -> 
 def test_wrong_arguments_are_answered_with_the_right_ones(
     kb: KnowledgeBase, arguments: dict[str, object]
 ) -> None:
-    with pytest.raises(KbError, match=r"its arguments are topic \(required\), subjects"):
+    with pytest.raises(KbError, match=r"its arguments are topic \(required\), subjects; valid t"):
         call(kb, **arguments)
 
 
@@ -81,7 +81,7 @@ def test_a_call_without_a_topic_says_that_it_is_required(
     with pytest.raises(KbError) as raised:
         call(kb, **arguments)
     assert str(raised.value) == (
-        "learn: topic: missing; its arguments are topic (required), subjects"
+        "learn: topic: missing; its arguments are topic (required), subjects; valid topics: t"
     )
 
 
@@ -114,6 +114,7 @@ def test_a_name_may_hold_a_comma(tmp_path: Path) -> None:
     (tmp_path / "kb/a, b.md").write_text("Both.\n")
     (tmp_path / "llm-kb.toml").write_text('[kb.topic.t]\nsubjects = "kb"\n')
     kb = KnowledgeBase.discover(tmp_path)
+    assert call(kb, topic="t", subjects="a, b") == "Both.\n"
     assert call(kb, topic="t", subjects=["a, b"]) == "Both.\n"
 
 

@@ -25,6 +25,7 @@ from llm_kb.rendering.plain_text import count
 from llm_kb.subjects.patterns import parse_pattern
 from llm_kb.subjects.selection import find_near, select
 from llm_kb.subjects.topics import Layout
+from llm_kb.upkeep.check import find_overlaps
 from llm_kb.upkeep.first_topics import find_layout
 
 
@@ -65,8 +66,17 @@ def add(
     if not is_there:
         say(f"{show_place(place)} does not exist yet; 'llm kb new {topic}/SLUG' creates it")
     elif is_valid:
-        listed = list_topic(KnowledgeBase.discover().topics[topic])
+        kb = KnowledgeBase.discover()
+        own = [each.id for each in kb.config.topics if each.id in kb.topics]
+        listed = list_topic(kb.topics[topic])
         say(f"It has {count(len(listed.visible), 'subject')}, ~{listed.tokens:,} tokens")
+        for pair, shared in find_overlaps(kb.topics[id_] for id_ in own):
+            if topic in pair:
+                say(
+                    f"{count(shared, 'subject')} of {pair[0]} and {pair[1]}"
+                    f" {'is' if shared == 1 else 'are'} found twice: remove a topic"
+                    " ('llm kb remove'), or use `ignore` in the configuration"
+                )
 
 
 @click.command()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -183,8 +184,15 @@ class KnowledgeBase(open_topics.OpenTopics):
 
         An error's text is for the model, which then corrects its call.
         """
-        given = tool_text.read_arguments(LEARN, arguments)
-        return self.learn(given["topic"], given.get("subjects"))
+        try:
+            given = tool_text.read_arguments(LEARN, arguments)
+        except KbError as error:
+            raise KbError(f"{error}; valid topics: {', '.join(self.menu_ids)}") from error
+        topic, subjects = given["topic"], arguments.get("subjects")
+        if isinstance(subjects, str) and "," in subjects:
+            with suppress(KbError):  # a comma may also be part of a name
+                return self.learn(topic, [subjects])
+        return self.learn(topic, given.get("subjects"))
 
 
 def _make_tool(text: ToolText, answer: Callable[..., str]) -> llm.Tool:

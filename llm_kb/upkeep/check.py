@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from enum import Enum, unique
 from hashlib import blake2b
@@ -140,14 +140,9 @@ class Inspection:
                 yield Finding(Rule.DUPLICATE, files[0], what)
 
     def _inspect_overlaps(self) -> Iterator[Finding]:
-        files = {
-            opened.topic.id: {opened.topic.root / subject.path for subject in opened.listing.listed}
-            for opened in self._own
-        }
-        for one, other in combinations(files, 2):
-            if shared := len(files[one] & files[other]):
-                what = f"topics {one!r} and {other!r} share {count(shared, 'subject')}"
-                yield Finding(Rule.NESTED, self._place(topic_key(other, "subjects"), other), what)
+        for (one, other), shared in find_overlaps(self._own):
+            what = f"topics {one!r} and {other!r} share {count(shared, 'subject')}"
+            yield Finding(Rule.NESTED, self._place(topic_key(other, "subjects"), other), what)
 
     def _inspect_configuration(self) -> Iterator[Finding]:
         config = self._kb.config
@@ -263,6 +258,17 @@ class Inspection:
 
     def _file(self, opened: OpenTopic, path: str) -> str:
         return name_file(opened, path, self._cwd)
+
+
+def find_overlaps(topics: Iterable[OpenTopic]) -> Iterator[tuple[tuple[str, str], int]]:
+    """Return the pairs of topics that list the same files, and how many."""
+    files = {
+        opened.topic.id: {opened.topic.root / subject.path for subject in opened.listing.listed}
+        for opened in topics
+    }
+    for one, other in combinations(files, 2):
+        if shared := len(files[one] & files[other]):
+            yield (one, other), shared
 
 
 def _disables_any(topic: Topic, pattern: str) -> bool:

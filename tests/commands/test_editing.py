@@ -322,3 +322,14 @@ def test_edits_can_fix_layers_that_do_not_fit(file: Path, run_llm: RunLlm) -> No
     result = run_llm(["kb", "disable", "repo-knowledge", "b", "--remove"])
     assert (result.exit_code, "not valid" in result.stderr) == (0, False)
     assert run_llm(["kb", "config"]).exit_code == 0
+
+
+def test_a_topic_inside_another_one_is_named_at_once(tmp_path: Path, run_llm: RunLlm) -> None:
+    (tmp_path / "llm-kb.toml").write_text('[kb.topic.docs]\nsubjects = "docs"\n')
+    (tmp_path / "docs/guides").mkdir(parents=True)
+    (tmp_path / "docs/guides/a.md").write_text("# A\n")
+    shown = run_llm(["kb", "add", "guides", "docs/guides"]).stderr
+    assert shown.endswith(
+        "1 subject of docs and guides is found twice: remove a topic ('llm kb remove'), or use"
+        " `ignore` in the configuration\n"
+    )

@@ -140,7 +140,8 @@ def test_search_answers_with_places_and_never_with_what_is_hidden(workspace: Pat
         pytest.param(
             "learn",
             {"subjects": "review"},
-            "learn: topic: missing; its arguments are topic (required), subjects",
+            "learn: topic: missing; its arguments are topic (required), subjects; valid topics:"
+            " project",
             id="missing argument",
         ),
         pytest.param(

@@ -513,6 +513,21 @@ def test_a_repository_that_is_empty_now_keeps_its_files(
     assert files_of(library).keys() == before.keys()
 
 
+def test_a_directory_of_an_earlier_version_keeps_its_files(
+    library: Library, remote: Remote, site: Site
+) -> None:
+    url = site.put("/a", PAGE)
+    create_topic(library, request(GitSource(url=remote.url), WebSource(url=url)), yes)
+    before = files_of(library)
+    for name in ("topic.md", FILE_NAME):
+        path = library.directory("topic-frob") / name
+        text = path.read_text().replace('type = "git"', 'type = "local"')
+        path.write_text(text.replace('"type": "git"', '"type": "local"'))
+    found = refresh(library)
+    assert (found[:4], "llm kb add ID DIRECTORY --user" in found[4][0]) == ((False, 0, 0, 0), True)
+    assert files_of(library) == before
+
+
 def test_a_file_that_became_something_else_is_fetched_again(
     library: Library, remote: Remote
 ) -> None:

@@ -19,7 +19,13 @@ from llm_kb.references.sources.crawl import Crawl, find_pages
 from llm_kb.references.sources.git import GitFile, Remotes
 from llm_kb.references.sources.installed import find_installed
 from llm_kb.references.sources.packages import INDEXES, follow_package, resolve_package
-from llm_kb.references.sources.records import CrawlSource, GitSource, PackageSource, WebSource
+from llm_kb.references.sources.records import (
+    CrawlSource,
+    GitSource,
+    LocalSource,
+    PackageSource,
+    WebSource,
+)
 from llm_kb.references.sources.rules import host_and_port
 from llm_kb.references.sources.web import Page, find_page, no_text
 from llm_kb.references.topic.staging import PageLinks, Staged, asks_the_same
@@ -140,6 +146,9 @@ def _fetch_source(task: _Task, source: records.Source) -> PlannedSource:
             found = _fetch_git(task, resolve_package(source, task.remotes))
         case PackageSource():
             reason = "only create looks packages up; write the repository into topic.md"
+            raise FetchError(source.url, reason)
+        case LocalSource():
+            reason = "a directory of this machine is read in place: llm kb add ID DIRECTORY --user"
             raise FetchError(source.url, reason)
         case WebSource():
             found = _fetch_page(task, source)

@@ -47,7 +47,7 @@ def find_installed(ecosystem: str, name: str, workspace: Path | None) -> Package
     if ecosystem == "npm":
         return _find_node(name, workspace)
     installed = _find_python(name, workspace) if ecosystem == "pypi" else None
-    return installed or _find_locked(_LOCKS[ecosystem], name, workspace)
+    return installed or _find_locked(_LOCKS.get(ecosystem, ()), name, workspace)
 
 
 def _find_python(name: str, workspace: Path) -> Package | None:
