@@ -201,8 +201,9 @@ class Arguments:
         """Load the templates and the conversation, as the host will."""
         given, named = self.kwargs, self.kwargs.get("template") or ()
         with suppress(Exception):  # the host reports the same error next
-            for name in [named] if isinstance(named, str) else named:
-                self._templates.append(load_template(name))
+            names = [named] if isinstance(named, str) else named
+            # All or none: the host is to see the name that it cannot load.
+            self._templates = [load_template(name) for name in names]
             if given.get("_continue") or given.get("conversation_id"):
                 self.conversation = load_conversation(
                     given.get("conversation_id"),

@@ -368,6 +368,17 @@ def test_templates_of_two_topics_offer_one_tool(
     assert script.last.system == MENU
 
 
+def test_a_template_that_cannot_be_loaded_is_an_error_beside_one_that_can(
+    workspace: Path, run_llm: RunLlm, script: Script
+) -> None:
+    options = [p for p in llm.cli.cli.commands["prompt"].params if p.name == "template"]
+    if not options[0].multiple:
+        pytest.skip("llm takes one template before 0.33")
+    result = run_llm(["-m", "scripted", "-t", "kb:skills", "-t", "missing", "hi"])
+    assert (result.exit_code, script.requests) == (1, [])
+    assert "missing" in result.stderr
+
+
 def test_template_of_another_loader_is_loaded_once_and_gets_the_tool(
     workspace: Path, run_llm: RunLlm, script: Script
 ) -> None:
