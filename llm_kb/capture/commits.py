@@ -7,6 +7,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -15,6 +16,7 @@ from llm_kb.capture.entries import EVERYWHERE, Entry, KnowledgeStore, normalize_
 from llm_kb.capture.notes import Repository
 from llm_kb.capture.rendering import render_short
 from llm_kb.capture.store import UnknownCommitError, load_store, require_repository
+from llm_kb.files.containment import read_regular
 from llm_kb.files.git import GitError, read_git, run_git
 from llm_kb.rendering.plain_text import count, estimate_tokens, one_line
 from llm_kb.search.roles import Role, find_role, has_generated_name
@@ -90,7 +92,7 @@ def resolve_commits(directory: Path, revisions: Sequence[str]) -> tuple[str, ...
     except GitError as error:
         raise UnknownCommitError(" ".join(revisions)) from error
     shallow = require_repository(directory).common_dir / "shallow"
-    cut_off = frozenset(shallow.read_text().split() if shallow.is_file() else ())
+    cut_off = frozenset(shallow.read_text(errors="replace").split() if shallow.is_file() else ())
     return tuple(commit for commit in listed.split() if commit not in cut_off)
 
 
@@ -290,7 +292,10 @@ class Journal:
 
     def read(self) -> frozenset[str]:
         """Return the commits."""
-        return frozenset(self.path.read_text().split() if self.path.exists() else ())
+        with suppress(FileNotFoundError):
+            # An archive may have a pipe or a link of this name.
+            return frozenset(read_regular(self.path).decode(errors="replace").split())
+        return frozenset()
 
     def append(self, commit: str) -> None:
         """Add a commit to the file."""

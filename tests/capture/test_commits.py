@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -313,6 +315,24 @@ def test_what_was_recorded_is_read_again_and_no_part_of_the_work_tree(repo: Repo
     journal_of(repo).append("bbb")
     assert journal_of(repo).read() == {"aaa", "bbb"}
     assert repo.git("status", "--porcelain") == ""
+
+
+def test_a_damaged_record_has_the_commits_that_can_be_read(repo: Repo) -> None:
+    journal_of(repo).append("aaa")
+    with journal_of(repo).path.open("ab") as file:
+        file.write(b"\xff\xfe\0\nbbb\n")
+    assert {"aaa", "bbb"} <= journal_of(repo).read()
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to("/etc/hostname")])
+def test_a_record_that_is_no_file_is_refused_at_once(
+    repo: Repo, make: Callable[[Path], None]
+) -> None:
+    path = journal_of(repo).path
+    path.parent.mkdir()
+    make(path)
+    with pytest.raises(OSError, match="captured"):
+        journal_of(repo).read()
 
 
 def test_a_record_that_cannot_be_kept_is_an_error(repo: Repo) -> None:

@@ -64,8 +64,8 @@ def capture(
     repository = require_repository(require_cwd())
     journal = Journal(repository)
     found = resolve_commits(repository.root, revisions or ("HEAD",))
-    looked_at = frozenset() if again else journal.read()
-    chosen = [commit for commit in found if commit not in looked_at]
+    looked_at = journal.read()
+    chosen = [commit for commit in found if again or commit not in looked_at]
     if not found:
         say(
             "No commit to look at: merges are left out, and those at which a shallow clone ends."
