@@ -9,6 +9,7 @@ without the host.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from functools import wraps
 from importlib import import_module
 from typing import Any, cast
@@ -185,7 +186,11 @@ class LazyGroup(DefaultGroup):  # type: ignore[misc]  # the library has no types
         if name not in self.commands:
             module = import_module(self._modules[name])
             self.commands[name] = getattr(module, "list_" if name == "list" else name)
-        return cast(click.Command | None, super().get_command(ctx, cmd_name))
+        command = cast(click.Command | None, super().get_command(ctx, cmd_name))
+        if command is not None and ctx.find_root().info_name == CONSOLE:
+            command = copy(command)
+            command.help = (command.help or "").replace("llm kb", CONSOLE)
+        return command
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Insert the default subcommand if none is given, but not while completing one."""

@@ -88,6 +88,8 @@ def test_it_prints_what_llm_kb_prints_without_llm(workspace: Path, run_llm: RunL
         stdout, stderr = (
             text.replace("cli kb", "llm-kb") for text in (result.stdout, result.stderr)
         )
+        if line.endswith(("-h", "--help")):
+            stdout = stdout.replace("llm kb", "llm-kb")
         expected[line] = [stdout, stderr, result.exit_code, False]
     assert found == expected
 
