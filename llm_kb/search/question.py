@@ -185,8 +185,6 @@ MOST_SCORED = 20_000
 """Number of chunks that the words of a question may choose together: each is scored, which is the
 main cost of a query."""
 
-# Which are cut, where they are words; lines without spaces are longer.
-_FIRST_WORD, _LAST_WORD = re.compile(r"^\S{1,99}"), re.compile(r"\S{1,99}$")
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[ -/]+[0-~])")
 _OWNERS = re.compile(r"[.:]+")
 _NAME = re.compile(r"^[-.$@#/]|[_=:]|[^\W_][./-]|[a-z0-9][A-Z]|[A-Za-z][0-9]|[0-9][A-Za-z]|\(\)?$")
@@ -253,8 +251,7 @@ def _bound(question: str) -> str:
     """
     if len(question) > MAX_CHARACTERS:
         half = (MAX_CHARACTERS - 1) // 2
-        first, last = _LAST_WORD.sub("", question[:half]), _FIRST_WORD.sub("", question[-half:])
-        question = f"{first}\n{last}"
+        question = f"{question[:half]}\n{question[-half:]}"
     return _ESCAPES.sub("", question)
 
 

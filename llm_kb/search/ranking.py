@@ -15,7 +15,9 @@ from __future__ import annotations
 
 import math
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from heapq import nlargest
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -122,14 +124,16 @@ def rank(hits: Sequence[Hit], question: Question, rarities: Rarities) -> list[Hi
     held = [find_stems(f"{hit.path} {hit.title} {hit.text}", rarities.of_stems) for hit in hits]
     shares = [rarities.share(stems) for stems in held]
     best = max((hit.bm25 for hit in hits), default=0.0) or 1.0
-    pages = _group_by_page(hits)
-    of_pages = {page: _sum_best(hits[number].bm25 for number in pages[page]) for page in pages}
+    pages: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
+    for number, hit in enumerate(hits):
+        pages[hit.topic, hit.path].append(number)
+    scores = {page: [hits[number].bm25 for number in pages[page]] for page in pages}
+    of_pages = {page: sum(nlargest(OF_A_PAGE, scores[page])) for page in pages}
     best_page = max(of_pages.values(), default=0.0) or 1.0
     unanswered = 1.0 - max(shares, default=0.0)
     nearest = max((hit.cosine or 0.0 for hit in hits), default=0.0) or 1.0
     agreement = _find_agreement(hits)
-    runs = _Runs(question.sequence)
-    word_for_word = [runs.measure(hit.text) for hit in hits]
+    word_for_word = [_measure_run(question.sequence, hit.text) for hit in hits]
     # What is pasted from a text may be anywhere in it.
     asked = 1.0 - max(word_for_word, default=0.0)
     names = [name for name in ("".join(question.sequence), question.name) if name]
@@ -161,25 +165,10 @@ def _find_agreement(hits: Sequence[Hit]) -> float:
     return sum(hit.cosine is not None for hit in found) / len(found) if found else 1.0
 
 
-def _group_by_page(hits: Sequence[Hit]) -> dict[tuple[str, str], list[int]]:
-    """Return the numbers of the hits of each page."""
-    pages: dict[tuple[str, str], list[int]] = {}
-    for number, hit in enumerate(hits):
-        pages.setdefault((hit.topic, hit.path), []).append(number)
-    return pages
-
-
-def _sum_best(scores: Iterable[float]) -> float:
-    return sum(sorted(scores, reverse=True)[:OF_A_PAGE])
-
-
 def _adjoin(one: Hit, other: Hit) -> bool:
     """Tell whether two hits of a page are one, or one begins where the other ends."""
-    return (
-        one is other
-        or abs(other.first_line - one.last_line) <= BETWEEN
-        or abs(one.first_line - other.last_line) <= BETWEEN
-    )
+    first, last = sorted((one, other), key=lambda hit: hit.first_line)
+    return last.first_line - first.last_line <= BETWEEN
 
 
 def _is_named(hit: Hit, names: Sequence[str]) -> bool:
@@ -194,32 +183,24 @@ def _is_named(hit: Hit, names: Sequence[str]) -> bool:
     return False
 
 
-class _Runs:
-    """Finds the longest run of a question's words in a text.
+def _measure_run(sequence: Sequence[str], text: str) -> float:
+    """Return the share of a question that a text has word for word, at least two words.
 
     Characters between the words do not matter, nor whether there are any: `ignoreCase`,
     `ignore_case` and `ignore case` are the same. Numbers alone are no run, since `3.7`
     would be in `0.13.7`.
     """
-
-    def __init__(self, sequence: Sequence[str]) -> None:
-        self._joined = "".join(sequence)
-        self._starts = list(accumulate(map(len, sequence), initial=0))
-
-    def measure(self, text: str) -> float:
-        """Return the share of the question that a text has word for word, at least two words."""
-        words = len(self._starts) - 1
-        longest, first, found = 1, 0, 0
-        last = words - longest
-        joined = join_words(text) if last > 0 else ""
-        while first < last:
-            run = self._joined[self._starts[first] : self._starts[first + longest + 1]]
-            if run in joined and not run.isdigit():
-                longest, last = longest + 1, last - 1
-                found = longest
-            else:
-                first += 1
-        return found / words if words else 0.0
+    words, whole = len(sequence), "".join(sequence)
+    starts = list(accumulate(map(len, sequence), initial=0))
+    longest, first, found = 1, 0, 0
+    joined = join_words(text) if words > 1 else ""
+    while first + longest < words:
+        run = whole[starts[first] : starts[first + longest + 1]]
+        if run in joined and not run.isdigit():
+            longest = found = longest + 1
+        else:
+            first += 1
+    return found / words if words else 0.0
 
 
 def _join_copies(hits: Sequence[Hit]) -> list[Hit]:

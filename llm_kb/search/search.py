@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -90,7 +90,13 @@ def search(  # noqa: PLR0913 - each is a choice of the caller
 
     def search_in(groups: Sequence[TopicGroup], embedder: Embedder | None) -> SearchResult:
         with ExitStack() as stack:
-            indexes = list(_open_all(groups, stack, progress))
+            indexes: list[Index] = []
+            for group in groups:
+                try:
+                    indexes.append(stack.enter_context(open_current(group, progress)))
+                except DocumentsGoneError:
+                    if sum(len(each.topics) for each in groups) == 1:
+                        raise
             return _search(indexes, question, limit, embedder, scope)
 
     def search_anew(embedder: Embedder | None) -> SearchResult:
@@ -107,18 +113,6 @@ def search(  # noqa: PLR0913 - each is a choice of the caller
         return search_anew(find_embedder())
     except EmbeddingError as error:
         return search_anew(None).noting(f"searched by words only: {error}")
-
-
-def _open_all(
-    groups: Sequence[TopicGroup], stack: ExitStack, progress: Progress | None
-) -> Iterator[Index]:
-    """Yield the index of each group that has documents, up to date."""
-    for group in groups:
-        try:
-            yield stack.enter_context(open_current(group, progress))
-        except DocumentsGoneError:
-            if sum(len(each.topics) for each in groups) == 1:
-                raise
 
 
 def _search(
@@ -224,6 +218,4 @@ def _legs(total: int, missing: int) -> tuple[str, ...]:
     """Name the legs that ran; `missing` chunks were not seen by the dense one."""
     if missing >= total:
         return ("keyword",)
-    if missing:
-        return ("keyword", f"dense ({total - missing} of {total} chunks)")
-    return ("keyword", "dense")
+    return ("keyword", f"dense ({total - missing} of {total} chunks)" if missing else "dense")

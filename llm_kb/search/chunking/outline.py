@@ -103,14 +103,12 @@ class _Piece(NamedTuple):
     heading: str
 
 
-def chunk_document(
-    path: str, text: str, *, cap: int = CAP, floor: int = FLOOR, outline: Outline | None = None
-) -> list[Chunk]:
+def chunk_document(path: str, text: str, outline: Outline | None = None) -> list[Chunk]:
     """Return the chunks of a text, cut along its outline; an empty text has none."""
     outline = find_outline(path, text) if outline is None else outline
     chunks: list[Chunk] = []
     line = 1 + text.count("\n", 0, outline.start)
-    for pieces in _merge(_cut(text, outline, cap), cap, floor):
+    for pieces in _merge(_cut(text, outline)):
         start, end = pieces[0].start, pieces[-1].end
         newlines = text.count("\n", start, end)
         ends_line = text[end - 1] == "\n"
@@ -129,12 +127,12 @@ def chunk_safely(path: str, text: str) -> list[Chunk]:
     try:
         return chunk_document(path, text)
     except Exception:  # noqa: BLE001 - whatever a parser of hostile text may raise
-        return chunk_document("", text, outline=Outline(text))
+        return chunk_document("", text, Outline(text))
 
 
-def _cut(text: str, outline: Outline, cap: int) -> Iterator[_Piece]:
+def _cut(text: str, outline: Outline) -> Iterator[_Piece]:
     """Yield the spans between the edges of sections; spans over the cap are cut in parts."""
-    wholes = [whole for whole in outline.wholes if whole[1] - whole[0] <= cap]
+    wholes = [whole for whole in outline.wholes if whole[1] - whole[0] <= CAP]
     separators = _IN_CODE if outline.is_code else _IN_PROSE
     open_: list[Section] = []
     start, heading = outline.start, ""
@@ -144,8 +142,8 @@ def _cut(text: str, outline: Outline, cap: int) -> Iterator[_Piece]:
         # A heading without text joins the section below it.
         is_bare = section and heading and edge - start <= BARE and open_ and edge < open_[-1].end
         if edge > start and not is_bare:
-            while edge - start > cap:
-                cut = _cut_point(text, start, start + cap, wholes, separators)
+            while edge - start > CAP:
+                cut = _cut_point(text, start, start + CAP, wholes, separators)
                 if cut >= edge:
                     break
                 yield _Piece(start, cut, titles, heading)
@@ -195,13 +193,13 @@ def _cut_point(
     return wholes[at][1] if at >= 0 and cut < wholes[at][1] else cut
 
 
-def _merge(pieces: Iterator[_Piece], cap: int, floor: int) -> Iterator[list[_Piece]]:
+def _merge(pieces: Iterator[_Piece]) -> Iterator[list[_Piece]]:
     """Yield groups of pieces; a short piece is grouped with those that follow."""
     group: list[_Piece] = []
     for piece in pieces:
         if group:
             start = group[0].start
-            if group[-1].end - start >= floor or piece.end - start > cap:
+            if group[-1].end - start >= FLOOR or piece.end - start > CAP:
                 yield group
                 group = []
         group.append(piece)

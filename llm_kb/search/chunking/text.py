@@ -16,21 +16,14 @@ _BACKTICKS = re.compile("`+")
 
 
 def read_text(path: str, data: bytes) -> str | None:
-    """Return the text of a file to be searched; a notebook is read as Markdown."""
-    text = read_notebook(data) if path.lower().endswith(".ipynb") else None
-    return decode_document(data if text is None else text.encode())
-
-
-def decode_document(data: bytes) -> str | None:
-    """Return the text of a file; None if it is binary.
+    """Return the text of a file to be searched; None if it is binary.
 
     Undecodable bytes are replaced, and NULs after the sniffed part and a byte order mark are
     removed.
     """
-    if is_binary(data):
-        return None
-    text = data.decode("utf-8-sig", "replace")
-    return text.replace("\0", "") if b"\0" in data else text
+    if path.lower().endswith(".ipynb") and (text := read_notebook(data)) is not None:
+        data = text.encode()
+    return None if is_binary(data) else data.decode("utf-8-sig", "replace").replace("\0", "")
 
 
 def read_notebook(data: bytes) -> str | None:

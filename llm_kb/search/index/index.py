@@ -14,6 +14,7 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from datetime import timedelta
 from heapq import nsmallest
 from pathlib import Path
 from sqlite3 import Connection
@@ -21,22 +22,9 @@ from struct import Struct
 from typing import TypeVar
 
 from llm_kb.errors import KbError
-from llm_kb.search.index.database import (
-    DamageError,
-    DocumentsGoneError,
-    connect,
-    discard,
-    transaction,
-    translated,
-)
+from llm_kb.search.index import database as db
 from llm_kb.search.index.documents import MAX_BYTES, Documents, TopicGroup
-from llm_kb.search.index.update import (
-    DAY,
-    UNUSED_DAYS,
-    Progress,
-    remove_topic,
-    update_topic,
-)
+from llm_kb.search.index.update import UNUSED_DAYS, Progress, remove_topic, update_topic
 from llm_kb.search.ranking import Hit
 from llm_kb.search.roles import Role, Scope
 
@@ -59,12 +47,12 @@ def open_index(database: Path | None) -> Iterator[Index]:
     if database and not database.exists():
         _remove_unused(database)
     try:
-        connection = connect(database)
-    except DamageError:
-        discard(database)
-        connection = connect(database)
+        connection = db.connect(database)
+    except db.DamageError:
+        db.discard(database)
+        connection = db.connect(database)
     try:
-        with translated(database):
+        with db.translated(database):
             yield Index(connection, MAX_BYTES if database else MEMORY_BYTES)
     finally:
         connection.close()
@@ -72,11 +60,11 @@ def open_index(database: Path | None) -> Iterator[Index]:
 
 def _remove_unused(database: Path) -> None:
     """Delete indexes beside a new one that no search has used for a long time."""
-    oldest = time.time() - UNUSED_DAYS * DAY
+    oldest = time.time() - timedelta(days=UNUSED_DAYS).total_seconds()
     for path in database.parent.glob("*.sqlite3"):
         try:
             if path.stat().st_mtime < oldest:
-                discard(path)
+                db.discard(path)
         except OSError:
             continue  # another process has deleted it
 
@@ -89,15 +77,14 @@ def open_current(group: TopicGroup, progress: Progress | None = None) -> Iterato
     Raises IndexUnusableError, and DocumentsGoneError if all topics are missing.
     """
     # Looked for first, so that no index is created for a topic that has been deleted.
-    topics = [topic for topic in group.topics if not topic.root or Path(topic.root).is_dir()]
-    if not topics:
-        raise DocumentsGoneError(group.topics[0].name)
+    if not any(Path(topic.root).is_dir() for topic in group.topics):
+        raise db.DocumentsGoneError(group.topics[0].name)
     with open_index(group.database) as index:
-        for topic in topics:
-            with suppress(DocumentsGoneError):
+        for topic in group.topics:
+            with suppress(db.DocumentsGoneError):
                 index.update(topic, progress)
         if not index.topics:
-            raise DocumentsGoneError(topics[0].name)
+            raise db.DocumentsGoneError(group.topics[0].name)
         yield index
 
 
@@ -105,8 +92,8 @@ def rebuild_damaged(work: Callable[[], Result]) -> Result:
     """Return the result of work on indexes; if one is damaged, with a new one in its place."""
     try:
         return work()
-    except DamageError as error:
-        discard(error.database)
+    except db.DamageError as error:
+        db.discard(error.database)
         return work()
 
 
@@ -119,7 +106,7 @@ def forget_topic(database: Path, name: str) -> None:
                 remove_topic(index.connection, id_)
             (left,) = execute("SELECT count(*) FROM topics").fetchone()
         if not left:
-            discard(database)
+            db.discard(database)
 
 
 class Index:
@@ -299,7 +286,7 @@ def update_vectors(
         if progress:
             progress(min(start + BATCH, len(wanted)), len(wanted))
     if wanted:
-        with transaction(index.connection):
+        with db.transaction(index.connection):
             # Of chunks that no longer exist.
             index.connection.execute(
                 "DELETE FROM vectors WHERE model = ? AND hash NOT IN (SELECT hash FROM chunks)",
@@ -337,7 +324,7 @@ def _find_size(index: Index, model: str) -> int | None:
 
 def _store(index: Index, model: str, vectors: Mapping[bytes, bytes]) -> None:
     """Store vectors by the hash of their chunk; an empty one marks a chunk without a vector."""
-    with transaction(index.connection):
+    with db.transaction(index.connection):
         index.connection.execute("CREATE INDEX IF NOT EXISTS chunks_hash ON chunks (hash)")
         index.connection.executemany(
             "INSERT OR REPLACE INTO vectors VALUES (?, ?, ?)",

@@ -31,7 +31,7 @@ UNUSED_DAYS = 30
 BATCH_CHUNKS = 20_000
 """Chunks per transaction; an interruption loses at most these."""
 
-DAY = 86_400
+_DAY = 86_400
 
 _UNCERTAIN = -1
 """The recorded time of a file that could change, or become readable, with its time unchanged."""
@@ -99,7 +99,7 @@ def remove_topic(connection: Connection, id_: int) -> None:
 
 def _open_topic(connection: Connection, topic: Documents) -> tuple[int, str, str]:
     """Return the id of a topic, made if needed and marked as used, its note and what is beyond."""
-    today = int(time.time() // DAY)
+    today = int(time.time() // _DAY)
     key = (topic.name, topic.root, today)
     query = "SELECT id, note, beyond FROM topics WHERE name = ? AND root = ? AND used = ?"
     row = connection.execute(query, key).fetchone()
