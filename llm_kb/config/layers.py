@@ -21,8 +21,8 @@ from llm_kb.subjects.ignore import is_private
 from llm_kb.subjects.patterns import parse_pattern
 from llm_kb.subjects.topics import Config, Layer, Layout, Origin, Setting, Value
 
-TOPIC_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,59}")
-TOPIC_ID_RULE = "up to 60 letters, digits, '.', '_' and '-', starting with a letter or a digit"
+TOPIC_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+TOPIC_ID_RULE = "up to 100 letters, digits, '.', '_' and '-', starting with a letter or a digit"
 
 MAX_TOPICS = 1_000
 """The most topics of one configuration."""

@@ -238,7 +238,7 @@ class Fields:
 
 def quote_key(key: str) -> str:
     """Return one part of a dotted path as TOML would write it, on one line."""
-    is_plain = len(key) <= MAX_SHOWN and re.fullmatch(r"[A-Za-z0-9._-]+", key)
+    is_plain = re.fullmatch(r"[A-Za-z0-9._-]{1,100}", key)  # as long as the id of a topic
     return key if is_plain else quote(key)
 
 

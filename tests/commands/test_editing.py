@@ -105,7 +105,7 @@ def test_a_topic_of_the_user_may_be_anywhere(
             ["a b", "kb"],
             1,
             "Error: {file}, left as it is: kb.topic: found the topic id 'a b'; allowed: up to "
-            "60 letters, digits, '.', '_' and '-', starting with a letter or a digit\n",
+            "100 letters, digits, '.', '_' and '-', starting with a letter or a digit\n",
             id="bad id",
         ),
         pytest.param(

@@ -168,14 +168,14 @@ ELSEWHERE = (
         ),
         pytest.param(
             {"kb": {"topic": {"-p": {}}}},
-            "kb.topic: found the topic id '-p'; allowed: up to 60 letters, digits, '.', '_' and "
-            "'-', starting with a letter or a digit",
+            "kb.topic: found the topic id '-p'; allowed: up to 100 letters, digits, '.', '_'"
+            " and '-', starting with a letter or a digit",
             id="bad id",
         ),
         pytest.param(
             {"kb": {"topic": {"a\nb": {}}}},
-            "kb.topic: found the topic id 'a\\nb'; allowed: up to 60 letters, digits, '.', '_' and "
-            "'-', starting with a letter or a digit",
+            "kb.topic: found the topic id 'a\\nb'; allowed: up to 100 letters, digits, '.', '_'"
+            " and '-', starting with a letter or a digit",
             id="id of two lines",
         ),
         pytest.param(
