@@ -91,9 +91,9 @@ def edit_patterns(
         if remove and pattern not in there:
             holds = ", ".join(there) or "nothing"
             raise KbError(f"{pattern!r} is not in {topic_key(id_, name)}; it holds: {holds}")
-    wanted = [
-        each for each in dict.fromkeys((*there, *patterns)) if not (remove and each in patterns)
-    ]
+    # A list that a person wrote may have one twice.
+    wanted = [each for each in there if not (remove and each in patterns)]
+    wanted += [each for each in dict.fromkeys(patterns) if not (remove or each in there)]
     if id_ not in topics:
         return define_topic(text, id_, {name: wanted})
     expected = {**topics, id_: {**topics[id_], name: wanted}}

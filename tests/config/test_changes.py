@@ -184,6 +184,18 @@ def test_one_place_changes(path: Path, change: Change, old: str, new: str) -> No
             '[kb.topic.p]\nlearned = []\n[kb.topic.q]\nsubjects = "b"\n',
             id="a list is emptied",
         ),
+        pytest.param(
+            '[kb.topic.p]\nlearned = ["x", "x", "y"]\n',
+            take_from("p", "learned", "y"),
+            '[kb.topic.p]\nlearned = ["x", "x"]\n',
+            id="another is there twice",
+        ),
+        pytest.param(
+            '[kb.topic.p]\nlearned = ["x", "x"]\n',
+            add_to("p", "learned", "x", "y"),
+            '[kb.topic.p]\nlearned = ["x", "x", "y"]\n',
+            id="one is there twice already",
+        ),
     ],
 )
 def test_other_ways_of_writing_it(tmp_path: Path, before: str, change: Change, after: str) -> None:
