@@ -40,6 +40,8 @@ def replace_file(path: Path, data: bytes, *, new_mode: int = 0o644) -> None:
     written = target.with_name(f".{target.name}.{os.urandom(6).hex()}~")
     _make_directory(target.parent)
     with writing(path):
+        with suppress(FileNotFoundError):
+            new_mode &= target.stat().st_mode  # at no moment can more people read it than before
         _write_new(written, data, new_mode)
         try:
             with suppress(FileNotFoundError):

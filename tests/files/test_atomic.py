@@ -41,6 +41,18 @@ def test_a_new_file_follows_the_umask(tmp_path: Path) -> None:
     ]
 
 
+@posix_only
+def test_what_replaces_a_private_file_is_private_from_the_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "x"
+    path.touch(mode=0o600)
+    modes = []
+    monkeypatch.setattr(os, "fsync", lambda fd: modes.append(oct(os.fstat(fd).st_mode & 0o777)))
+    replace_file(path, b"new")
+    assert (modes, oct(path.stat().st_mode & 0o777)) == (["0o600"], "0o600")
+
+
 def test_a_failed_write_leaves_the_old_file_and_no_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
