@@ -34,8 +34,7 @@ def check(json_: bool, kb_cfg: tuple[str, ...]) -> None:
 
     Reads what searches read. References to subjects are followed when they are
     written as a call: learn("project", "review"). Exits with 1 if there are errors,
-    and with 0 otherwise, so it can be a pre-commit hook. docs/check.md explains each
-    rule.
+    and with 0 otherwise, so it can be a pre-commit hook.
 
     \b
         llm kb check

@@ -24,7 +24,7 @@ from llm_kb.host.terminal import has_terminal, is_terminal
 from llm_kb.subjects.ignore import is_always_ignored
 from llm_kb.subjects.names import is_portable
 from llm_kb.subjects.selection import find_near
-from llm_kb.subjects.topics import Layout, Topic
+from llm_kb.subjects.topics import Layout, Topic, is_binary
 
 MOST_TEXT = 20_000_000
 """The most bytes of a text; a search reads no more of a file."""
@@ -48,9 +48,10 @@ def new(name: str, source: BinaryIO | None) -> None:
     """
     Write a new subject and open it in your editor
 
-    The file is SLUG.md below the topic's directory, or SLUG itself if it ends in an
-    extension; a leading dot makes it a hidden subject. Prints the path. With a text
-    that is piped in, or without a terminal, no editor is opened.
+    The file is SLUG.md below the topic's directory, or SLUG itself if it ends in a
+    common extension of text, such as .toml; a leading dot makes it a hidden subject.
+    Prints the path. With a text that is piped in, or without a terminal, no editor is
+    opened.
 
     \b
         llm kb new project/maintainers/release-manager
@@ -120,6 +121,8 @@ def _read_text(source: BinaryIO | None) -> bytes:
     text = (source or sys.stdin.buffer).read(MOST_TEXT + 1)
     if len(text) > MOST_TEXT:
         raise click.ClickException(f"the text is larger than {MOST_TEXT // 1_000_000} MB")
+    if is_binary(text):
+        raise click.ClickException("that is not text; copy such a file into the topic's directory")
     return text
 
 
@@ -195,8 +198,10 @@ def _open_editor(path: Path) -> None:
     # Not `click.edit`: some versions pass the name through a shell.
     try:
         command = shlex.split(editor or "vi")
-        subprocess.run([*command, str(path)], check=True)  # noqa: S603
-    except (ValueError, OSError, subprocess.CalledProcessError) as error:
-        raise click.ClickException(
-            f"the editor of $VISUAL or $EDITOR, {editor or 'vi'!r}, failed: {error}"
-        ) from error
+        status = subprocess.run([*command, str(path)], check=False).returncode  # noqa: S603
+        problem = f"exit status {status}" if status else ""
+    except (ValueError, OSError) as error:
+        problem = str(error)
+    if problem:
+        named = f"the editor of $VISUAL or $EDITOR, {editor or 'vi'!r},"
+        raise click.ClickException(f"{named} failed: {problem}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,7 +10,6 @@ from shutil import get_terminal_size
 import click
 
 from llm_kb.commands import _config, _options, _output
-from llm_kb.errors import KbError, NoPartError
 from llm_kb.host.terminal import is_terminal, style
 from llm_kb.knowledge_base import subject_list
 from llm_kb.knowledge_base.api import KnowledgeBase
@@ -180,9 +178,4 @@ def show(names: tuple[str, ...], kb_cfg: tuple[str, ...]) -> None:
 def _find(kb: KnowledgeBase, name: str) -> tuple[OpenTopic, Selection]:
     """Return the topic and the subjects of a name. Raises KbError."""
     topic, pattern = split_knowledge(name)
-    try:
-        selection = kb.require(topic, pattern)
-    except NoPartError as error:  # `show` prints the whole subject for the pattern that lists them
-        command = shlex.join(["llm", "kb", "learn", error.topic, error.outline])
-        raise KbError(f"{error.problem}; `{command}` lists them") from error
-    return kb.find_topic(topic), selection
+    return kb.find_topic(topic), kb.require(topic, pattern)

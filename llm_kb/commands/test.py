@@ -48,7 +48,7 @@ Place: TypeAlias = "tuple[str, str, tuple[int, int]]"
 @kb_cfg_option
 def test(*, from_used: bool, json_: bool, kb_cfg: tuple[str, ...]) -> None:
     """
-    Ask the questions of toml, and report the answers
+    Ask the questions of questions.toml, and report the answers
 
     The file is beside the configuration. It lists questions, each with the subject or
     part that answers it, and how many of 100 must be found. Each question is searched

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
@@ -293,7 +294,10 @@ class OpenTopics:
             raise NoMatchError(opened.topic.id, pattern, find_near(pattern, opened.catalog))
         lacking = self.find_missing_parts(opened, selection)
         if lacking and len(lacking) == len(selection.subjects):
-            raise lacking[0]
+            error = lacking[0]
+            command = shlex.join(["llm", "kb", "learn", error.topic, error.outline])
+            error.args = (f"{error.problem}; `{command}` lists them",)  # a person asked
+            raise error
         return selection
 
     def find_missing_parts(self, opened: OpenTopic, selection: Selection) -> list[NoPartError]:

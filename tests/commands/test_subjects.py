@@ -219,7 +219,7 @@ def test_without_terminal_and_editor_the_file_is_named(
 @pytest.mark.parametrize(
     ("value", "error"),
     [
-        ("false", "'false', failed: Command '['false', "),
+        ("false", "'false', failed: exit status 1\n"),
         ("/no/such", "'/no/such', failed: [Errno 2] No such file or directory: '/no/such'\n"),
         ("'open", '"\'open", failed: No closing quotation\n'),
     ],
@@ -258,6 +258,16 @@ def test_a_text_that_is_piped_in_is_written(topic: Path, run_llm: RunLlm) -> Non
     assert (topic / "other.md").read_text() == "From a file.\n"
     assert run_llm(["kb", "edit", "project/other"], input="New.\n").stdout == f"{topic}/other.md\n"
     assert (topic / "other.md").read_text() == "New.\n"
+
+
+@pytest.mark.parametrize("command", ["new", "edit"])
+def test_what_is_not_text_is_not_written(topic: Path, run_llm: RunLlm, command: str) -> None:
+    topic.mkdir()
+    (topic / "guide.md").write_text("guide")
+    name = "guide" if command == "edit" else "tool"
+    result = run_llm(["kb", command, f"project/{name}"], input="\x7fELF\0")
+    assert (result.exit_code, result.stderr.count("that is not text")) == (1, 1)
+    assert [(path.name, path.read_text()) for path in topic.iterdir()] == [("guide.md", "guide")]
 
 
 def test_a_piped_text_leaves_a_topic_through_no_link(topic: Path, run_llm: RunLlm) -> None:

@@ -659,7 +659,7 @@ def test_a_part_is_preloaded_learned_and_attached_alike(
     assert (refused.exit_code, refused.stderr) == (
         1,
         "Error: subject 'guide' of topic 'project' has no part '#us'; did you mean: guide#use;"
-        " 'guide#' lists them\n",
+        " `llm kb learn project 'guide#'` lists them\n",
     )
 
 
