@@ -6,6 +6,7 @@ import base64
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 
@@ -16,7 +17,7 @@ from llm_kb.references.fetch.topics import create_topic
 from llm_kb.references.library import Library
 from llm_kb.references.sources import crawl
 from llm_kb.references.sources.crawl import MAX_RULES, find_pages, parse_robots
-from llm_kb.references.sources.records import CrawlSource, GitSource
+from llm_kb.references.sources.records import CrawlSource, GitSource, WebSource
 from llm_kb.references.sources.rules import Policy
 from llm_kb.references.sources.web import request as get
 from tests.cost import at_most, peak_of
@@ -146,6 +147,31 @@ def test_dots_lead_no_crawl_out_of_its_directory(site: Site) -> None:
         site.put(way, f"<p>{way}")
     find_pages(CrawlSource(url=start), TRUSTING)
     assert [each for each in site.requests if each.endswith(("/x", "/y"))] == ["GET /d/y"]
+
+
+def test_no_address_in_a_page_makes_a_topic_that_cannot_be_read(
+    library: Library, site: Site
+) -> None:
+    """One such address was enough for the record of all files to be refused."""
+    names = ("a b", "\u202ec", "d\u2028e", "é")
+    links = "".join(f"<a href='{name}'>x</a>" for name in names)
+    start = site.put("/d/", f"<p>d{links}<p>")
+    for name in names:
+        site.put(f"/d/{quote(name)}", f"<p>{quote(name)}")
+    hidden = ("\u200b", "\u200b" * 1_900)
+    long = "".join(f"<loc>{site.url}/d/{name}</loc>" for name in hidden)
+    site.put(f"/d/{quote(hidden[1])}", "<p>long")
+    site.answer("/sitemap.xml", Answer(f"<urlset>{long}".encode(), kind="application/xml"))
+    created = create_topic(library, request(CrawlSource(url=start)), yes)
+    assert created["file_count"] == 5
+    assert library.verify("topic-frob")["problems"] == []
+
+
+def test_a_page_leads_to_no_address_with_a_password(library: Library, site: Site) -> None:
+    target = site.put("/b", "<p>secret").replace("//", "//user:word@")
+    url = site.put("/a", f"<meta http-equiv=refresh content='0; url={target}'>")
+    with pytest.raises(NothingFetchedError, match="contains a user name or password"):
+        create_topic(library, request(WebSource(url=url)), yes)
 
 
 @pytest.mark.parametrize("kind", ["dead", "copies", "redirects"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import quote, urljoin, urlsplit
 
 import idna
 
@@ -37,8 +37,17 @@ def ascii_url(url: str) -> str:
 
 
 def join_url(base: str, link: str) -> str | None:
-    """Return the absolute address of a link, with its host in ASCII; None if it is invalid."""
+    """Return the absolute address of a link, with its host in ASCII; None if it is invalid.
+
+    Blanks and characters that cannot be seen are escaped, as browsers do.
+    """
     try:
-        return ascii_url(urljoin(base, link))
+        url = ascii_url(urljoin(base, link))
+        return url if url.isprintable() and " " not in url else escape_url(url)
     except ValueError:
         return None
+
+
+def escape_url(text: str) -> str:
+    """Return an address with the characters escaped that a request may not have."""
+    return quote(text, safe="/:?#[]@!$&'()*+,;=%~-._")

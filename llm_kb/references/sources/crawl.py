@@ -12,6 +12,7 @@ from urllib.parse import unquote, urlsplit
 from protego import Protego
 
 from llm_kb.files.converters.addresses import join_url
+from llm_kb.files.converters.html_page import MAX_LINK
 from llm_kb.references import errors
 from llm_kb.references.sources import web
 from llm_kb.references.sources.records import CrawlSource
@@ -104,6 +105,7 @@ class Site:
         extension = names.find_extension(split.path)
         return (
             self._is_here(url)
+            and len(url) <= MAX_LINK
             and split.path.startswith(self._prefix)
             # A number after a dot is a version, not an extension.
             and (extension in _PAGES or extension.isdigit())

@@ -20,13 +20,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import IO
-from urllib.parse import quote, urlsplit, urlunsplit
+from urllib.parse import urlsplit, urlunsplit
 
 import webencodings
 
 from llm_kb.files.conversion import ConversionError, Conversions
 from llm_kb.files.converters import html, html_page
-from llm_kb.files.converters.addresses import join_url
+from llm_kb.files.converters.addresses import escape_url, join_url
 from llm_kb.references import errors
 from llm_kb.references.errors import FetchError
 from llm_kb.references.sources import rules
@@ -126,26 +126,28 @@ def _find_target(response: Response) -> str | None:
     """Return the address that an answer redirects to, also by `<meta>`; None if it does not."""
     url, location = response.url, response.headers.get("location")
     if response.status in _REDIRECTS and location is not None:
-        target = join_url(url, _quote(location))
+        target = join_url(url, escape_url(location))
         if target is None:
             raise FetchError(url, f"it redirects to an invalid address: {location[:200]!r}")
-        try:
-            return rules.check_web_url(target)
-        except errors.SourceError as error:
-            reason = f"it redirects to an address that is not a web page's: {error}"
-            raise FetchError(url, reason) from error
-    is_page = response.status == 200 and response.content_type in HTML_TYPES
-    if not is_page or not _REFRESH.search(response.body[:4096]):
-        return None
-    target = html_page.refresh_target(html_page.parse_html(_decode(response)), url)
-    return target if target != url else None
+    else:
+        is_page = response.status == 200 and response.content_type in HTML_TYPES
+        if not is_page or not _REFRESH.search(response.body[:4096]):
+            return None
+        target = html_page.refresh_target(html_page.parse_html(_decode(response)), url)
+        if target in {None, url}:
+            return None
+    try:
+        return rules.check_web_url(target)
+    except errors.SourceError as error:
+        reason = f"it redirects to an address that is not a web page's: {error}"
+        raise FetchError(url, reason) from error
 
 
 def _exchange(url: str, policy: Policy, headers: Mapping[str, str], deadline: float) -> Response:
     """Return the answer to one request, without following redirects."""
     try:
         split = urlsplit(url)
-        target = urlunsplit(("", "", _quote(split.path or "/"), _quote(split.query), ""))
+        target = urlunsplit(("", "", escape_url(split.path or "/"), escape_url(split.query), ""))
         with _connect(url, policy, deadline) as connection:
             sent = {"User-Agent": USER_AGENT, "Accept-Encoding": "gzip", "Connection": "close"}
             connection.request("GET", target, headers={**sent, **headers})
@@ -260,11 +262,6 @@ def _read_chunks(file: IO[bytes], most: int) -> bytes:
         if left == length and file.readline(3).strip():
             raise ValueError("a chunk of the answer is longer than its size")
     return bytes(body)
-
-
-def _quote(text: str) -> str:
-    """Return a text with characters escaped that a request line may not have."""
-    return quote(text, safe="/:?#[]@!$&'()*+,;=%~-._")
 
 
 Conditions = Mapping[str, str | None]
