@@ -28,7 +28,7 @@ from llm_kb.references.topic.topic_file import (
     without_heading,
 )
 from llm_kb.rendering.excerpt import find_excerpt, mark_cuts, trim
-from llm_kb.rendering.parts import find_line, find_line_numbers, name_lines
+from llm_kb.rendering.parts import find_line, find_line_numbers
 from llm_kb.rendering.passages import SURE, Passage, Passages, find_notes
 from llm_kb.rendering.plain_text import name_some, shorten
 from llm_kb.search.chunking.outline import find_outline
@@ -205,10 +205,10 @@ def _cut(
         topic=hit.topic,
         name=subject.name,
         path=subject.path,
-        address=f"{subject.name}#{part.anchor if part else name_lines(*lines)}",
+        address=f"{subject.name}#{part.anchor}",
         first_line=lines[0],
         last_line=lines[1],
-        part=find_line_numbers(text, *trim(text, *part[:2])) if part else lines,
+        part=find_line_numbers(text, *trim(text, *part[:2])),
         title=hit.title,
         text=mark_cuts(text, start, end),
         score=hit.score,

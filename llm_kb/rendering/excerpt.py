@@ -8,13 +8,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from llm_kb.rendering.parts import find_holding, find_line
+from llm_kb.rendering.parts import find_holding, find_line, find_line_numbers, name_lines
 from llm_kb.search.chunking.outline import CAP
 from llm_kb.search.chunking.sections import Outline, Section
 from llm_kb.search.ranking import find_stems
 
 CLOSE = 8_000
 """Longest part, in characters, that names an excerpt from its middle."""
+
+AROUND = 1_000
+"""Characters before and after an excerpt whose lines name it otherwise."""
 
 WHOLE = 1.5
 """A part of up to this many times the length of an excerpt is shown whole."""
@@ -54,15 +57,15 @@ def find_excerpt(
     rarities: Mapping[str, float],
     most: int,
     shown: Sequence[tuple[int, int]] = (),
-) -> tuple[int, int, Section | None] | None:
+) -> tuple[int, int, Section] | None:
     """Return the start and the end of the text to show for a found span, and its part.
 
     It has about `most` characters around the best words; `rarities` are those of the words'
     stems. `shown` are spans that are not shown again. A small part is shown whole. Otherwise the
     excerpt has whole paragraphs, items, code blocks and directives, each with its heading, so a
     single one may be longer. It may extend beyond the span, but not beyond the part. The part is
-    the smallest that has the lines; None above all parts and across several. Returns None if
-    nothing is left to show.
+    the smallest that has the lines, or lines around them above all parts, across several and
+    amid a long one. Returns None if nothing is left to show.
     """
     text = outline.text
     # The text below the front matter is more informative, if there is any.
@@ -90,13 +93,18 @@ def _enter_section(outline: Outline, start: int, end: int) -> int:
     return start
 
 
-def _find_part(outline: Outline, start: int, end: int) -> Section | None:
-    """Return the smallest part that has a span, unless it is too large to name a piece of it."""
-    part = find_holding(outline.sections, start, end)
-    is_close = part and (
-        part.end - part.start <= CLOSE or trim(outline.text, *part[:2])[0] == start
-    )
-    return part if is_close else None
+def _find_part(outline: Outline, start: int, end: int) -> Section:
+    """Return the smallest part that has a span, or lines around it if that is too large to load."""
+    text = outline.text
+    part = find_holding(outline.sections, start, end) or Section(0, len(text), 0, "", "")
+    if part.anchor and (
+        part.end - part.start <= CLOSE or trim(text, part.start, part.end)[0] == start
+    ):
+        return part
+    first = text.rfind("\n", 0, max(part.start, start - AROUND)) + 1
+    last = text.find("\n", min(part.end, end + AROUND) - 1) + 1 or len(text)
+    first, last = trim(text, first, last)
+    return Section(first, last, 0, "", name_lines(*find_line_numbers(text, first, last)))
 
 
 class _Chooser:

@@ -41,11 +41,11 @@ class Passage:
     """The subject's name in listings."""
     path: str
     address: str
-    """The address for `learn` of its part: `slug#anchor`; `slug#L1-L9` above all parts."""
+    """The address for `learn` of its part: `slug#anchor`, or `slug#L1-L9` for lines around it."""
     first_line: int
     last_line: int
     part: tuple[int, int]
-    """The first and the last line of that part, or those of the passage if it is the whole part."""
+    """The first and the last line of that part."""
     title: str
     text: str
     score: float

@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from llm_kb.rendering.excerpt import find_excerpt, mark_cuts, trim
-from llm_kb.rendering.parts import find_line, find_line_numbers, find_spans, name_lines
+from llm_kb.rendering.parts import find_line, find_line_numbers, find_spans
 from llm_kb.search.chunking.outline import find_outline
 from llm_kb.search.chunking.sections import Outline, Section
 from tests.cost import at_most
@@ -27,7 +27,7 @@ class Excerpt(NamedTuple):
     text: str
     start: int
     end: int
-    part: Section | None
+    part: Section
     is_whole: bool
 
 
@@ -38,7 +38,7 @@ def excerpt(
     if found is None:
         return None
     start, end, part = found
-    is_whole = part is not None and trim(outline.text, part.start, part.end) == (start, end)
+    is_whole = trim(outline.text, part.start, part.end) == (start, end)
     return Excerpt(mark_cuts(outline.text, start, end), start, end, part, is_whole)
 
 
@@ -118,7 +118,6 @@ def test_a_small_part_is_shown_whole_and_a_piece_of_another_is_named_by_it() -> 
     otter = show(text, (large, large + 1), most=40)
 
     assert (walrus.text, walrus.is_whole) == ("## Walrus\n\nOne.\n\nIts tusks.", True)
-    assert otter.part
     assert (otter.part.anchor, otter.is_whole) == ("otter", False)
     assert otter.text.startswith("A tusk.")
 
@@ -156,18 +155,28 @@ def test_of_several_small_parts_the_one_that_answers_is_shown() -> None:
     found = show(text, span)
 
     assert found.text == "## Walrus\n\nIts tusks."
-    assert found.part
     assert (found.part.anchor, found.is_whole) == ("walrus", True)
 
 
-def test_several_small_parts_that_answer_together_are_named_by_their_lines() -> None:
+def test_several_small_parts_that_answer_together_are_named_by_lines_around_them() -> None:
     small = "## Otter\n\nIn the zoo.\n\n## Walrus\n\nIts tusks.\n\n"
     text = f"# Lions\n\n{FILLER * 50}{small}## Seal\n\n{LONG}"
     span = text.index("## Otter"), text.index("## Seal")
 
     found = show(text, span)
 
-    assert (found.text, found.part) == (small.rstrip(), None)
+    assert found.text == small.rstrip()
+    assert found.part.anchor == "L915-L1053"
+
+
+def test_a_passage_amid_a_long_part_is_named_by_lines_around_it_in_that_part() -> None:
+    text = f"# Lions\n\n{FILLER}# Zoo\n\n{FILLER}A walrus.\n\n{FILLER * 60}# Seal\n\n{LONG}"
+    at = text.index("A walrus")
+
+    part = show(text, (at, at + 9)).part
+
+    assert text[part.start :].startswith("# Zoo\n")
+    assert 1000 < part.end - at < 1100
 
 
 def test_a_paragraph_that_was_found_in_part_is_shown_whole() -> None:
@@ -281,12 +290,7 @@ def test_the_address_of_an_excerpt_loads_its_lines(
     found = excerpt(whole, span, most)
 
     if found:
-        anchor = (
-            found.part.anchor
-            if found.part
-            else name_lines(*find_line_numbers(text, found.start, found.end))
-        )
-        ((part,), _) = find_spans(whole, [anchor])
+        ((part,), _) = find_spans(whole, [found.part.anchor])
         assert part.start <= found.start
         assert found.text.strip("…") in text[part.start : part.end]
 
