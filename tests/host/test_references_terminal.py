@@ -191,7 +191,7 @@ def test_bars_count_to_the_end_and_never_back(tmp_path: Path, user_dir: Path, fi
     remote = Remote.of(tmp_path / "source", user_dir)
     remote.write({f"{number}.md": f"# {number}\n" for number in range(files)})
     shown, code = run("kb", "references", "create", "--title", "Many", "--git", remote.url, "-y")
-    assert code == 0
+    assert (code, "\x1b[?25h\nMany: " in shown) == (0, True)  # the plan begins a line
     for what in ("Fetching", "Indexing"):
         drawn = [int(percent) for percent in re.findall(rf"{what}[^\r\n]*?(-?\d+)%", shown)]
         assert (drawn[0], drawn[-1], drawn) == (0, 100, sorted(drawn))

@@ -68,9 +68,10 @@ def show_progress() -> Iterator[Progress]:
         if step != label or not total:
             finish()
             label = step
-        shown = visible_line(step[0].upper() + step[1:])
+        shown = visible_line(step[:1].upper() + step[1:])
         if not total:
-            say(shown)
+            if step:
+                say(shown)
             return
         if bar is None:
             bar = click.progressbar(length=total, label=shown[:60], file=sys.stderr)

@@ -32,7 +32,7 @@ from llm_kb.references.topic.staging import PageLinks, Staged, asks_the_same
 from llm_kb.references.topic.topic_directory import RESERVED, FileRecord, hash_content, total_size
 
 Progress = Callable[[str, int, int], None]
-"""Called with the step, the work done and the total; the total is 0 if it is unknown."""
+"""Called with the step, the work done and the total, 0 if it is unknown; no step is the end."""
 
 
 def silent(_step: str, _done: int, _total: int) -> None:
@@ -107,6 +107,7 @@ def fetch_sources(
             staged.fail_source(index)
             planned = replace(task.measure(source), problem=error.reason, is_complete=False)
         fetched.append(planned)
+    progress("", 0, 0)
     _link_pages(staged)
     return tuple(fetched)
 
