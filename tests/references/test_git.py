@@ -192,6 +192,14 @@ def test_no_room_for_a_repository_is_said(library: Library, remote: Remote) -> N
         plan_topic(library, request(GitSource(url=remote.url, ref=remote.commit)))
 
 
+@pytest.mark.slow
+def test_a_file_near_the_limit_of_an_output_is_read_with_those_beside_it(
+    library: Library, remote: Remote
+) -> None:
+    remote.write({"a.bin": bytes(97_000_000), "b.bin": bytes(13_000_000)})
+    assert {"a.bin", "b.bin"} <= set(fetch(library, remote))
+
+
 def test_files_that_the_server_did_not_send_are_an_error(
     library: Library, remote: Remote, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

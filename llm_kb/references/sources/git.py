@@ -289,7 +289,9 @@ class Repository:
         for _, group in groupby(numbered, lambda each: each[1] // BATCH_BYTES):
             batch = [file for file, _ in group]
             stdin = _list(file.blob for file in batch)
-            printed = self._run(["cat-file", "--batch"], stdin=stdin)
+            # A batch ends within BATCH_BYTES, and may begin with a file of the most bytes.
+            most = git.MAX_OUTPUT + BATCH_BYTES
+            printed = self._run(["cat-file", "--batch"], stdin=stdin, max_output=most)
             for file, found in zip(batch, git.split_objects(printed), strict=True):
                 yield file, found.data if found else b""
 
