@@ -18,6 +18,7 @@ from llm_kb.config.layers import topic_key
 from llm_kb.errors import KbError, NoMatchError, UnreadableError
 from llm_kb.files.directory import NO_SKILL, DirectoryCatalog
 from llm_kb.files.documents import find_unsearched
+from llm_kb.files.fields import suggest
 from llm_kb.files.layouts import SKILL_FILE, is_shown
 from llm_kb.knowledge_base.open_topics import OpenTopics
 from llm_kb.knowledge_base.subject_list import name_file, name_place
@@ -150,6 +151,11 @@ class Inspection:
             file = name_place(str(config.workspace_file or self._cwd), self._cwd)
             rule = Rule.EMPTY_TOPIC if config.workspace_file else Rule.CONFIGURATION
             yield Finding(rule, file, "no topics are configured; `llm kb init` proposes some")
+        ids = [rule.id for rule in Rule]
+        for name in config.check_ignore:
+            if name not in ids:
+                what = f"kb.check.ignore: {name!r} is not a rule{suggest(name, ids)}"
+                yield Finding(Rule.UNMATCHED, self._place("kb.check.ignore"), what)
 
     def _inspect_patterns(self, opened: OpenTopic) -> Iterator[Finding]:
         topic = opened.topic
@@ -185,6 +191,9 @@ class Inspection:
             yield Finding(rule, file, str(EmptyTopicError(topic, listing)))
         if not (topic.introduction or "").strip():
             yield Finding(Rule.NO_INTRODUCTION, file, f"topic {topic.id!r} has no introduction")
+        for name in ("title", "introduction", "description"):
+            for found in _check_characters(file, getattr(topic, name) or ""):
+                yield Finding(found.rule, file, f"{found.what} in {topic_key(topic.id, name)}")
         if unread := [each.path for each in shown if is_unread_document(each.path)]:
             yield Finding(Rule.UNREAD, self._file(opened, unread[0]), describe_unread(unread))
         for reason in find_unsearched(topic.root, shown):

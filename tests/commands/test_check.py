@@ -79,6 +79,26 @@ def test_the_sample_is_clean(run_llm: RunLlm, monkeypatch: pytest.MonkeyPatch) -
             id="tag character",
         ),
         pytest.param(
+            {"llm-kb.toml": f'{CONFIG}description = "b\u202ec"\n'},
+            (
+                "invisible",
+                "llm-kb.toml",
+                None,
+                "1 invisible character: U+202E in kb.topic.a.description",
+            ),
+            id="in the configuration",
+        ),
+        pytest.param(
+            {"llm-kb.toml": f'[kb.check]\nignore = ["danglin"]\n{CONFIG}'},
+            (
+                "unmatched",
+                "llm-kb.toml",
+                None,
+                "kb.check.ignore: 'danglin' is not a rule; did you mean 'dangling'?",
+            ),
+            id="a rule that is none",
+        ),
+        pytest.param(
             {"kb/one.md": 'Call\nlearn("a", "two").\n'},
             ("dangling", "kb/one.md", 2, "no subject of topic 'a' matches 'two'"),
             id="reference to nothing",
