@@ -121,7 +121,7 @@ def _read_place(value: object, source: LayerSource) -> Path:
         raise BadValueError(
             describe(value),
             "a relative path inside the workspace, without '~' or '..' "
-            "(other directories belong in the user layer's kb.toml)",
+            "(other directories belong in the user layer's kb.toml: 'llm kb add --user')",
         )
     return source.base / expand_home(value)
 

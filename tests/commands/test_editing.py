@@ -113,7 +113,7 @@ def test_a_topic_of_the_user_may_be_anywhere(
             1,
             "Error: {file}, left as it is: kb.topic.x.subjects: found '../outside'; allowed: a"
             " relative path inside the workspace, without '~' or '..' (other directories belong in"
-            " the user layer's kb.toml)\n",
+            " the user layer's kb.toml: 'llm kb add --user')\n",
             id="outside",
         ),
         pytest.param(

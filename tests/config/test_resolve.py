@@ -64,7 +64,7 @@ TOPIC_KEYS = (
 )
 ELSEWHERE = (
     "a relative path inside the workspace, without '~' or '..' "
-    "(other directories belong in the user layer's kb.toml)"
+    "(other directories belong in the user layer's kb.toml: 'llm kb add --user')"
 )
 
 
