@@ -178,4 +178,4 @@ def show(names: tuple[str, ...], kb_cfg: tuple[str, ...]) -> None:
 def _find(kb: KnowledgeBase, name: str) -> tuple[OpenTopic, Selection]:
     """Return the topic and the subjects of a name. Raises KbError."""
     topic, pattern = split_knowledge(name)
-    return kb.find_topic(topic), kb.require(topic, pattern)
+    return kb.find_topic(topic, pattern), kb.require(topic, pattern)
