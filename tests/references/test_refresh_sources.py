@@ -513,8 +513,9 @@ def test_a_repository_that_is_empty_now_keeps_its_files(
     assert files_of(library).keys() == before.keys()
 
 
+@pytest.mark.parametrize("place", ["", "//[", "http://h:99999/"])
 def test_a_directory_of_an_earlier_version_keeps_its_files(
-    library: Library, remote: Remote, site: Site
+    library: Library, remote: Remote, site: Site, place: str
 ) -> None:
     url = site.put("/a", PAGE)
     create_topic(library, request(GitSource(url=remote.url), WebSource(url=url)), yes)
@@ -522,7 +523,8 @@ def test_a_directory_of_an_earlier_version_keeps_its_files(
     for name in ("topic.md", FILE_NAME):
         path = library.directory("topic-frob") / name
         text = path.read_text().replace('type = "git"', 'type = "local"')
-        path.write_text(text.replace('"type": "git"', '"type": "local"'))
+        text = text.replace('"type": "git"', '"type": "local"')
+        path.write_text(text.replace(remote.url, place) if place else text)
     found = refresh(library)
     assert (found[:4], "llm kb add ID DIRECTORY --user" in found[4][0]) == ((False, 0, 0, 0), True)
     assert files_of(library) == before

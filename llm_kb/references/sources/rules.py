@@ -73,11 +73,14 @@ def check_web_url(url: str) -> str:
 
 def host_and_port(url: str) -> str:
     """Return the host of a URL, with its port unless it is the usual one; empty without a host."""
-    split = urlsplit(url)
-    host = split.hostname or ""
-    if not split.port or split.port == USUAL_PORTS.get(split.scheme):
+    try:
+        split = urlsplit(url)
+        host, port = split.hostname or "", split.port
+    except ValueError:  # a directory of an earlier topic may have any name
+        return ""
+    if not port or port == USUAL_PORTS.get(split.scheme):
         return host
-    return f"[{host}]:{split.port}" if ":" in host else f"{host}:{split.port}"
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def require_approved(url: str, policy: Policy) -> None:
