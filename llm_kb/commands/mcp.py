@@ -23,7 +23,7 @@ _CLIENTS = ("claude", "codex", "cursor", "gemini", "opencode", "qwen", "vscode")
 
 SLOW = (
     "llm-kb is not on your PATH, so the entry starts llm with all its plugins, which takes seconds;"
-    " docs/clients.md says how to put it there"
+    " https://github.com/llm-kb/llm-kb/blob/main/docs/clients.md says how to put it there"
 )
 
 
