@@ -32,7 +32,8 @@ _TRANSLATED = ("i18n/", "l10n/", "locale/", "locales/", "translations/")
 """Names of directories that hold only translations."""
 
 _SEVERAL = 4
-"""Number of neighbours named by common languages, en among them, that are surely translations."""
+"""Number of neighbours named by common languages, with en or repeating what is above them, from
+which all are translations."""
 
 _PAGE = re.compile(r"\.(?:a(?:scii)?doc|html?|ipynb|markdown|mdx?|qmd|rst|txt)$", re.IGNORECASE)
 _DEPTH = 4
@@ -74,7 +75,8 @@ def find_translations(paths: Iterable[str]) -> Mapping[str, str]:
 
     These are the ones next to `docs/en/` that repeat it, or that are several and named by common
     languages, since names of files are translated too; the ones in `docs/` that repeat the pages of
-    `docs/` itself and are named by a common language; and all in a directory for translations.
+    `docs/` itself and are named by a common language; all next to several of these; and all in a
+    directory for translations.
     """
     pages = {path for path in paths if _PAGE.search(path)}
     repeating = {path for path, kind in find_editions(pages).items() if kind == "language"}
@@ -93,8 +95,11 @@ def find_translations(paths: Iterable[str]) -> Mapping[str, str]:
                 in_place = sum(above + rest in pages for rest in rests)
                 is_other = "en" in editions or (name in common and in_place > 1)
             else:
+                is_place = above.lower().endswith(_TRANSLATED) or (
+                    sum(f"{above}{other}/" in repeating for other in common) >= _SEVERAL
+                )
                 is_beside = "en" in editions and len(common) >= _SEVERAL
-                is_other = is_beside or (name in common and above.lower().endswith(_TRANSLATED))
+                is_other = is_beside or (name in common and is_place)
             if is_other and not name.startswith("en"):
                 found.add(f"{above}{name}/")
     return dict.fromkeys(sorted(found), "language")

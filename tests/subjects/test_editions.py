@@ -52,6 +52,9 @@ def test_an_edition_repeats_pages(paths: list[str], editions: dict[str, str]) ->
         pytest.param(["en/one.md", "de/eins.md", "fr/un.md", "cs/tri.md", "es/x.md", "go/y.md"],
                      ["cs/", "de/", "es/", "fr/", "go/"], id="names are translated too"),
         pytest.param(["en/a.md", "de/b.md", "go/c.md", "cs/d.md"], [], id="few of them"),
+        pytest.param(["a.md", "b.md", *(f"{name}/{page}" for name in ("de", "fr", "ja", "tr")
+                                        for page in ("a.md", "b.md")), "es/uno.md", "go/c.md"],
+                     ["de/", "es/", "fr/", "ja/", "tr/"], id="beside translations of the top"),
         pytest.param(["src/it/a.py", "src/a.py", "src/it/b.py", "src/b.py"], [], id="code"),
         pytest.param(["de/a.md", "a.md", "de/b.md", "b.md", "de/img/c.png"], ["de/"], id="the top"),
     ],
