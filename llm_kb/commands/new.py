@@ -160,8 +160,7 @@ def place_subject(slug: str, layout: Layout) -> str:
         is_usual = part.strip() == part and part.strip(".") and not re.search(r"[\[\]]", part)
         if is_always_ignored(part) or not (is_usual and is_portable(part)):
             raise KbError(
-                f"cannot make a subject {slug!r}: {part[:40]!r} cannot be the name of a subject on"
-                " every system"
+                f"cannot make a subject {slug!r}: {part[:40]!r} cannot be the name of a subject"
             )
     return path
 
