@@ -224,10 +224,10 @@ def render_total(report: Mapping[str, Any], demanded: int) -> str:
 def render_new(texts: Sequence[str], known: Iterable[Question]) -> str:
     """Return tables for the questions that a file does not have, to be answered by somebody."""
     have = {question.text for question in known}
-    lines = [" ".join(text.split())[:LONGEST] for text in texts]
+    lines = [visible_line(" ".join(text.split()))[:LONGEST] for text in texts]
     new = [line for line in dict.fromkeys(lines) if line and line not in have]
     return "".join(
-        f"\n[[question]]\nask = {json.dumps(visible_line(line), ensure_ascii=False)}\n"
+        f"\n[[question]]\nask = {json.dumps(line, ensure_ascii=False)}\n"
         '# answer = "TOPIC/SUBJECT#PART"    # [] if nothing should be found\n'
         for line in new
     )

@@ -198,6 +198,13 @@ def test_searches_that_found_nothing_become_questions_to_be_answered() -> None:
     )
 
 
+def test_a_search_with_hidden_characters_is_added_once() -> None:
+    added = render_new(["a\u202eb"], [])
+    asked = json.loads(added.splitlines()[2].removeprefix("ask = "))
+    assert asked == "a\\u202eb"
+    assert render_new(["a\u202eb"], [Question(text=asked, answers=())]) == ""
+
+
 def test_without_a_log_there_are_no_searches_to_add(run_llm: RunLlm, tmp_path: Path) -> None:
     before = (tmp_path / "questions.toml").read_text()
 
