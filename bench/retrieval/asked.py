@@ -3,7 +3,9 @@
 `questions/asked/` has a file for each project in the format of `llm kb test`, with all places in
 the documentation that answer. Choices were made with the questions of `tune`, each written anew
 from a thread; those of `report` were written when the ranking was almost done. Those of `unseen`
-were made after that by somebody who had not seen it, each from a thread and before any search.
+were made after that by somebody who had not seen it, each from a thread and before any search, and
+choices were made with them as well. Those of `last` were made in the same way, with the gold
+completed from plain full-text search, and measured once.
 """
 
 from __future__ import annotations
@@ -48,6 +50,18 @@ PROJECTS = {
         "borg": Source("borgbackup/borg", "fc74d5f643d17d5341e303cd5ed4ddeb425660f0", ""),
         "fastapi": Source("fastapi/fastapi", "c3f316b7e814667e8ee81e03a7330d00ee61e45c", ""),
         "svelte": Source("sveltejs/svelte", "15720b16a5ef33e3e1f4301c77b94ec375070e73", ""),
+    },
+    "last": {
+        "pre-commit": Source(
+            "pre-commit/pre-commit.com", "a3ced3d425a78113e4c0068641a75ca175ab26ed", ""
+        ),
+        "syncthing": Source("syncthing/docs", "766daa6e2b02f68dacc98eccbe49663b6168cbfd", ""),
+        "zod": Source("colinhacks/zod", "e516c3baf22615e20934116abebfed6c000222c2", ""),
+        "rclone": Source("rclone/rclone", "64ab1ac32260238eefca3c61327f5faf1c6e106f", ""),
+        "helm": Source("helm/helm-www", "227f41447a683545325e87aedf10c67096d11004", ""),
+        "nushell": Source(
+            "nushell/nushell.github.io", "72e298f7d579c20cebede45c861d63cbb689838f", ""
+        ),
     },
 }
 """The projects by split: a repository, or a release in the package index."""

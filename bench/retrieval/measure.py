@@ -1,12 +1,13 @@
 """How well search finds what people ask for, and known items of every kind, beside others.
 
-    python bench/retrieval/measure.py [--tune|--unseen] [--dense]
+    python bench/retrieval/measure.py [--tune|--unseen|--last] [--dense]
 
 Real questions are asked of whole projects as `llm kb init` leaves them (asked.py), known items of a
 tree for each source (known_items.py). Printed are tables of hit@1 / 5 / 10 by kind, with the number
 of questions and the 95 % interval of our hit@5 (Wilson); then ours against the best rival by hit@5,
 with the exact McNemar test of both; then the length of what a search of real questions returns.
-`--unseen` asks real questions alone. `--dense` asks the sources of `EMBEDDED` alone, with vectors.
+`--unseen` and `--last` ask real questions alone. `--dense` asks the sources of `EMBEDDED` alone,
+with vectors.
 Sources that cannot be cloned are left out, and named.
 """
 
@@ -243,7 +244,9 @@ def print_lengths(split: str) -> None:
 
 def main(arguments: Sequence[str]) -> None:
     dense = "--dense" in arguments
-    split = next((name for name in ("tune", "unseen") if f"--{name}" in arguments), "report")
+    split = next(
+        (name for name in ("tune", "unseen", "last") if f"--{name}" in arguments), "report"
+    )
     ranks: Ranks = {}
     for case in read_cases(split):
         if dense and case.name not in EMBEDDED:

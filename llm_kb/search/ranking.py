@@ -204,16 +204,19 @@ def _measure_run(sequence: Sequence[str], text: str) -> float:
 
 
 def _join_copies(hits: Sequence[Hit]) -> list[Hit]:
-    """Return each text once, at its first place, with the places of its copies."""
-    first: dict[str, int] = {}
-    joined: list[Hit] = []
+    """Return each text once, with the places of its copies.
+
+    Its own is the one nearest to the top of a file: a whole manual repeats its parts' files.
+    """
+    joined: dict[str, Hit] = {}
     for hit in hits:
-        number = first.setdefault(hit.text.strip(), len(joined))
-        if number == len(joined):
-            joined.append(hit)
-        else:
-            joined[number] = joined[number]._replace(copies=(*joined[number].copies, hit.place))
-    return joined
+        text = hit.text.strip()
+        kept = joined.setdefault(text, hit)
+        if kept is not hit:
+            shown, copy = (hit, kept) if hit.first_line < kept.first_line else (kept, hit)
+            copies = (*kept.copies, copy.place)
+            joined[text] = shown._replace(copies=copies, score=kept.score)
+    return list(joined.values())
 
 
 def find_stems(text: str, stems: Iterable[str]) -> list[str]:

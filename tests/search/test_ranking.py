@@ -159,6 +159,12 @@ def test_a_text_is_a_hit_once_and_names_its_copies() -> None:
     ]
 
 
+def test_a_text_is_named_where_it_is_nearest_to_the_top_of_a_file() -> None:
+    whole = make("manual", "same", score=3.0)._replace(first_line=48_000, last_line=48_010)
+    (found,) = order(whole, make("page", "same"))
+    assert (found.path, found.also_in) == ("page", ("t/manual",))
+
+
 @pytest.mark.parametrize(
     ("text", "is_found"),
     [
