@@ -84,10 +84,10 @@ def _read_start(path: Path) -> str:
 def may_have_ref(repository: Repository, ref: str) -> bool:
     """Tell by its files whether a repository may have a ref; in a reftable it may."""
     common = repository.common_dir
-    if (common / ref).is_file() or (common / "reftable").is_dir():
-        return True
     packed = common / "packed-refs"
     try:
+        if (common / ref).is_file() or (common / "reftable").is_dir():
+            return True
         # Reading a pipe of that name would never end.
         return packed.is_file() and f" {ref}\n".encode() in packed.read_bytes()
     except OSError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -14,7 +15,8 @@ SKILL_FILE = "SKILL.md"
 
 def find_skill(root: Path, path: str, slug: str) -> str | None:
     """Return the slug of the innermost skill that holds a directory; None without one."""
-    while not (root / path / SKILL_FILE).is_file():
+    # `Path.is_file` raises for a path that is too long.
+    while not os.path.isfile(root / path / SKILL_FILE):  # noqa: PTH113
         if not path:
             return None
         path, slug = _parent(path), _parent(slug)

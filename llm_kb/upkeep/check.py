@@ -346,7 +346,8 @@ def _check_links(file: str, directory: Path, text: str) -> Iterator[Finding]:
 
 
 def _exists(path: Path) -> bool:
-    return "\0" not in str(path) and Path(os.path.normpath(path)).exists()
+    # `Path.exists` raises for a path that is too long.
+    return os.path.exists(os.path.normpath(path))  # noqa: PTH110
 
 
 _QUOTED = re.compile(r"""["']([^"'\n]+)["']""")

@@ -97,3 +97,10 @@ def test_where_refs_are_no_files_any_may_be_there(repo: Repo) -> None:
     repository = find_repository(repo.path)
     assert repository is not None
     assert may_have_ref(repository, KNOWLEDGE_REF)
+
+
+def test_a_place_of_refs_that_no_system_has_is_no_error(repo: Repo) -> None:
+    (repo.path / ".git" / "commondir").write_text("a" * 8_000)
+    found = find_repository(repo.path)
+    assert found is not None
+    assert not may_have_ref(found, KNOWLEDGE_REF)

@@ -319,6 +319,12 @@ def test_rules_can_be_ignored(run_llm: RunLlm, tmp_path: Path) -> None:
     assert only.exit_code == 0
 
 
+def test_a_link_that_no_file_could_have_is_dead(run_llm: RunLlm, tmp_path: Path) -> None:
+    write_files(tmp_path, {**GOOD, "kb/two.md": f"[x]({'a' * 5_000}.md) [y](a%00b.md)\n"})
+    [(rule, file, line, _)] = check(run_llm, 0)
+    assert (rule, file, line) == ("dead-link", "kb/two.md", 1)
+
+
 def test_links_that_lead_to_nothing_are_one_finding_of_a_file(
     run_llm: RunLlm, tmp_path: Path
 ) -> None:

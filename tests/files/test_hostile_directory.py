@@ -18,7 +18,7 @@ from llm_kb.files import containment
 from llm_kb.files.containment import Containment, resolve_links
 from llm_kb.rendering.plain_text import attribute
 from llm_kb.subjects.names import UNUSABLE
-from llm_kb.subjects.topics import Content, Skipped, Subject, slugify
+from llm_kb.subjects.topics import Content, Layout, Skipped, Subject, slugify
 from tests.files.test_directory import catalog, found, matched, names, read, root, skipped, write
 
 __all__ = ["root"]  # the fixture
@@ -149,6 +149,15 @@ def test_reading_what_is_no_file_is_an_error_and_never_blocks(root: Path, path: 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="devices are made as on Linux")
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root makes devices")
+def test_a_path_that_is_as_long_as_can_be_is_no_skill_and_no_error(root: Path) -> None:
+    directory, most = root, os.pathconf(root, "PC_PATH_MAX") - 6
+    while (left := most - len(str(directory))) > 1:
+        directory /= "d" * min(200, left - 1)
+    directory.mkdir(parents=True)
+    (directory / "x").touch()
+    assert names(catalog(root, layout=Layout.SKILLS)) == {}
+
+
 def test_a_device_is_no_subject(root: Path) -> None:
     try:
         os.mknod(root / "zero.md", stat.S_IFCHR | 0o600, os.makedev(1, 5))
