@@ -15,7 +15,7 @@ from llm_kb.commands._output import say, show, show_json
 from llm_kb.config.workspace import decode_bytes, read_bytes
 from llm_kb.errors import ConfigError, KbError
 from llm_kb.files.atomic import replace_file
-from llm_kb.files.fields import Fields, read_line
+from llm_kb.files.fields import BadValueError, Fields, read_line
 from llm_kb.host.log import read_turns
 from llm_kb.host.terminal import draw_progress
 from llm_kb.knowledge_base.api import KnowledgeBase
@@ -94,6 +94,11 @@ def test(*, from_used: bool, json_: bool, kb_cfg: tuple[str, ...]) -> None:
         raise SystemExit(1)
 
 
+MOST_QUESTIONS = 1_000
+MOST_ANSWERS = 100
+"""The most answers of one question: each has to be found."""
+
+
 class Question(NamedTuple):
     """A question, and the subjects or parts of which each answers it, as TOPIC/SUBJECT#PART."""
 
@@ -113,7 +118,11 @@ def read_questions(
     """
     fields = Fields(table)
     demanded = fields.count("among_four", 100, most=100)
-    questions = [_read_question(kb, each) for each in fields.list_of_fields("question")]
+    tables = fields.list_of_fields("question")
+    if len(tables) > MOST_QUESTIONS:
+        fields.report("question", f"found {len(tables):,}; allowed: at most {MOST_QUESTIONS:,}")
+        tables = ()
+    questions = [_read_question(kb, each) for each in tables]
     fields.reject_unknown()
     fields.raise_problems(partial(ConfigError, str(path)))
     return questions, demanded
@@ -132,7 +141,10 @@ def _read_question(kb: KnowledgeBase, fields: Fields) -> Question:
 
 
 def _read_answers(value: object) -> tuple[str, ...]:
-    return tuple(map(read_line, value if isinstance(value, list) else [value]))
+    answers = value if isinstance(value, list) else [value]
+    if len(answers) > MOST_ANSWERS:
+        raise BadValueError(f"{len(answers):,} answers", f"at most {MOST_ANSWERS}")
+    return tuple(map(read_line, answers))
 
 
 def ask(

@@ -153,6 +153,25 @@ def test_all_wrong_answers_are_one_message_with_the_numbers_of_their_questions(
     )
 
 
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ('[[question]]\nask = "x"\n' * 1_001, "question: found 1,001; allowed: at most 1,000"),
+        (
+            f'[[question]]\nask = "x"\nanswer = {["docs/review"] * 101}\n',
+            "question[0].answer: found 101 answers; allowed: at most 100",
+        ),
+    ],
+    ids=["questions", "answers"],
+)
+def test_questions_and_answers_are_limited(
+    run_llm: RunLlm, tmp_path: Path, text: str, problem: str
+) -> None:
+    (tmp_path / "questions.toml").write_text(text)
+    result = run_llm(["kb", "test"])
+    assert (result.exit_code, problem in result.stderr) == (1, True)
+
+
 def test_without_a_file_it_is_said_how_to_begin(run_llm: RunLlm, tmp_path: Path) -> None:
     (tmp_path / "questions.toml").unlink()
 
