@@ -7,9 +7,11 @@ import re
 import stat
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
+from llm_kb.errors import KbError, show_place
 from llm_kb.files.git import GitError, read_git
 from llm_kb.files.walk import iter_files
 from llm_kb.search.roles import DOCS_DIRECTORY
@@ -93,6 +95,8 @@ _DOCUMENTATION = re.compile(
     r"(?:\..*)?"
 )
 _MOST_BYTES = 64_000_000
+MOST_FILES = 200_000
+"""The most files of a directory without git; one with more, such as a home, is no project."""
 _MANY = 10
 """Of more pages that are translated beside themselves, the languages are patterns."""
 
@@ -174,7 +178,13 @@ def _list_files(root: Path) -> Iterable[str]:
         found = iter_files(
             root, lambda path: not (is_always_ignored(path.split("/")[-2]) or ignores(path))
         )
-        return [path for path, _ in found if not ignores(path)]
+        paths = [path for path, _ in islice(found, MOST_FILES + 1)]
+        if len(paths) > MOST_FILES:
+            raise KbError(
+                f"{show_place(root)} has over {MOST_FILES:,} files and is not a git repository;"
+                " run init in the directory of a project"
+            ) from None
+        return [path for path in paths if not ignores(path)]
     return set(filter(None, os.fsdecode(listed).split("\0")))
 
 

@@ -419,3 +419,18 @@ def test_a_later_page_with_a_similar_name_is_not_hidden(tmp_path: Path, run_llm:
     run_llm(["kb", "init"])
     make_files(tmp_path, "docs/code-review.md")
     assert list_slugs(run_llm, "docs") == ["a", "b", "code-review"]
+
+
+def test_a_directory_with_very_many_files_is_no_project(
+    tmp_path: Path, run_llm: RunLlm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("llm_kb.upkeep.project_files.MOST_FILES", 2)
+    for name in "abc":
+        (tmp_path / f"{name}.md").write_text("# A page\n")
+    result = run_llm(["kb", "init"])
+    assert (result.exit_code, result.stderr) == (
+        1,
+        f"Error: {tmp_path} has over 2 files and is not a git repository;"
+        " run init in the directory of a project\n",
+    )
+    assert not (tmp_path / "llm-kb.toml").exists()
