@@ -96,7 +96,7 @@ _DOCUMENTATION = re.compile(
 )
 _MOST_BYTES = 64_000_000
 MOST_FILES = 200_000
-"""The most files of a directory without git; one with more, such as a home, is no project."""
+"""The most files of a directory without git: one with more is a home or a disk, not a project."""
 _MANY = 10
 """Of more pages that are translated beside themselves, the languages are patterns."""
 
