@@ -13,11 +13,12 @@ from llm_kb.search.chunking.outline import CAP
 from llm_kb.search.chunking.sections import Outline, Section
 from llm_kb.search.ranking import find_stems
 
-CLOSE = 8_000
+CLOSE = 5_000
 """Longest part, in characters, that names an excerpt from its middle."""
 
 AROUND = 1_000
-"""Characters before and after an excerpt whose lines name it otherwise."""
+"""Characters before and after an excerpt whose lines name it otherwise; if there are fewer on one
+side, more on the other."""
 
 WHOLE = 1.5
 """A part of up to this many times the length of an excerpt is shown whole."""
@@ -97,12 +98,12 @@ def _find_part(outline: Outline, start: int, end: int) -> Section:
     """Return the smallest part that has a span, or lines around it if that is too large to load."""
     text = outline.text
     part = find_holding(outline.sections, start, end) or Section(0, len(text), 0, "", "")
-    if part.anchor and (
-        part.end - part.start <= CLOSE or trim(text, part.start, part.end)[0] == start
-    ):
+    if part.anchor and part.end - part.start <= CLOSE:
         return part
-    first = text.rfind("\n", 0, max(part.start, start - AROUND)) + 1
-    last = text.find("\n", min(part.end, end + AROUND) - 1) + 1 or len(text)
+    room = end - start + 2 * AROUND
+    low = max(part.start, min(start - AROUND, part.end - room))
+    first = text.rfind("\n", 0, low) + 1
+    last = text.find("\n", min(part.end, low + room) - 1) + 1 or len(text)
     first, last = trim(text, first, last)
     return Section(first, last, 0, "", name_lines(*find_line_numbers(text, first, last)))
 

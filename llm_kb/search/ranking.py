@@ -7,8 +7,8 @@ the question names that section; how much of the question the chunk has word for
 for a name, which is mentioned elsewhere too); how much it and its neighbours have together; and,
 since an answer is more likely on a page about the matter, half the logarithm of what the best
 chunks of its page score together.
-Meaning counts for the part of the question that no word answers, as far as the model agrees with
-the words.
+With an embedding model, how much nearer in meaning the chunk is than others counts too: less the
+more of the question a text has word for word, and not for a name.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from heapq import nlargest
 from itertools import accumulate
+from statistics import fmean
 from typing import NamedTuple
 
 from llm_kb.search.question import Question, fold, strip_owner
@@ -36,11 +37,9 @@ OF_A_PAGE = 3
 BETWEEN = 2
 """Blank lines that may be between two adjoining chunks."""
 
-DENSE_POWER = 4
-"""Exponent of a similarity's share of the best: cosines of one model are close together."""
-
-AGREEING = 10
-"""Number of hits by their words that show how much a model's order is worth."""
+NEARER = 3.0
+"""Gain of a chunk with the meaning of the question itself. One that is as near as the hits are on
+average gains nothing, whatever the range of a model's cosines is."""
 
 _BREADCRUMB = " > "
 _SIGNATURE = re.compile(r"[(<\[{]")
@@ -68,10 +67,10 @@ class Hit(NamedTuple):
     bm25: float = 0.0
     """Its score by keywords; 0 if only the dense leg found it."""
     cosine: float | None = None
-    """Its similarity; None if the dense leg did not find it."""
+    """Its similarity; None if it is not embedded."""
     score: float = 0.0
     """How well it answers, from 0 to 1: the share of the telling words that it has of the question,
-    or its similarity if that is higher. The order of the hits is more reliable."""
+    or its similarity if it has none. The order of the hits is more reliable."""
     copies: tuple[Place, ...] = ()
     """Other places of the same text."""
     role: Role = Role.DOCS
@@ -130,12 +129,11 @@ def rank(hits: Sequence[Hit], question: Question, rarities: Rarities) -> list[Hi
     scores = {page: [hits[number].bm25 for number in pages[page]] for page in pages}
     of_pages = {page: sum(nlargest(OF_A_PAGE, scores[page])) for page in pages}
     best_page = max(of_pages.values(), default=0.0) or 1.0
-    unanswered = 1.0 - max(shares, default=0.0)
-    nearest = max((hit.cosine or 0.0 for hit in hits), default=0.0) or 1.0
-    agreement = _find_agreement(hits)
+    usual = fmean([hit.cosine for hit in hits if hit.cosine is not None] or [0.0])
     word_for_word = [_measure_run(question.sequence, hit.text) for hit in hits]
     # What is pasted from a text may be anywhere in it.
     asked = 1.0 - max(word_for_word, default=0.0)
+    nearer = 0.0 if question.name else NEARER * asked
     names = [name for name in ("".join(question.sequence), question.name) if name]
     weighed: list[tuple[float, Hit]] = []
     for number, hit in enumerate(hits):
@@ -148,21 +146,12 @@ def rank(hits: Sequence[Hit], question: Question, rarities: Rarities) -> list[Hi
             + _is_named(hit, names)
             + word_for_word[number] * (1.0 if question.name else 2.0)
             + rarities.share(stem for each in around for stem in held[each])
-            + agreement * unanswered * (max(0.0, hit.cosine or 0.0) / nearest) ** DENSE_POWER
+            + nearer * (0.0 if hit.cosine is None else (hit.cosine - usual) / (1.0 - usual or 1.0))
         )
-        score = round(min(1.0, max(shares[number], hit.cosine or 0.0)), 2)
+        score = round(min(1.0, shares[number] or max(0.0, hit.cosine or 0.0)), 2)
         weighed.append((weight, hit._replace(score=score)))
     weighed.sort(key=lambda pair: -pair[0])
     return _join_copies([hit for _, hit in weighed])
-
-
-def _find_agreement(hits: Sequence[Hit]) -> float:
-    """Return the share of the best hits by their words that are near in meaning too.
-
-    A weak model finds others, and so counts little; where no text has the words, any counts.
-    """
-    found = sorted((hit for hit in hits if hit.bm25), key=lambda hit: -hit.bm25)[:AGREEING]
-    return sum(hit.cosine is not None for hit in found) / len(found) if found else 1.0
 
 
 def _adjoin(one: Hit, other: Hit) -> bool:

@@ -13,7 +13,10 @@ from llm_kb.subjects.topics import slugify
 
 
 class Role(Enum):
-    """The role of a document: explanations come before code, tests and change notes."""
+    """The role of a document: explanations come before code, tests and changes.
+
+    Changes are release notes, and what else is of its time: blogs, proposals, drafts.
+    """
 
     DOCS = "docs"
     CODE = "code"
@@ -46,8 +49,11 @@ _TEST_FILE = re.compile(r"test_.*|.*[_.-](?:tests?|spec)|tests?|conftest")
 _EXAMPLES = re.compile(r"examples?|samples?|demos?|docs_src|cookbook")
 _CHANGES = re.compile(
     r"(?:changes|change[-_]?logs?|history|news|newsfragments|release[-_ ]?notes?|releases?"
-    r"|what'?s[-_]?new)(?:[-_.]?v?[\d.x]+)?"
+    r"|what'?s[-_]?new)(?:[-_.]?v?[\d.x]+)?|porting[-_]guides?"
+    r"|(?:migrat\w+|upgrad\w+|porting)(?:[-_]guide|[-_]to|[-_]from)*[-_]?v?\d[\d.x]*"
 )
+_DATED = re.compile(r"blogs?|_posts|_?drafts?|rfcs?|proposals?|archive[ds]?|legacy|old")
+"""Directories of what was written once, and is not kept true as documentation is."""
 
 
 def find_role(path: str) -> Role:
@@ -72,7 +78,7 @@ def find_role(path: str) -> Role:
             return Role.TESTS
         is_for_docs = any(_DOCS.fullmatch(each) or _EXAMPLES.fullmatch(each) for each in parents)
         return Role.EXAMPLES if is_for_docs else Role.CODE
-    if any(map(_CHANGES.fullmatch, (*parents, stem))):
+    if any(map(_CHANGES.fullmatch, (*parents, stem))) or any(map(_DATED.fullmatch, parents)):
         return Role.CHANGES
     return Role.DOCS if is_markup else Role.CODE
 

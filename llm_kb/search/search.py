@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -33,8 +33,8 @@ MAX_CORRECTED = 3
 WEAK = 0.4
 """Score below which a hit is a weak answer."""
 
-EMBED_AT_ONCE = 256
-"""Number of chunks that a search embeds itself; an update embeds more."""
+EMBED_SECONDS = 3.0
+"""Time in which a search embeds chunks, the likely ones first; fetching a topic embeds all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,9 +137,9 @@ def _search(
     missing, covered = 0, [scope is None]
     for index in indexes:
         covered.append(index.narrow_to(scope))
-        cosines, lacking = _find_near(index, question, embedder)
+        found, lacking = _find_hits(index, question, embedder, frequencies, total)
+        hits += found
         missing += lacking
-        hits += _find_hits(index, question, cosines, frequencies, total)
     return SearchResult(
         hits=tuple(rank(hits, question, rarities)[:limit]),
         legs=_legs(total, missing),
@@ -177,41 +177,39 @@ def _find_nearest(indexes: Sequence[Index], unknown: Sequence[str]) -> dict[str,
     return nearest
 
 
-def _find_near(
-    index: Index, question: Question, embedder: Embedder | None
-) -> tuple[dict[int, float], int]:
-    """Return the chunks nearest in meaning, and the number of chunks that are not embedded."""
-    if embedder is None:
-        return {}, index.count_chunks()
-    vector = next(iter(embedder.embed([question.text])))
-    missing = update_vectors(index, embedder.model, embedder.embed, limit=EMBED_AT_ONCE)
-    return rank_by_vector(index, embedder.model, vector, NEAREST), missing
-
-
 def _find_hits(
     index: Index,
     question: Question,
-    cosines: Mapping[int, float],
+    embedder: Embedder | None,
     frequencies: Mapping[str, int],
     total: int,
-) -> Iterable[Hit]:
-    """Yield the best chunks of an index by their words, and those near in meaning.
+) -> tuple[list[Hit], int]:
+    """Return the best chunks of an index, and the number of chunks that are not embedded.
 
     A word that an index is about is frequent in it and counts little in its scores. So the scores
     are scaled to how rare the words are in all indexes together.
     """
     own, _ = index.count_words(question.words)
     match, times = build_match(question.words, own)
-    scores = index.match(match, CANDIDATES, list(cosines)) if match else {}
+    scores = index.match(match, CANDIDATES) if match else {}
+    cosines: dict[int, float] = {}
+    missing = index.count_chunks()
+    if embedder:
+        model, embed = embedder.model, embedder.embed
+        missing = update_vectors(index, model, embed, seconds=EMBED_SECONDS, first=scores)
+        vector = next(iter(embed([question.text])))
+        cosines = rank_by_vector(index, model, vector, NEAREST, scores)
     here = sum(find_rarity(own[word], index.count_chunks()) for word in own if own[word])
     everywhere = sum(find_rarity(frequencies[word], total) for word in own if own[word])
     scale = everywhere / here / times if here else 1.0
     trust = {topic.name: topic.trust for topic in index.topics}
+    hits: list[Hit] = []
     for hit in index.read_hits(scores, cosines):
         prior = find_prior(hit.role, question.asked, trust.get(hit.topic))
         if hit.language and not hit.language.startswith(question.language):
             prior -= OTHER_LANGUAGE
-        yield hit._replace(bm25=scale * hit.bm25, prior=prior)
+        hits.append(hit._replace(bm25=scale * hit.bm25, prior=prior))
+    return hits, missing
 
 
 def _legs(total: int, missing: int) -> tuple[str, ...]:

@@ -70,7 +70,9 @@ RULES = {
     ),
     "templates": Rule("templates of a site", "archetypes _layouts _includes"),
     "languages": Rule("other languages than the main one"),
-    "versions": Rule("other versions of the same pages", everywhere="versioned_docs"),
+    "versions": Rule(
+        "other versions of the same pages", everywhere="versioned_docs versioned_docs_archived"
+    ),
     "copies": Rule("skills that another tool has too"),
 }
 """The rules by their names, in the order in which they are tried."""

@@ -503,21 +503,6 @@ def test_an_interruption_while_the_index_is_written_leaves_an_index_to_go_on_wit
     assert count_chunks(topic) == 10_002
 
 
-def test_wanted_chunks_are_scored_whatever_their_place(topic: Path) -> None:
-    fill(topic, 30)
-    update(topic)
-    with open_index(index_path(topic)) as index:
-        everything = index.match('"w1" OR "walrus"', 1000)
-        worst = list(everything)[-2:]
-        missing = max(everything) + 1000
-
-        found = index.match('"w1" OR "walrus"', 2, [*worst, missing])
-
-        assert sorted(everything.values(), reverse=True) == list(everything.values())
-        assert list(found) == [*worst, *list(everything)[:3]]
-        assert found.items() <= everything.items()
-
-
 @pytest.mark.slow
 def test_processes_at_once_index_everything_once(topic: Path) -> None:
     fill(topic, 300)

@@ -118,7 +118,7 @@ def test_what_a_question_names_comes_first(asked: str, title: str) -> None:
         (make("a", "arguments to parse"), 1.0),
         (make("a", "x", title="Parsing"), 0.5),
         (make("a", "x", cosine=0.3), 0.3),
-        (make("a", "parse", cosine=0.3), 0.5),
+        (make("a", "parse", cosine=0.9), 0.5),
         (make("a", "x", cosine=-0.2), 0.0),
     ],
 )
@@ -134,13 +134,32 @@ def test_rare_words_are_a_greater_share_and_unknown_ones_no_greater() -> None:
     assert order(make("a", "arguments"), frequencies=unknown)[0].score == 0.5
 
 
-def test_meaning_decides_nothing_where_the_words_answer() -> None:
-    by_words = [make("a", "parse arguments", score=1.0), make("b", "arguments: parse", score=0.9)]
+@pytest.mark.parametrize(
+    ("cosines", "first"),
+    [
+        ((0.3, 0.5), "b"),
+        ((0.83, 0.88), "b"),  # of a model whose cosines are all high
+        ((0.3, 0.31), "a"),
+        ((None, 0.5), "a"),  # only one is embedded
+        ((1.0, 1.0), "a"),
+    ],
+)
+def test_what_is_nearer_in_meaning_than_the_others_gains(
+    cosines: tuple[float | None, float], first: str
+) -> None:
+    hits = [
+        make("a", "parse one argument", score=1.0, cosine=cosines[0]),
+        make("b", "argument that is parsed", score=0.9, cosine=cosines[1]),
+    ]
+    assert order(*hits)[0].path == first
 
-    near = [by_words[0], by_words[1]._replace(cosine=1.0)]
-    assert [hit.path for hit in order(*near)] == ["a", "b"]
-    weak = [make("a", "x", score=1.0), make("b", "y", score=0.9, cosine=1.0)]
-    assert [hit.path for hit in order(*weak)] == ["b", "a"]
+
+@pytest.mark.parametrize("asked", ["parse_arguments", "parse arguments of a command"])
+def test_meaning_lowers_no_order_that_words_decide(asked: str) -> None:
+    question = parse_question(asked)
+    named = make("a", "def parse_arguments(): parse arguments of a command", cosine=0.1)
+    near = make("b", "the parser and its argument", score=0.9, cosine=0.9)
+    assert order(named, near, asked=question)[0].path == "a"
 
 
 def test_nothing_to_rank_or_to_rank_by() -> None:

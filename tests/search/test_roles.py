@@ -51,6 +51,12 @@ from tests.search.folders import group, search
         ("Release notes/v1.md", Role.CHANGES),
         ("man/count.Rd", Role.DOCS),
         ("docs/whatsnew-3.1.rst", Role.CHANGES),
+        ("blog/2024-01-01-new.md", Role.CHANGES),
+        ("docs/_posts/2024-01-01-new.md", Role.CHANGES),
+        ("docs/blog.md", Role.DOCS),
+        ("rfcs/0001-queues.md", Role.CHANGES),
+        ("docs/archive/0.x.md", Role.CHANGES),
+        ("src/legacy/a.py", Role.CODE),
     ],
 )
 def test_the_role_of_a_document_is_told_by_its_path(path: str, role: Role) -> None:

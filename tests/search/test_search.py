@@ -352,7 +352,8 @@ def test_what_the_dense_leg_decides(tmp_path: Path, question: str, number: int) 
 def test_the_legs_tell_what_the_dense_one_could_not_see(
     zoo: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(search_module, "EMBED_AT_ONCE", 1)
+    monkeypatch.setattr(search_module, "EMBED_SECONDS", 0.0)
+    monkeypatch.setattr(index_module, "BATCH", 1)
     embedder = Embedder(model="m", embed=HashingModel())
 
     assert search([zoo], "walrus", find_embedder=lambda: embedder).legs == (
@@ -361,6 +362,20 @@ def test_the_legs_tell_what_the_dense_one_could_not_see(
     )
     search([zoo], "walrus", find_embedder=lambda: embedder)
     assert search([zoo], "walrus", find_embedder=lambda: embedder).legs == ("keyword", "dense")
+
+
+def test_what_has_the_words_is_embedded_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = {f"{number}.md": f"Page {number} on birds.\n" for number in range(9)}
+    topic = make_topic(tmp_path, "topic-sea", {**files, "z.md": "The walrus has tusks.\n"})
+    monkeypatch.setattr(search_module, "EMBED_SECONDS", 0.0)
+    monkeypatch.setattr(index_module, "BATCH", 1)
+    embedder = Embedder(model="m", embed=HashingModel())
+
+    found = search([topic], "tusks of the walrus", find_embedder=lambda: embedder)
+
+    assert [(hit.path, hit.cosine is None) for hit in found.hits] == [("z.md", False)]
 
 
 def test_a_topic_that_is_gone_is_left_out_unless_it_is_the_only_one(

@@ -93,11 +93,17 @@ def test_an_interrupted_run_goes_on_where_it_was(
     assert steps == [(2, 4), (4, 4)]
 
 
-def test_a_limit_leaves_the_rest_and_says_how_many(index: Index) -> None:
+def test_what_there_is_no_time_for_is_left_and_counted(
+    index: Index, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(index_module, "BATCH", 3)
     model = HashingModel()
+    *_, last = find_missing(index, "m")
 
-    assert update_vectors(index, "m", model, limit=3) == len(ANIMALS) - 3
-    assert len(rank_by_vector(index, "m", model.embed("walrus"), 100)) == 3
+    assert update_vectors(index, "m", model, seconds=0.0, first=[last]) == len(ANIMALS) - 3
+    found = rank_by_vector(index, "m", model.embed("walrus"), 100)
+    assert len(found) == 3
+    assert last in found
 
 
 def test_models_are_never_mixed(index: Index) -> None:

@@ -11,7 +11,7 @@ import os
 import re
 import time
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
@@ -188,12 +188,8 @@ class Index:
         spelled = re.compile(rf"(?<![^\W_]){word}(?![^\W_])", re.IGNORECASE)
         return any(spelled.search(text) for (text,) in rows)
 
-    def match(self, expression: str, limit: int, wanted: Sequence[int] = ()) -> dict[int, float]:
-        """Return the best chunks that match an FTS5 expression, and their scores.
-
-        The `wanted` chunks that match come first, in addition to `limit` others.
-        """
-        first = f"rowid IN ({', '.join('?' * len(wanted))}) DESC," if wanted else ""
+    def match(self, expression: str, limit: int) -> dict[int, float]:
+        """Return the best chunks that match an FTS5 expression, and their scores."""
         # The plus sign keeps SQLite from one full-text query per chunk.
         allowed = "(SELECT id FROM chunks WHERE document IN temp.allowed)"
         narrow = f" AND +rowid IN {allowed}" if self.is_narrow else ""
@@ -203,8 +199,8 @@ class Index:
         rows = self.connection.execute(
             "SELECT rowid, bm25(chunks_fts, 2.0, 1.0, 1.0, 0.5) AS score"  # noqa: S608 - our own
             f" FROM chunks_fts WHERE chunks_fts MATCH ?{narrow}"
-            f" ORDER BY {first} score, rowid LIMIT ?",
-            (expression, *wanted, limit + len(wanted)),
+            " ORDER BY score, rowid LIMIT ?",
+            (expression, limit),
         ).fetchall()
         return {id_: -score for id_, score in rows}
 
@@ -240,7 +236,7 @@ def _find_common_start(word: str, stem: str) -> str:
 Embed = Callable[[Sequence[str]], Iterable[Sequence[float]]]
 """Returns the vectors of texts, in order and all of one length."""
 
-BATCH = 64
+BATCH = 32
 """Texts embedded and stored at a time; an interruption loses at most these."""
 
 
@@ -261,48 +257,52 @@ class EmbeddingError(KbError):
         super().__init__(f"embedding model {model!r} {reason}")
 
 
-def update_vectors(
+def update_vectors(  # noqa: PLR0913 - most are options
     index: Index,
     model: str,
     embed: Embed,
     *,
-    limit: int | None = None,
+    seconds: float = math.inf,
+    first: Iterable[int] = (),
     progress: Progress | None = None,
 ) -> int:
     """Embed chunks without a vector of this model; return how many still lack one.
 
-    Every batch is stored at once, so an interrupted run continues where it was. At
-    most `limit` chunks are embedded. Raises EmbeddingError.
+    Those that come `first` are embedded before others, and a batch at least. Every batch is stored
+    at once, so what ran out of `seconds` or was interrupted continues where it was. Raises
+    EmbeddingError.
     """
-    missing = find_missing(index, model)
-    wanted = missing[:limit]
-    for start in range(0, len(wanted), BATCH):
-        texts = _read_texts(index, wanted[start : start + BATCH])
+    started = time.monotonic()
+    places = {id_: place for place, id_ in enumerate(first)}
+    missing = sorted(find_missing(index, model), key=lambda id_: places.get(id_, len(places)))
+    done = 0
+    while done < len(missing) and (not done or time.monotonic() - started < seconds):
+        texts = _read_texts(index, missing[done : done + BATCH])
         vectors = [_encode(vector) for vector in embed(list(texts.values()))]
         if len(vectors) != len(texts):
             raise EmbeddingError(model, f"returned {len(vectors)} vectors for {len(texts)} texts")
         _check_dimensions(model, vectors, _find_size(index, model))
         _store(index, model, dict(zip(texts, vectors, strict=True)))
+        done = min(done + BATCH, len(missing))
         if progress:
-            progress(min(start + BATCH, len(wanted)), len(wanted))
-    if wanted:
+            progress(done, len(missing))
+    if missing:
         with db.transaction(index.connection):
             # Of chunks that no longer exist.
             index.connection.execute(
                 "DELETE FROM vectors WHERE model = ? AND hash NOT IN (SELECT hash FROM chunks)",
                 (model,),
             )
-    return len(missing) - len(wanted)
+    return len(missing) - done
 
 
 def find_missing(index: Index, model: str) -> list[int]:
     """Return the ids of chunks without a vector of a model; of equal chunks, one."""
-    rows = index.connection.execute(
+    query = (
         "SELECT min(id) FROM chunks WHERE hash NOT IN"
-        " (SELECT hash FROM vectors WHERE model = ?) GROUP BY hash ORDER BY 1",
-        (model,),
+        " (SELECT hash FROM vectors WHERE model = ?) GROUP BY hash ORDER BY 1"
     )
-    return [id_ for (id_,) in rows]
+    return [id_ for (id_,) in index.connection.execute(query, (model,))]
 
 
 def _read_texts(index: Index, ids: Sequence[int]) -> dict[bytes, str]:
@@ -354,9 +354,9 @@ def _check_dimensions(model: str, vectors: Sequence[bytes], known: int | None) -
 
 
 def rank_by_vector(
-    index: Index, model: str, vector: Sequence[float], limit: int
+    index: Index, model: str, vector: Sequence[float], limit: int, others: Collection[int] = ()
 ) -> dict[int, float]:
-    """Return the chunks nearest to a vector and their cosines, nearest first."""
+    """Return the chunks nearest to a vector and their cosines, nearest first, then the `others`."""
     query = _encode(vector)
     known = _find_size(index, model)
     if not query or known is None:
@@ -372,5 +372,6 @@ def rank_by_vector(
         (model,),
     )
     # For unit vectors distance and cosine rank alike, and the distance is one call in C.
-    near = nsmallest(limit, ((math.dist(read(stored), wanted), id_) for stored, id_ in rows))
-    return {id_: 1 - distance * distance / 2 for distance, id_ in near}
+    distances = {id_: math.dist(read(stored), wanted) for stored, id_ in rows}
+    near = nsmallest(limit, distances, key=distances.__getitem__)
+    return {id_: 1 - distances[id_] ** 2 / 2 for id_ in (*near, *distances.keys() & others)}
