@@ -4,8 +4,9 @@
 the documentation that answer. Choices were made with the questions of `tune`, each written anew
 from a thread; those of `report` were written when the ranking was almost done. Those of `unseen`
 were made after that by somebody who had not seen it, each from a thread and before any search, and
-choices were made with them as well. Those of `last` were made in the same way, with the gold
-completed from plain full-text search, and measured once.
+choices were made with them as well. Those of `last` and `newer` were made in the same way, with the
+gold completed from plain full-text search, and so were those of `kept`, which were measured once,
+after the last choice.
 """
 
 from __future__ import annotations
@@ -62,6 +63,32 @@ PROJECTS = {
         "nushell": Source(
             "nushell/nushell.github.io", "72e298f7d579c20cebede45c861d63cbb689838f", ""
         ),
+    },
+    "newer": {
+        "eslint": Source("eslint/eslint", "c27bc926e496985eb7911c09eb60914b2e4b5d0f", ""),
+        "hugo": Source("gohugoio/hugoDocs", "1c613349f4220ae84070df25979d720c43e5cfa6", ""),
+        "poetry": Source("python-poetry/poetry", "f46702336862f30050d5c641d5ed6f7568ded793", ""),
+        "tox": Source("tox-dev/tox", "ccb12fc2e1bb9df0da860be4af175e9b97949fbc", ""),
+        "pnpm": Source("pnpm/pnpm.io", "4096ad35b19c7d7e0c2c64c704c57daf5bb91668", ""),
+        "flask": Source("pallets/flask", "2ac89889f4cc330eabd50f295dcef02828522c69", ""),
+        "vue": Source("vuejs/docs", "01e098a967951ea92d09b100b8e7d82c7a3369a2", ""),
+        "ansible": Source(
+            "ansible/ansible-documentation", "ef72400cc2f70f974ffbb30b63098b31dbd36b07", ""
+        ),
+        "deno": Source("denoland/docs", "eb8f78e90dbc72f3b3ab7dcd85609622379b5bca", ""),
+        "polars": Source("pola-rs/polars", "4db92c12c08c390f95b517a00ae0afe818e1abf6", ""),
+        "restic": Source("restic/restic", "a80be1478a4c537f8396e0db2b05120aa78f11e0", ""),
+        "sphinx": Source("sphinx-doc/sphinx", "e44a40eb2f810558ccd9da1425421270ccb81351", ""),
+    },
+    "kept": {
+        "traefik": Source("traefik/traefik", "fd5a576df2e8aeb0bfc8a96b6ef6e60a61f7ec0a", ""),
+        "ruff-docs": Source("astral-sh/ruff", "fca5c7cf2cd2f8338f18b9485f936b8e9f07bd0b", ""),
+        "pydantic": Source("pydantic/pydantic", "2151025aa51263f3016502b00010b78e4481eaa1", ""),
+        "argo-cd": Source("argoproj/argo-cd", "37ee0097cf851bc2dd7665fc081bbce61a7e836e", ""),
+        "esphome-docs": Source(
+            "esphome/esphome-docs", "bac5e2ab8268293ebe4972a5be562414e0556a96", ""
+        ),
+        "vim": Source("vim/vim", "b3526a91b82779c2d9e2f3ca330039143cc36862", ""),
     },
 }
 """The projects by split: a repository, or a release in the package index."""

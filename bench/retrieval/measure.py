@@ -1,13 +1,13 @@
 """How well search finds what people ask for, and known items of every kind, beside others.
 
-    python bench/retrieval/measure.py [--tune|--unseen|--last] [--dense]
+    python bench/retrieval/measure.py [--SPLIT] [--dense]
 
 Real questions are asked of whole projects as `llm kb init` leaves them (asked.py), known items of a
 tree for each source (known_items.py). Printed are tables of hit@1 / 5 / 10 by kind, with the number
 of questions and the 95 % interval of our hit@5 (Wilson); then ours against the best rival by hit@5,
 with the exact McNemar test of both; then the length of what a search of real questions returns.
-`--unseen` and `--last` ask real questions alone. `--dense` asks the sources of `EMBEDDED` alone,
-with vectors.
+SPLIT is one of asked.py or sources.py, `report` by default. `--dense` asks with vectors as well; of
+the known items, those of the sources of `EMBEDDED`.
 Sources that cannot be cloned are left out, and named.
 """
 
@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from asked import Project, read_projects
+from asked import PROJECTS, Project, read_projects
 from known_items import build_trees
 from rivals import (
     Ranker,
@@ -244,12 +244,10 @@ def print_lengths(split: str) -> None:
 
 def main(arguments: Sequence[str]) -> None:
     dense = "--dense" in arguments
-    split = next(
-        (name for name in ("tune", "unseen", "last") if f"--{name}" in arguments), "report"
-    )
+    split = next((name for name in PROJECTS if f"--{name}" in arguments), "report")
     ranks: Ranks = {}
     for case in read_cases(split):
-        if dense and case.name not in EMBEDDED:
+        if dense and case.name not in EMBEDDED | PROJECTS[split].keys():
             continue
         with open_current(case.group) as index:
             asked = find_ranks(case, index, make_rankers(case.group, index, dense=dense))

@@ -239,7 +239,11 @@ def _find_rule(path: str, dense: Collection[str], own: Collection[str]) -> tuple
             outside = "" if is_documentation(place) else rule.directories
             word = f" {parent.lower().replace(' ', '-')} "
             is_meant = word in f" {rule.everywhere} {outside} "
-            if is_meant and not (name == "demos" and place in dense):
+            # `demos/` may be pages, and `test/` among pages is on how to test.
+            is_prose = (name == "demos" and place in dense) or (
+                parent in {"test", "tests"} and place.rpartition("/")[0] in dense
+            )
+            if is_meant and not is_prose:
                 return name, f"{escape(parent)}/"
     return None
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from llm_kb.errors import KbError
 
-VERSION = 23
+VERSION = 24
 """Version of the schema and of how files become rows; other versions are rebuilt."""
 
 BUSY_SECONDS = 20
