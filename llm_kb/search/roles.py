@@ -49,8 +49,7 @@ _TEST_FILE = re.compile(r"test_.*|.*[_.-](?:tests?|spec)|tests?|conftest")
 _EXAMPLES = re.compile(r"examples?|samples?|demos?|docs_src|cookbook")
 _CHANGES = re.compile(
     r"(?:changes|change[-_]?logs?|history|news|newsfragments|release[-_ ]?notes?|releases?"
-    r"|what'?s[-_]?new)(?:[-_.]?v?[\d.x]+)?|porting[-_]guides?"
-    r"|(?:migrat\w+|upgrad\w+|porting)(?:[-_]guide|[-_]to|[-_]from)*[-_]?v?\d[\d.x]*"
+    r"|what'?s[-_]?new)(?:[-_.]?v?[\d.x]+)?"
 )
 _DATED = re.compile(r"blogs?|_posts|_?drafts?|rfcs?|proposals?|archive[ds]?|legacy|old")
 """Directories of what was written once, and is not kept true as documentation is."""

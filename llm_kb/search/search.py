@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -41,7 +41,7 @@ EMBED_SECONDS = 3.0
 class SearchResult:
     """The hits, best first, and the legs that ran: `keyword`, `dense`.
 
-    An incomplete dense leg is named with its share: `dense (120 of 400 chunks)`.
+    A dense leg that compared some chunks only is named with its share: `dense (96 of 150 chunks)`.
     """
 
     hits: tuple[Hit, ...]
@@ -134,15 +134,13 @@ def _search(
     total = sum(index.count_chunks() for index in indexes)
     rarities = Rarities(stems, frequencies, total)
     hits: list[Hit] = []
-    missing, covered = 0, [scope is None]
+    covered = [scope is None]
     for index in indexes:
         covered.append(index.narrow_to(scope))
-        found, lacking = _find_hits(index, question, embedder, frequencies, total)
-        hits += found
-        missing += lacking
+        hits += _find_hits(index, question, embedder, frequencies, total)
     return SearchResult(
         hits=tuple(rank(hits, question, rarities)[:limit]),
-        legs=_legs(total, missing),
+        legs=("keyword", _name_dense_leg(hits)) if embedder else ("keyword",),
         notices=tuple(notice for index in indexes for notice in index.left_out),
         unknown=unknown,
         counts=tuple((word, number) for word, number in frequencies.items() if number),
@@ -183,8 +181,8 @@ def _find_hits(
     embedder: Embedder | None,
     frequencies: Mapping[str, int],
     total: int,
-) -> tuple[list[Hit], int]:
-    """Return the best chunks of an index, and the number of chunks that are not embedded.
+) -> Iterator[Hit]:
+    """Yield the best chunks of an index by their words, and those near in meaning.
 
     A word that an index is about is frequent in it and counts little in its scores. So the scores
     are scaled to how rare the words are in all indexes together.
@@ -193,27 +191,23 @@ def _find_hits(
     match, times = build_match(question.words, own)
     scores = index.match(match, CANDIDATES) if match else {}
     cosines: dict[int, float] = {}
-    missing = index.count_chunks()
     if embedder:
         model, embed = embedder.model, embedder.embed
-        missing = update_vectors(index, model, embed, seconds=EMBED_SECONDS, first=scores)
+        update_vectors(index, model, embed, seconds=EMBED_SECONDS, first=scores)
         vector = next(iter(embed([question.text])))
         cosines = rank_by_vector(index, model, vector, NEAREST, scores)
     here = sum(find_rarity(own[word], index.count_chunks()) for word in own if own[word])
     everywhere = sum(find_rarity(frequencies[word], total) for word in own if own[word])
     scale = everywhere / here / times if here else 1.0
     trust = {topic.name: topic.trust for topic in index.topics}
-    hits: list[Hit] = []
     for hit in index.read_hits(scores, cosines):
         prior = find_prior(hit.role, question.asked, trust.get(hit.topic))
         if hit.language and not hit.language.startswith(question.language):
             prior -= OTHER_LANGUAGE
-        hits.append(hit._replace(bm25=scale * hit.bm25, prior=prior))
-    return hits, missing
+        yield hit._replace(bm25=scale * hit.bm25, prior=prior)
 
 
-def _legs(total: int, missing: int) -> tuple[str, ...]:
-    """Name the legs that ran; `missing` chunks were not seen by the dense one."""
-    if missing >= total:
-        return ("keyword",)
-    return ("keyword", f"dense ({total - missing} of {total} chunks)" if missing else "dense")
+def _name_dense_leg(hits: Sequence[Hit]) -> str:
+    """Name the dense leg, with its share if it did not compare all hits."""
+    compared = sum(hit.cosine is not None for hit in hits)
+    return f"dense ({compared} of {len(hits)} chunks)" if compared < len(hits) else "dense"

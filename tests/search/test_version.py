@@ -11,7 +11,7 @@ from llm_kb.search.index.database import VERSION
 from llm_kb.search.question import find_more_words
 from llm_kb.search.roles import find_role, is_machine_made
 
-RECORDED = (23, "cadea63e72b9a884")
+RECORDED = (24, "cadea63e72b9a884")
 
 FILES = {
     "docs/guide.md": (

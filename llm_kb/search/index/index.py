@@ -265,8 +265,8 @@ def update_vectors(  # noqa: PLR0913 - most are options
     seconds: float = math.inf,
     first: Iterable[int] = (),
     progress: Progress | None = None,
-) -> int:
-    """Embed chunks without a vector of this model; return how many still lack one.
+) -> None:
+    """Embed chunks without a vector of this model.
 
     Those that come `first` are embedded before others, and a batch at least. Every batch is stored
     at once, so what ran out of `seconds` or was interrupted continues where it was. Raises
@@ -293,7 +293,6 @@ def update_vectors(  # noqa: PLR0913 - most are options
                 "DELETE FROM vectors WHERE model = ? AND hash NOT IN (SELECT hash FROM chunks)",
                 (model,),
             )
-    return len(missing) - done
 
 
 def find_missing(index: Index, model: str) -> list[int]:
