@@ -37,7 +37,7 @@ OF_A_PAGE = 3
 BETWEEN = 2
 """Blank lines that may be between two adjoining chunks."""
 
-NEARER = 3.0
+NEARER = 4.0
 """Gain of a chunk with the meaning of the question itself. One that is as near as the hits are on
 average gains nothing, whatever the range of a model's cosines is."""
 
