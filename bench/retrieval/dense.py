@@ -44,7 +44,7 @@ from llm_kb.search.index.index import open_index
 topic = Path(sys.argv[1])
 database = topic.parents[1] / "index" / topic.parent.name / f"{topic.name}.sqlite3"
 with open_index(database) as index:
-    found = vectors.rank_by_vector(index, "m", json.loads(sys.argv[2]), 10)
+    found = index_module.rank_by_vector(index, "m", json.loads(sys.argv[2]), 10)
     print(json.dumps([int(hit.text.split()[1]) for hit in index.read_hits({}, found)]))
 """
 QUERIES = 3

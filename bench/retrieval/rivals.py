@@ -199,7 +199,9 @@ def make_tantivy(chunks: Sequence[Chunk]) -> Ranker:
     searcher = index.searcher()
 
     def find(question: str) -> Sequence[int]:
-        query, _ = index.parse_query_lenient(question, ["title", "text"])
+        # Without the syntax of queries: `workspace:` would be a field.
+        words = " ".join(re.findall(r"\w+", question))
+        query, _ = index.parse_query_lenient(words, ["title", "text"])
         hits = searcher.search(query, LEG).hits
         return [searcher.doc(address)["id"][0] for _, address in hits]
 

@@ -12,6 +12,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from shutil import rmtree
 from typing import NamedTuple
 
 CACHE = Path(os.environ.get("LLM_KB_BENCH_CACHE") or Path(tempfile.gettempdir(), "llm-kb-bench"))
@@ -160,10 +161,13 @@ def clone(source: Source) -> Path:
     """Return a clone that has the commit of a source, made once."""
     target = CACHE / "git" / source.repository.replace("/", "+")
     if not target.exists():
-        target.mkdir(parents=True)
-        _git(target, "init", "-q", "--bare")
+        staged = target.with_suffix(".part")
+        rmtree(staged, ignore_errors=True)
+        staged.mkdir(parents=True)
+        _git(staged, "init", "-q", "--bare")
         address = f"https://github.com/{source.repository}"
-        _git(target, "fetch", "-q", "--depth", "1", address, source.commit)
+        _git(staged, "fetch", "-q", "--depth", "1", address, source.commit)
+        staged.rename(target)
     return target
 
 

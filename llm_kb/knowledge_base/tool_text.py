@@ -151,7 +151,7 @@ SEARCH_KNOWLEDGE = ToolText(
     "search_knowledge",
     "Search knowledge base topics for the passages that answer a question, by its words (and by"
     " meaning, where there is an embedding model). Each is headed by its address; where that says"
-    " `lines 5-9 of 2-40`, `learn` returns the rest of the part.",
+    " `lines 5-9 of 2-40`, `learn` returns the part, or `SUBJECT#L10-L20` just the lines after it.",
     object_schema(
         ["question"],
         question=string("What the passages should answer, in the words they would use."),

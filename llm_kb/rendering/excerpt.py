@@ -13,12 +13,12 @@ from llm_kb.search.chunking.outline import CAP
 from llm_kb.search.chunking.sections import Outline, Section
 from llm_kb.search.ranking import find_stems
 
-CLOSE = 5_000
-"""Longest part, in characters, that names an excerpt from its middle."""
+CLOSE = 3_000
+"""Longest part, in characters, that names an excerpt of it."""
 
-AROUND = 1_000
-"""Characters before and after an excerpt whose lines name it otherwise; if there are fewer on one
-side, more on the other."""
+BEFORE, AFTER = 400, 1_200
+"""Characters around an excerpt whose lines name it otherwise: what it lacks mostly comes after it.
+If there are fewer on one side, there are more on the other."""
 
 WHOLE = 1.5
 """A part of up to this many times the length of an excerpt is shown whole."""
@@ -100,8 +100,8 @@ def _find_part(outline: Outline, start: int, end: int) -> Section:
     part = find_holding(outline.sections, start, end) or Section(0, len(text), 0, "", "")
     if part.anchor and part.end - part.start <= CLOSE:
         return part
-    room = end - start + 2 * AROUND
-    low = max(part.start, min(start - AROUND, part.end - room))
+    room = BEFORE + end - start + AFTER
+    low = max(part.start, min(start - BEFORE, part.end - room))
     first = text.rfind("\n", 0, low) + 1
     last = text.find("\n", min(part.end, low + room) - 1) + 1 or len(text)
     first, last = trim(text, first, last)
