@@ -139,6 +139,12 @@ def test_the_default_embedding_model_is_the_one_of_llm() -> None:
     assert find_embedder(None) is None
 
 
+def test_a_model_with_an_empty_name_is_none_whatever_the_default_is() -> None:
+    llm.set_default_embedding_model("3-small")
+    assert find_embedder(None) is not None
+    assert find_embedder("") is None
+
+
 def test_output_that_nobody_reads_on_is_no_failure(workspace: Path) -> None:
     (workspace / "kb" / "big.md").write_text("line\n" * 100_000)
     script = "from llm_kb.plugin import main; main()"

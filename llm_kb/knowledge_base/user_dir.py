@@ -40,13 +40,13 @@ def read_default_embedding_model() -> str | None:
 
 
 def find_embedder(name: str | None) -> Embedder | None:
-    """Return the embedding model of this name, by default llm's; None if none is set.
+    """Return the embedding model of this name, by default llm's; None if none is set, or "".
 
     Raises EmbeddingError for a name that no model has.
     """
     from llm_kb.search.index.index import Embedder, EmbeddingError  # noqa: PLC0415 - few requests need it
 
-    wanted = name or read_default_embedding_model()
+    wanted = read_default_embedding_model() if name is None else name
     if not wanted:
         return None
     import llm  # noqa: PLC0415 - see above

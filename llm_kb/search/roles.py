@@ -89,7 +89,7 @@ _MADE = re.compile(
     r".*[.-]min\.(?:js|css|mjs)|.*\.(?:map|svg|snap|pb\.(?:go|cc|h)|g\.dart|designer\.cs)"
     r"|.*_pb2(?:_grpc)?\.py"
 )
-_TABLE = re.compile(r".*\.(?:csv|tsv|jsonl|ndjson|geojson)")
+_TABLE = re.compile(r".*\.(?:csv|tsv|jsonl|ndjson|geojson|pot?|xliff?)")
 _SCRIPT = re.compile(r".*\.(?:[cm]?js|css)")
 _DATA = re.compile(r".*\.json")
 _GENERATED = re.compile(
