@@ -6,7 +6,7 @@ pasted question), but not a page, whose introduction has its words and seldom th
 the question names that section; how much of the question the chunk has word for word (twice, but
 for a name, which is mentioned elsewhere too); how much it and its neighbours have together; and,
 since an answer is more likely on a page about the matter, half the logarithm of what the best
-chunks of its page score together.
+chunks of its page score together; and half of how often it has the words, which BM25 hardly counts.
 With an embedding model, how much nearer in meaning the chunk is than others counts too: less the
 more of the question a text has word for word, and not for a name.
 """
@@ -111,6 +111,12 @@ class Rarities:
         """Return the share of the question that some of its stems make up."""
         return sum(self._weights[stem] for stem in {*stems}) / self._whole
 
+    def measure_use(self, text: str) -> float:
+        """Return how often a text has the stems: logarithms of their numbers, by their shares."""
+        text = fold(text)
+        uses = (self._weights[stem] * math.log1p(text.count(stem)) for stem in self._weights)
+        return sum(uses) / self._whole
+
 
 def find_rarity(frequency: int, total: int) -> float:
     """Return the rarity of a word: its inverse document frequency, never negative."""
@@ -146,6 +152,7 @@ def rank(hits: Sequence[Hit], question: Question, rarities: Rarities) -> list[Hi
             + _is_named(hit, names)
             + word_for_word[number] * (1.0 if question.name else 2.0)
             + rarities.share(stem for each in around for stem in held[each])
+            + (0.0 if question.name else rarities.measure_use(hit.text) / 2)
             + nearer * (0.0 if hit.cosine is None else (hit.cosine - usual) / (1.0 - usual or 1.0))
         )
         score = round(min(1.0, shares[number] or max(0.0, hit.cosine or 0.0)), 2)

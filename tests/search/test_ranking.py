@@ -57,6 +57,7 @@ def order(
         (make("a", "to parse the: x"), make("b", "the parse")),
         (make("a", "toParse(the)"), make("b", "the parse")),
         (make("a", "good", score=30.0), make("b", "fair arguments to parse")),
+        (make("a", "parse, then parse"), make("b", "parse, then not")),
         (make("a", "x", cosine=0.5), make("b", "y", cosine=0.4)),
         (make("a", "x", score=0.0, cosine=0.5), make("b", "y", score=0.0, cosine=0.4)),
         (make("a", "good", score=30.0), make("b", "y", cosine=0.5)),
