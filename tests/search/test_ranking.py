@@ -65,7 +65,7 @@ def order(
     ],
     ids=[
         *("named", "path", "opens", "a section, not the page", "run", "run as one word"),
-        *("a much better score stands", "nearer", "no words", "clearer", "role"),
+        *("a much better score stands", "says it twice", "nearer", "no words", "clearer", "role"),
     ],
 )
 def test_the_better_comes_first(better: Hit, worse: Hit) -> None:
