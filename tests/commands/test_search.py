@@ -49,9 +49,9 @@ def workspace(tmp_path: Path) -> Path:
 def test_passages_are_headed_by_their_address(run_llm: RunLlm) -> None:
     result = run_llm(["kb", "search", "review", "tests"])
     assert result.stdout == (
-        "kb/project/review.md:1: project/review#review (1.0)\n# Review\n\nRead the tests first.\n"
-        "\nkb/skills/testing.md:1: skills/testing#L1-L3 (1.0)\n"
+        "kb/skills/testing.md:1: skills/testing#L1-L3 (1.0)\n"
         "Write tests.\nTests are code;\nreview the tests too.\n"
+        "\nkb/project/review.md:1: project/review#review (1.0)\n# Review\n\nRead the tests first.\n"
         "\nkb/project/style.md:1: project/style#L1 (0.22)\nStyle is part of a review.\n"
     )
     assert result.stderr == ""

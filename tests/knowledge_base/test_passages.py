@@ -401,7 +401,7 @@ def test_topics_of_a_workspace_are_one_order_with_roles_by_their_place(tmp_path:
     files = {
         "docs/guide.md": "# Upgrade\n\nHow to renew a token of the walrus.\n",
         "docs/releases/1.7.txt": "How to renew a token of the walrus.\n",
-        "more/a.md": "The token of a walrus.\n",
+        "more/a.md": "Renew the walrus with a token.\n",
     }
     for path, text in files.items():
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
