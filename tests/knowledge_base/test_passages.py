@@ -399,9 +399,9 @@ def test_where_nothing_fits_the_answer_says_what_to_try() -> None:
 def test_topics_of_a_workspace_are_one_order_with_roles_by_their_place(tmp_path: Path) -> None:
     """A word is as rare in a small topic as in a large one, and releases are change notes."""
     files = {
-        "docs/guide.md": "# Upgrade\n\nHow to renew a token of the walrus.\n",
+        "docs/guide.md": "# Upgrade\n\nHow to renew the token of a walrus.\n",
         "docs/releases/1.7.txt": "How to renew a token of the walrus.\n",
-        "more/a.md": "Renew the walrus with a token.\n",
+        "more/a.md": "Renew the token of a walrus.\n",
     }
     for path, text in files.items():
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
