@@ -1,14 +1,18 @@
 """The order of the chunks that may answer a question. Pure.
 
 BM25 counts the words of a chunk, wherever they are and whatever is around the chunk. To the
-logarithm of its score are added, each from 0 to 1: whether the chunk opens a section (less for a
-pasted question), but not a page, whose introduction has its words and seldom the answer; whether
-the question names that section; how much of the question the chunk has word for word (twice, but
-for a name, which is mentioned elsewhere too); how much it and its neighbours have together; and,
-since an answer is more likely on a page about the matter, half the logarithm of what the best
-chunks of its page score together; and half of how often it has the words, which BM25 hardly counts.
-With an embedding model, how much nearer in meaning the chunk is than others counts too: less the
-more of the question a text has word for word, and not for a name.
+logarithm of its score are added, each from 0 to 1:
+
+- whether the chunk opens a section, but not a page, whose introduction has its words and seldom the
+  answer; and how often it has the words, which BM25 hardly counts: both less for a pasted question;
+- whether the question names that section;
+- how much of the question the chunk has word for word: twice, but for a name, which is mentioned
+  elsewhere too;
+- how much of the question it and its neighbours have together;
+- half the logarithm of what the best chunks of its page score together, since an answer is more
+  likely on a page about the matter;
+- with an embedding model, how much nearer in meaning it is than others, four times: less the more
+  of the question a text has word for word, and not for a name.
 """
 
 from __future__ import annotations
@@ -33,6 +37,9 @@ LEAST = 0.1
 
 OF_A_PAGE = 3
 """Number of chunks that show how well a page answers: more would favour long pages."""
+
+LONG = 2_400
+"""Characters of a text that has words often because it is long: two chunks."""
 
 BETWEEN = 2
 """Blank lines that may be between two adjoining chunks."""
@@ -111,11 +118,14 @@ class Rarities:
         """Return the share of the question that some of its stems make up."""
         return sum(self._weights[stem] for stem in {*stems}) / self._whole
 
-    def measure_use(self, text: str) -> float:
-        """Return how often a text has the stems: logarithms of their numbers, by their shares."""
+    def measure_uses(self, text: str) -> float:
+        """Return how often a text has the stems: logarithms of their numbers, by their shares.
+
+        A text of `LONG` characters counts half.
+        """
         text = fold(text)
         uses = (self._weights[stem] * math.log1p(text.count(stem)) for stem in self._weights)
-        return sum(uses) / self._whole
+        return sum(uses) / self._whole / (1 + len(text) / LONG)
 
 
 def find_rarity(frequency: int, total: int) -> float:
@@ -145,14 +155,14 @@ def rank(hits: Sequence[Hit], question: Question, rarities: Rarities) -> list[Hi
     for number, hit in enumerate(hits):
         page = hit.topic, hit.path
         around = [other for other in pages[page] if _adjoin(hit, hits[other])]
+        uses = 0.0 if question.name else rarities.measure_uses(hit.text)
         weight = (
             math.log(max(hit.bm25 / best, LEAST if hit.cosine else 1e-9))
             + math.log(max(of_pages[page] / best_page, LEAST)) / 2
-            + asked * (bool(hit.heading and hit.first_line > 1) + hit.prior)
+            + asked * (bool(hit.heading and hit.first_line > 1) + hit.prior + uses)
             + _is_named(hit, names)
             + word_for_word[number] * (1.0 if question.name else 2.0)
             + rarities.share(stem for each in around for stem in held[each])
-            + (0.0 if question.name else rarities.measure_use(hit.text) / 2)
             + nearer * (0.0 if hit.cosine is None else (hit.cosine - usual) / (1.0 - usual or 1.0))
         )
         score = round(min(1.0, shares[number] or max(0.0, hit.cosine or 0.0)), 2)

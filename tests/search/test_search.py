@@ -214,7 +214,8 @@ def test_the_topic_that_answers_comes_before_those_that_share_a_word(tmp_path: P
 
     hits = search([*others, about], "how do the tusks of a walrus grow").hits
 
-    assert [hit.topic for hit in hits] == [*["topic-walrus"] * 3, "topic-corals", "topic-kelps"]
+    assert [hit.topic for hit in hits][:3] == ["topic-walrus"] * 3
+    assert {hit.topic for hit in hits[3:]} == {"topic-corals", "topic-kelps"}
 
 
 def test_without_a_place_for_an_index_one_is_made_for_the_search(
