@@ -157,7 +157,7 @@ def rank(hits: Sequence[Hit], question: Question, rarities: Rarities) -> list[Hi
         around = [other for other in pages[page] if _adjoin(hit, hits[other])]
         uses = 0.0 if question.name else rarities.measure_uses(hit.text)
         weight = (
-            math.log(max(hit.bm25 / best, LEAST if hit.cosine else 1e-9))
+            math.log(hit.bm25 / best or LEAST)
             + math.log(max(of_pages[page] / best_page, LEAST)) / 2
             + asked * (bool(hit.heading and hit.first_line > 1) + hit.prior + uses)
             + _is_named(hit, names)

@@ -22,7 +22,8 @@ from llm_kb.search.index.index import (
 from llm_kb.search.index.update import Progress
 from llm_kb.search.question import Question, build_match, is_correctable, list_neighbours
 from llm_kb.search.ranking import CANDIDATES, Hit, Rarities, find_rarity, rank
-from llm_kb.search.roles import OTHER_LANGUAGE, Scope, find_prior
+from llm_kb.search.roles import OTHER_LANGUAGE, Role, Scope, find_prior
+from llm_kb.search.word_vectors import Meaning
 
 NEAREST = 50
 """Number of chunks that the dense leg contributes."""
@@ -200,10 +201,14 @@ def _find_hits(
     everywhere = sum(find_rarity(frequencies[word], total) for word in own if own[word])
     scale = everywhere / here / times if here else 1.0
     trust = {topic.name: topic.trust for topic in index.topics}
+    # The words that have vectors are English ones, of prose.
+    meaning = None if embedder or question.language != "en" else Meaning(question.text)
     for hit in index.read_hits(scores, cosines):
         prior = find_prior(hit.role, question.asked, trust.get(hit.topic))
         if hit.language and not hit.language.startswith(question.language):
             prior -= OTHER_LANGUAGE
+        if meaning and hit.role is not Role.CODE:
+            hit = hit._replace(cosine=meaning.compare(f"{hit.title} {hit.text}"))
         yield hit._replace(bm25=scale * hit.bm25, prior=prior)
 
 

@@ -1,0 +1,71 @@
+"""How near two texts are in meaning, by the vectors of their words. No model is asked.
+
+`word_vectors.bin` has 28,000 words of technical documentation in English. Their vectors were
+learned from the places that all-MiniLM-L6-v2 (Apache License 2.0) gives to texts of such
+documentation, by `bench/word_vectors.py`. It is read at the first search that needs it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import sys
+from array import array
+from functools import cache
+from operator import mul
+from pathlib import Path
+
+from llm_kb.search.question import fold
+
+DIMENSIONS = 64
+
+FILE = Path(__file__).with_name("word_vectors.bin")
+"""The words, a line each, a null byte, and their vectors: a byte for each number, 128 being 0."""
+
+_ZERO = 128
+_WORD = re.compile(r"[^\W\d_]+")
+_MARKUP = re.compile(r"</?[A-Za-z][^<>]{0,300}>|&#?\w+;|https?://\S+")
+"""What is no text, and would count as words: tags, entities and addresses."""
+
+
+class Meaning:
+    """The meaning of a text: the sum of the vectors of its words."""
+
+    def __init__(self, text: str) -> None:
+        self._vector = _add_up(text)
+        self._length = math.hypot(*self._vector)
+
+    def compare(self, text: str) -> float:
+        """Return the cosine of both meanings; 0 if either has no known word."""
+        vector = _add_up(text)
+        product: int = sum(map(mul, self._vector, vector))
+        return product / (self._length * math.hypot(*vector) or 1.0)
+
+
+def _add_up(text: str) -> list[int]:
+    """Return the sum of the vectors of a text's words."""
+    words = _WORD.findall(_MARKUP.sub(" ", fold(text)))
+    vectors = [vector for word in words if (vector := _find_vector(word))]
+    total = array("I", sum(vectors).to_bytes(4 * DIMENSIONS, sys.byteorder))
+    return [number - _ZERO * len(vectors) for number in total]
+
+
+@cache
+def _find_vector(word: str) -> int:
+    """Return a word's vector, or 0.
+
+    The numbers are 32 bits each of a single one, so that one addition adds all.
+    """
+    places, vectors = _read()
+    if (place := places.get(word)) is None:
+        return 0
+    start = place * DIMENSIONS
+    wide = bytearray(4 * DIMENSIONS)
+    wide[::4] = vectors[start : start + DIMENSIONS]
+    return int.from_bytes(wide, "little")
+
+
+@cache
+def _read() -> tuple[dict[str, int], bytes]:
+    words, _, vectors = FILE.read_bytes().partition(b"\0")
+    return {word: place for place, word in enumerate(words.decode().splitlines())}, vectors
