@@ -38,6 +38,9 @@ LEAST = 0.1
 OF_A_PAGE = 3
 """Number of chunks that show how well a page answers: more would favour long pages."""
 
+NARROW = 0.1
+"""Distance from which on differences between hits that are all near count in full."""
+
 LONG = 2_400
 """Characters of a text that has words often because it is long: two chunks."""
 
@@ -146,6 +149,7 @@ def rank(hits: Sequence[Hit], question: Question, rarities: Rarities) -> list[Hi
     of_pages = {page: sum(nlargest(OF_A_PAGE, scores[page])) for page in pages}
     best_page = max(of_pages.values(), default=0.0) or 1.0
     usual = fmean([hit.cosine for hit in hits if hit.cosine is not None] or [0.0])
+    room = max(1.0 - usual, NARROW)
     word_for_word = [_measure_run(question.sequence, hit.text) for hit in hits]
     # What is pasted from a text may be anywhere in it.
     asked = 1.0 - max(word_for_word, default=0.0)
@@ -163,7 +167,7 @@ def rank(hits: Sequence[Hit], question: Question, rarities: Rarities) -> list[Hi
             + _is_named(hit, names)
             + word_for_word[number] * (1.0 if question.name else 2.0)
             + rarities.share(stem for each in around for stem in held[each])
-            + nearer * (0.0 if hit.cosine is None else (hit.cosine - usual) / (1.0 - usual or 1.0))
+            + nearer * (0.0 if hit.cosine is None else (hit.cosine - usual) / room)
         )
         score = round(min(1.0, shares[number] or max(0.0, hit.cosine or 0.0)), 2)
         weighed.append((weight, hit._replace(score=score)))

@@ -202,7 +202,8 @@ def _find_hits(
     scale = everywhere / here / times if here else 1.0
     trust = {topic.name: topic.trust for topic in index.topics}
     # The words that have vectors are English ones, of prose.
-    meaning = None if embedder or question.language != "en" else Meaning(question.text)
+    is_english = question.language == "en" and not embedder
+    meaning = Meaning(" ".join(question.words)) if is_english else None
     for hit in index.read_hits(scores, cosines):
         prior = find_prior(hit.role, question.asked, trust.get(hit.topic))
         if hit.language and not hit.language.startswith(question.language):

@@ -399,7 +399,7 @@ def test_where_nothing_fits_the_answer_says_what_to_try() -> None:
 def test_topics_of_a_workspace_are_one_order_with_roles_by_their_place(tmp_path: Path) -> None:
     """A word is as rare in a small topic as in a large one, and releases are change notes."""
     files = {
-        "docs/guide.md": "# Upgrade\n\nHow to renew a token of the walrus.\n",
+        "docs/guide.md": "Here: how to renew a token of the walrus.\n",
         "docs/releases/1.7.txt": "How to renew a token of the walrus.\n",
         "more/a.md": "Renew the token of a walrus.\n",
     }
@@ -414,7 +414,7 @@ def test_topics_of_a_workspace_are_one_order_with_roles_by_their_place(tmp_path:
     catalogs = make_catalogs(*((each, DirectoryCatalog(each)) for each in topics))
     kb = OpenTopics(Config(), catalogs)
 
-    found = find(kb, tmp_path, "how do I renew the token of a walrus?", workspace=tmp_path)
+    found = find(kb, tmp_path, "how do I renew a walrus token?", workspace=tmp_path)
 
     assert [each.topic for each in found.passages] == ["more", "guides", "releases"]
     assert len(list((tmp_path / "index").iterdir())) == 1

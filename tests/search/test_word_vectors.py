@@ -1,0 +1,80 @@
+"""What is near in meaning, by the vectors of words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from llm_kb.search.question import STOP_WORDS, fold
+from llm_kb.search.word_vectors import DIMENSIONS, FILE, Meaning
+from tests.commands.workspaces import write_files
+from tests.search.folders import search
+
+
+@pytest.mark.parametrize(
+    ("text", "nearer", "farther"),
+    [
+        ("delete a directory", "removing folders from the disk", "the colours of a chart"),
+        ("sign in with a password", "authentication of users", "how pages are rendered"),
+        ("the server is slow", "performance of requests, latency", "license of the logo"),
+        ("send mail", "SMTP messages and their recipients", "unit tests of a parser"),
+    ],
+)
+def test_other_words_for_the_same_are_nearer(text: str, nearer: str, farther: str) -> None:
+    meaning = Meaning(text)
+    assert meaning.compare(nearer) > meaning.compare(farther) + 0.2
+
+
+@pytest.mark.parametrize("text", ["", "zzyzx qwxyz", "設定を変える", "1234 5678", "of the and"])
+def test_what_has_no_known_word_is_near_to_nothing(text: str) -> None:
+    assert Meaning(text).compare("delete a directory") == 0.0
+    assert Meaning("delete a directory").compare(text) == 0.0
+
+
+def test_tags_entities_and_addresses_are_no_words() -> None:
+    meaning = Meaning("delete a directory")
+    plain = meaning.compare("Remove folders.")
+    marked = '<div class="table row">Remove&nbsp;folders.</div> https://example.org/server/login'
+    assert meaning.compare(marked) == pytest.approx(plain)
+
+
+@given(st.text(), st.text())
+def test_a_cosine_is_one_for_any_texts(one: str, other: str) -> None:
+    assert -1.001 <= Meaning(one).compare(other) <= 1.001
+    assert Meaning(one).compare(other) == pytest.approx(Meaning(other).compare(one))
+
+
+def test_a_long_text_is_added_up_without_overflow() -> None:
+    assert Meaning("server " * 100_000).compare("server") == pytest.approx(1.0)
+
+
+def test_the_file_has_a_vector_for_each_word_and_no_stop_word() -> None:
+    words, _, vectors = FILE.read_bytes().partition(b"\0")
+    listed = words.decode().split("\n")
+    assert len(vectors) == DIMENSIONS * len(listed)
+    assert 0 not in vectors
+    assert listed == sorted(set(listed))
+    assert not STOP_WORDS["en"].intersection(listed)
+    assert all(word == fold(word) and word.isalpha() for word in listed)
+
+
+def test_a_page_in_other_words_comes_before_one_that_shares_a_word(tmp_path: Path) -> None:
+    pages = {
+        "a.md": "# Colours\n\nThe theme of the chart may be changed for a file.\n",
+        "b.md": "# Clean up\n\nTo remove directories and each file in them, run prune.\n",
+    }
+    write_files(tmp_path / "pages", pages)
+    assert search([tmp_path / "pages"], "how to delete a folder or file").hits[0].path == "b.md"
+
+
+def test_code_and_questions_in_other_languages_are_ordered_by_words_alone(tmp_path: Path) -> None:
+    topic = tmp_path / "pages"
+    write_files(topic, {"a.py": "def remove(file): ...\n", "b.md": "A file.\n"})
+    found = {hit.path: hit.cosine for hit in search([topic], "how to delete a file").hits}
+    assert found["a.py"] is None
+    assert found["b.md"] is not None
+    hits = search([topic], "wie kann ich file und folder mit dem Programm entfernen").hits
+    assert {hit.cosine for hit in hits} == {None}
