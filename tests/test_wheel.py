@@ -27,7 +27,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copytree(
         PROJECT / "llm_kb", source / "llm_kb", ignore=shutil.ignore_patterns("__pycache__")
     )
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
+    for name in ("pyproject.toml", "README.md", "LICENSE", "NOTICE"):
         shutil.copy(PROJECT / name, source)
     command = [sys.executable, "-m", "build", "--wheel", "--no-isolation"]
     subprocess.run([*command, "--outdir", str(directory), str(source)], check=True)

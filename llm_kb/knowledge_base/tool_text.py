@@ -149,8 +149,8 @@ LEARN = ToolText(
 
 SEARCH_KNOWLEDGE = ToolText(
     "search_knowledge",
-    "Search knowledge base topics for the passages that answer a question, by its words (and by"
-    " meaning, where there is an embedding model). Each is headed by its address; where that says"
+    "Search knowledge base topics for the passages that answer a question, by its words and what"
+    " these mean. Each is headed by its address; where that says"
     " `lines 5-9 of 2-40`, `learn` returns the part, or `SUBJECT#L10-L20` just the lines after it.",
     object_schema(
         ["question"],

@@ -35,7 +35,7 @@ exposing too much irrelevant knowledge upfront)"""
 
 SEARCH_LINE = """\
 Use the `{}` tool to find the passages of these topics that answer a question, by
-their words (and by meaning, where there is an embedding model).
+their words and what these mean.
 """
 
 
