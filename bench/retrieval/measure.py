@@ -6,8 +6,8 @@ Real questions are asked of whole projects as `llm kb init` leaves them (asked.p
 tree for each source (known_items.py). Printed are tables of hit@1 / 5 / 10 by kind, with the number
 of questions and the 95 % interval of our hit@5 (Wilson); then ours against the best rival by hit@5,
 with the exact McNemar test of both; then the length of what a search of real questions returns.
-SPLIT is one of asked.py or sources.py, `report` by default. `--dense` asks with vectors as well; of
-the known items, those of the sources of `EMBEDDED`.
+SPLIT is one of asked.py or sources.py, `report` by default, or `asked`, all of asked.py. `--dense`
+asks with an embedding model as well; of the known items, those of the sources of `EMBEDDED`.
 Sources that cannot be cloned are left out, and named.
 """
 
@@ -17,6 +17,7 @@ import math
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -48,6 +49,7 @@ from llm_kb.subjects.topics import Topic
 
 OURS, HYBRID, FIRST = "**llm-kb, keywords**", "**llm-kb, hybrid**", "llm-kb, BM25 alone"
 QMD = "qmd, whole documents (right file)"
+EVERY = "asked"
 NOT_RIVALS = frozenset({OURS, HYBRID, FIRST, QMD})
 
 Ranks = dict[str, dict[str, list[int]]]
@@ -74,6 +76,11 @@ class Case(NamedTuple):
     """The path of each topic, with a slash at its end, from where the answers are named."""
     questions: Mapping[str, Sequence[Question]]
 
+    @property
+    def is_asked(self) -> bool:
+        """Whether the questions are real ones."""
+        return any(kind.startswith("asked") for kind in self.questions)
+
 
 def group_of(directory: Path) -> TopicGroup:
     """Return the files of a tree as a topic with an index of its own."""
@@ -85,8 +92,9 @@ def group_of(directory: Path) -> TopicGroup:
 
 def read_cases(split: str) -> Iterator[Case]:
     """Yield the projects with real questions, then the trees of known items."""
-    for project in read_projects(split):
-        yield _read_project(project)
+    for name in PROJECTS if split == EVERY else [split]:
+        for project in read_projects(name):
+            yield _read_project(project, name)
     for source in SPLITS.get(split, {}):
         try:
             for tree in build_trees({source: SPLITS[split][source]}):
@@ -96,13 +104,14 @@ def read_cases(split: str) -> Iterator[Case]:
             print(f"left out: {source}, which cannot be cloned", file=sys.stderr)
 
 
-def _read_project(project: Project) -> Case:
+def _read_project(project: Project, split: str) -> Case:
     searched = [each for each in project.kb.active if each.topic.in_menu]
     options = SearchOptions(index_dir=CACHE / "asked", workspace=project.directory)
     opened = {each.topic.id: open_documents(each, project.directory) for each in searched}
     (group,) = group_topics(searched, opened, options)
     places = {each.topic.id: f"{each.topic.id}/" for each in searched}
-    return Case(project.directory.name, group, places, {"asked by users": project.questions})
+    kind = f"asked by users, {split}"
+    return Case(project.directory.name, group, places, {kind: project.questions})
 
 
 def make_rankers(group: TopicGroup, index: Index, *, dense: bool) -> dict[str, Ranker]:
@@ -208,7 +217,7 @@ def print_tests(ranks: Ranks, ours: str, is_rival: Callable[[str], bool]) -> Non
 
 def join_kinds(ranks: Ranks) -> Ranks:
     """Add what all formats of headings, and all languages of code, come to together."""
-    for whole in ("headings", "code"):
+    for whole in ("headings", "code", "asked by users"):
         parts = [found for kind, found in ranks.items() if kind.startswith(f"{whole}, ")]
         if parts:
             ranks[f"{whole}, all"] = {
@@ -220,7 +229,8 @@ def join_kinds(ranks: Ranks) -> Ranks:
 def print_lengths(split: str) -> None:
     """Print what a search of the real questions returns, as `llm kb search` shows it."""
     lengths, ranks, nothing = [], [], 0
-    for project in read_projects(split):
+    names = PROJECTS if split == EVERY else [split]
+    for project in chain.from_iterable(map(read_projects, names)):
         for asked in project.questions:
             found = project.kb.find_passages(asked.text).passages
             lengths.append(sum(len(passage.text) for passage in found))
@@ -244,10 +254,10 @@ def print_lengths(split: str) -> None:
 
 def main(arguments: Sequence[str]) -> None:
     dense = "--dense" in arguments
-    split = next((name for name in PROJECTS if f"--{name}" in arguments), "report")
+    split = next((name for name in (*PROJECTS, EVERY) if f"--{name}" in arguments), "report")
     ranks: Ranks = {}
     for case in read_cases(split):
-        if dense and case.name not in EMBEDDED | PROJECTS[split].keys():
+        if dense and case.name not in EMBEDDED and not case.is_asked:
             continue
         with open_current(case.group) as index:
             asked = find_ranks(case, index, make_rankers(case.group, index, dense=dense))
