@@ -2,7 +2,7 @@
 
 `word_vectors.bin` has 29,000 words of technical documentation in English. Their vectors were
 learned from the places that all-MiniLM-L6-v2 (Apache License 2.0) gives to texts of such
-documentation, by `bench/word_vectors.py`. It is read at the first search that needs it.
+documentation, by `bench/retrieval/word_vectors.py`. It is read at the first search that needs it.
 """
 
 from __future__ import annotations

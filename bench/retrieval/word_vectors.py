@@ -1,10 +1,10 @@
 """Makes the word vectors of the search, `llm_kb/search/word_vectors.bin`.
 
-    python bench/word_vectors.py DIRECTORY
+    python bench/retrieval/word_vectors.py DIRECTORY
 
 DIRECTORY has clones of projects. Words count that the documentation of three of them has. The
 vectors are learned from paragraphs and sentences of those of which no question is asked
-(retrieval/asked.py): the sum of a text's vectors should point where all-MiniLM-L6-v2 puts the text,
+(asked.py): the sum of a text's vectors should point where all-MiniLM-L6-v2 puts the text,
 in the directions in which these texts differ most. It takes a quarter of an hour on two cores; that
 of the shipped file were 108 repositories. It needs the group `bench`.
 """
@@ -23,9 +23,6 @@ from typing import Any
 
 import numpy as np
 import torch
-
-sys.path.append(str(Path(__file__).with_name("retrieval")))
-
 from asked import PROJECTS
 from rivals import load_embedder
 
