@@ -11,8 +11,8 @@ logarithm of its score are added, each from 0 to 1:
 - how much of the question it and its neighbours have together;
 - half the logarithm of what the best chunks of its page score together, since an answer is more
   likely on a page about the matter;
-- with an embedding model, how much nearer in meaning it is than others, four times: less the more
-  of the question a text has word for word, and not for a name.
+- how much nearer in meaning it is than others, four times, by an embedding model or the vectors of
+  its words: less the more of the question a text has word for word, and not for a name.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class Hit(NamedTuple):
     bm25: float = 0.0
     """Its score by keywords; 0 if only the dense leg found it."""
     cosine: float | None = None
-    """Its similarity; None if it is not embedded."""
+    """How near it is in meaning; None if it was not compared."""
     score: float = 0.0
     """How well it answers, from 0 to 1: the share of the telling words that it has of the question,
     or its similarity if it has none. The order of the hits is more reliable."""

@@ -11,7 +11,7 @@ import math
 import re
 import sys
 from array import array
-from functools import cache
+from functools import cache, lru_cache
 from operator import mul
 from pathlib import Path
 
@@ -50,7 +50,7 @@ def _add_up(text: str) -> list[int]:
     return [number - _ZERO * len(vectors) for number in total]
 
 
-@cache
+@lru_cache(maxsize=20_000)
 def _find_vector(word: str) -> int:
     """Return a word's vector, or 0.
 
