@@ -268,9 +268,9 @@ def test_the_readme_tells_what_was_measured() -> None:
     section = (PROJECT / "README.md").read_text("utf-8").partition("## Speed and search quality")[2]
     text = " ".join(section.split())
     assert f"{tell(asked, 0)} of 100 (95 % interval" in text
-    interval = f"{found[asked][1]} with 177 questions"
+    interval = f"{found[asked][1]} with 400 questions"
     assert (
-        f"(95 % interval {interval} on 16 projects; the best other: {tell(asked, 2)}, of five"
+        f"(95 % interval {interval} on 40 projects; the best other: {tell(asked, 2)}, of five"
         in text
     )
     ours, best = ([tell(kind, column) for kind in known] for column in (0, 2))
