@@ -23,7 +23,7 @@ If there are fewer on one side, there are more on the other."""
 WHOLE = 1.5
 """A part of up to this many times the length of an excerpt is shown whole."""
 
-LONG_BLOCK = 600
+LONG_BLOCK = 800
 """A block of up to this many characters is not cut, even if an excerpt should be shorter."""
 
 LEAD_IN = 300
