@@ -10,6 +10,7 @@ from pathlib import Path
 import llm
 import pytest
 
+from llm_kb.knowledge_base.api import KnowledgeBase
 from llm_kb.knowledge_base.user_dir import find_embedder, find_user_dir
 from tests.conftest import RunLlm
 
@@ -143,6 +144,9 @@ def test_a_model_with_an_empty_name_is_none_whatever_the_default_is() -> None:
     llm.set_default_embedding_model("3-small")
     assert find_embedder(None) is not None
     assert find_embedder("") is None
+
+    (find_user_dir() / "kb.toml").write_text('[kb.references]\nembedding_model = ""\n')
+    assert KnowledgeBase.discover().config.references.embedding_model == ""
 
 
 def test_output_that_nobody_reads_on_is_no_failure(workspace: Path) -> None:

@@ -228,6 +228,8 @@ def resolve(
     references = _given(merged, "kb.references")
     if "dir" in references:
         references["dir"] = Path(references["dir"])
+    if model := merged.get("kb.references.embedding_model"):
+        references["embedding_model"] = model.value  # an empty one is none, and no default
     resolved = [_resolve_topic(id_, fields, links) for id_, fields in fields_of.items()]
     return Config(
         **general,

@@ -50,6 +50,9 @@ if TYPE_CHECKING:
 SPARE = 12
 """Number of additional hits, in place of those that show nothing new or may not be shown."""
 
+WEAK = 0.4
+"""Score below which a passage is a weak answer."""
+
 MAX_PASSAGE = 2400
 """Number of characters of a passage for a reader who cannot load more."""
 
@@ -111,12 +114,13 @@ def find_passages(
         most = MAX_PASSAGE if options.whole else SURE_PASSAGE if is_sure else SURE_PASSAGE // 2
         if source := sources[place]:
             passages += _cut(source, hit, result.rarities, most, shown[place])
+    is_weak = all(passage.score < WEAK for passage in passages)
     return Passages(
         passages=tuple(passages),
         topics=tuple(sets),
         legs=result.legs,
         unknown=result.unknown,
-        counts=result.counts if passages and result.is_weak else (),
+        counts=result.counts if passages and is_weak else (),
         replaced=result.replaced,
         notices=result.notices,
         why_nothing="" if result.is_covered else f"there is no {options.scope}",

@@ -33,7 +33,7 @@ CANDIDATES = 150
 """Number of chunks found by their words that are compared."""
 
 LEAST = 0.1
-"""Least score that counts, as a share of the best: that of what was found by meaning alone."""
+"""Share of the best score that what was found by meaning alone has, and then all with less."""
 
 OF_A_PAGE = 3
 """Number of chunks that show how well a page answers: more would favour long pages."""
@@ -122,13 +122,16 @@ class Rarities:
         return sum(self._weights[stem] for stem in {*stems}) / self._whole
 
     def measure_uses(self, text: str) -> float:
-        """Return how often a text has the stems: logarithms of their numbers, by their shares.
+        """Return how often words of a text begin with the stems, from 0 to 1.
 
-        A text of `LONG` characters counts half.
+        The logarithms of their numbers count by their shares, and half in `LONG` characters.
         """
-        text = fold(text)
-        uses = (self._weights[stem] * math.log1p(text.count(stem)) for stem in self._weights)
-        return sum(uses) / self._whole / (1 + len(text) / LONG)
+        words = f" {_BETWEEN_WORDS.sub(' ', fold(text))}"
+        uses = 0.0
+        for stem, weight in self._weights.items():
+            begin = stem if stem >= _UNSPACED else f" {stem}"
+            uses += weight * math.log1p(words.count(begin))
+        return min(1.0, uses / self._whole / (1 + len(text) / LONG))
 
 
 def find_rarity(frequency: int, total: int) -> float:
@@ -142,6 +145,7 @@ def rank(hits: Sequence[Hit], question: Question, rarities: Rarities) -> list[Hi
     held = [find_stems(f"{hit.path} {hit.title} {hit.text}", rarities.of_stems) for hit in hits]
     shares = [rarities.share(stems) for stems in held]
     best = max((hit.bm25 for hit in hits), default=0.0) or 1.0
+    least = 1e-9 if all(hit.bm25 for hit in hits) else LEAST
     pages: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
     for number, hit in enumerate(hits):
         pages[hit.topic, hit.path].append(number)
@@ -161,7 +165,7 @@ def rank(hits: Sequence[Hit], question: Question, rarities: Rarities) -> list[Hi
         around = [other for other in pages[page] if _adjoin(hit, hits[other])]
         uses = 0.0 if question.name else rarities.measure_uses(hit.text)
         weight = (
-            math.log(hit.bm25 / best or LEAST)
+            math.log(max(hit.bm25 / best, least))
             + math.log(max(of_pages[page] / best_page, LEAST)) / 2
             + asked * (bool(hit.heading and hit.first_line > 1) + hit.prior + uses)
             + _is_named(hit, names)

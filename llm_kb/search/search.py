@@ -31,9 +31,6 @@ NEAREST = 50
 MAX_CORRECTED = 3
 """Number of words of a question that are looked up in another spelling."""
 
-WEAK = 0.4
-"""Score below which a hit is a weak answer."""
-
 EMBED_SECONDS = 3.0
 """Time in which a search embeds chunks, the likely ones first; fetching a topic embeds all."""
 
@@ -59,11 +56,6 @@ class SearchResult:
     """The stems of the question's words, and their rarities."""
     is_covered: bool = True
     """Whether the scope has any document."""
-
-    @property
-    def is_weak(self) -> bool:
-        """Whether no hit has most of what the question asks for."""
-        return max((hit.score for hit in self.hits), default=0.0) < WEAK
 
     def noting(self, notice: str) -> SearchResult:
         """Return the result with one more notice, before the others."""
@@ -195,15 +187,15 @@ def _find_hits(
     if embedder:
         model, embed = embedder.model, embedder.embed
         update_vectors(index, model, embed, seconds=EMBED_SECONDS, first=scores)
-        vector = next(iter(embed([question.text])))
+        vector = next(iter(embed([question.text])), ())
         cosines = rank_by_vector(index, model, vector, NEAREST, scores)
     here = sum(find_rarity(own[word], index.count_chunks()) for word in own if own[word])
     everywhere = sum(find_rarity(frequencies[word], total) for word in own if own[word])
     scale = everywhere / here / times if here else 1.0
     trust = {topic.name: topic.trust for topic in index.topics}
     # The words that have vectors are English ones, of prose.
-    is_english = question.language == "en" and not embedder
-    meaning = Meaning(" ".join(question.words)) if is_english else None
+    is_english = question.language == "en" and not cosines
+    meaning = Meaning(question.words) if is_english else None
     for hit in index.read_hits(scores, cosines):
         prior = find_prior(hit.role, question.asked, trust.get(hit.topic))
         if hit.language and not hit.language.startswith(question.language):

@@ -11,6 +11,7 @@ import math
 import re
 import sys
 from array import array
+from collections.abc import Sequence
 from functools import cache, lru_cache
 from operator import mul
 from pathlib import Path
@@ -24,30 +25,35 @@ FILE = Path(__file__).with_name("word_vectors.bin")
 
 _ZERO = 128
 _WORD = re.compile(r"[^\W\d_]+")
-_MARKUP = re.compile(r"</?[A-Za-z][^<>]{0,300}>|&#?\w+;|https?://\S+")
+_MARKUP = re.compile(r"(?<!\w)</?[A-Za-z][^<>]{0,300}>|&#?\w+;|https?://\S+")
 """What is no text, and would count as words: tags, entities and addresses."""
 
 
 class Meaning:
-    """The meaning of a text: the sum of the vectors of its words."""
+    """The meaning of a question: the sum of the vectors of its words."""
 
-    def __init__(self, text: str) -> None:
-        self._vector = _add_up(text)
+    def __init__(self, words: Sequence[str]) -> None:
+        self._vector, known = _add_up(words)
         self._length = math.hypot(*self._vector)
+        self._is_known = 2 * known >= len(words)
 
-    def compare(self, text: str) -> float:
-        """Return the cosine of both meanings; 0 if either has no known word."""
-        vector = _add_up(text)
+    def compare(self, text: str) -> float | None:
+        """Return the cosine of the meanings of the question and a text, or None.
+
+        That is if most of the question's words have no vector, such as those of another language,
+        or none of the text's has one.
+        """
+        vector, _ = _add_up(_WORD.findall(_MARKUP.sub(" ", fold(text))))
+        length = self._length * math.hypot(*vector)
         product: int = sum(map(mul, self._vector, vector))
-        return product / (self._length * math.hypot(*vector) or 1.0)
+        return product / length if length and self._is_known else None
 
 
-def _add_up(text: str) -> list[int]:
-    """Return the sum of the vectors of a text's words."""
-    words = _WORD.findall(_MARKUP.sub(" ", fold(text)))
+def _add_up(words: Sequence[str]) -> tuple[list[int], int]:
+    """Return the sum of the vectors of folded words, and how many have one."""
     vectors = [vector for word in words if (vector := _find_vector(word))]
     total = array("I", sum(vectors).to_bytes(4 * DIMENSIONS, sys.byteorder))
-    return [number - _ZERO * len(vectors) for number in total]
+    return [number - _ZERO * len(vectors) for number in total], len(vectors)
 
 
 @lru_cache(maxsize=20_000)

@@ -163,6 +163,20 @@ def test_meaning_lowers_no_order_that_words_decide(asked: str) -> None:
     assert order(named, near, asked=question)[0].path == "a"
 
 
+def test_what_has_none_of_the_words_does_not_come_before_what_has_frequent_ones() -> None:
+    frequent = make("a", "parse it", score=1e-6, cosine=0.3)
+    without = make("b", "a giraffe", score=0.0, cosine=0.3)
+    best = make("c", "arguments to parse", score=5.0, cosine=0.3)
+    assert [hit.path for hit in order(without, frequent, best)] == ["c", "a", "b"]
+
+
+def test_only_whole_beginnings_of_words_are_mentions() -> None:
+    rarities = Rarities({"id": "id"}, {"id": 10}, 1000)
+    assert rarities.measure_uses("provide a valid width inside") == 0.0
+    assert rarities.measure_uses("The id, and ids.") > 0.6
+    assert rarities.measure_uses("id " * 10_000) <= 1.0
+
+
 def test_nothing_to_rank_or_to_rank_by() -> None:
     assert order() == []
     assert [hit.path for hit in order(make("a", "text"), frequencies={"gone": 0})] == ["a"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -362,6 +362,21 @@ def test_the_legs_tell_what_the_dense_one_could_not_compare(
     legs = [search([topic], "what swims", find_embedder=lambda: embedder).legs for _ in range(3)]
 
     assert legs == [("keyword", "dense (2 of 3 chunks)"), *[("keyword", "dense")] * 2]
+
+
+@pytest.mark.parametrize("vectors", [[], [[0.0]], [[float("nan")]]], ids=["none", "zero", "NaN"])
+def test_a_model_without_usable_vectors_leaves_it_to_the_vectors_of_words(
+    zoo: Path, vectors: list[list[float]]
+) -> None:
+    def embed(texts: Sequence[str]) -> list[list[float]]:
+        return vectors * (len(texts) if texts != ["large tusks"] else 1)
+
+    if not vectors:
+        search(
+            [zoo], "large tusks", find_embedder=lambda: Embedder(model="m", embed=HashingModel())
+        )
+    found = search([zoo], "large tusks", find_embedder=lambda: Embedder(model="m", embed=embed))
+    assert found.hits == search([zoo], "large tusks").hits
 
 
 def test_what_has_the_words_is_embedded_first(

@@ -110,6 +110,19 @@ def test_what_there_is_no_time_for_is_left_and_counted(
     assert last in found
 
 
+def test_of_equal_chunks_the_one_that_should_come_first_is_embedded(
+    index: Index, topic: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (topic / "zoo").mkdir()
+    (topic / "zoo" / "salmon.md").write_text((topic / "salmon.md").read_text())
+    index.update(folder(topic))
+    monkeypatch.setattr(index_module, "BATCH", 1)
+    (copy,) = index.connection.execute("SELECT max(id) FROM chunks").fetchone()
+
+    assert find_missing(index, "m", [copy])[0] == copy
+    assert len(find_missing(index, "m")) == len(ANIMALS)
+
+
 def test_models_are_never_mixed(index: Index) -> None:
     small, large = HashingModel(64), HashingModel(128)
     update_vectors(index, "small", small)

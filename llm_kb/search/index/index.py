@@ -273,8 +273,7 @@ def update_vectors(  # noqa: PLR0913 - most are options
     EmbeddingError.
     """
     started = time.monotonic()
-    places = {id_: place for place, id_ in enumerate(first)}
-    missing = sorted(find_missing(index, model), key=lambda id_: places.get(id_, len(places)))
+    missing = find_missing(index, model, first)
     done = 0
     while done < len(missing) and (not done or time.monotonic() - started < seconds):
         texts = _read_texts(index, missing[done : done + BATCH])
@@ -295,13 +294,19 @@ def update_vectors(  # noqa: PLR0913 - most are options
             )
 
 
-def find_missing(index: Index, model: str) -> list[int]:
+def find_missing(index: Index, model: str, first: Iterable[int] = ()) -> list[int]:
     """Return the ids of chunks without a vector of a model; of equal chunks, one."""
+    places = {id_: place for place, id_ in enumerate(first)}
     query = (
-        "SELECT min(id) FROM chunks WHERE hash NOT IN"
-        " (SELECT hash FROM vectors WHERE model = ?) GROUP BY hash ORDER BY 1"
+        "SELECT id, hash FROM chunks"
+        " WHERE hash NOT IN (SELECT hash FROM vectors WHERE model = ?) ORDER BY id"
     )
-    return [id_ for (id_,) in index.connection.execute(query, (model,))]
+    rows = index.connection.execute(query, (model,)).fetchall()
+    rows.sort(key=lambda row: places.get(row[0], len(places)))
+    missing: dict[bytes, int] = {}
+    for id_, hash_ in rows:
+        missing.setdefault(hash_, id_)
+    return list(missing.values())
 
 
 def _read_texts(index: Index, ids: Sequence[int]) -> dict[bytes, str]:
