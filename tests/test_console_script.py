@@ -140,6 +140,19 @@ def test_the_default_embedding_model_is_the_one_of_llm() -> None:
     assert find_embedder(None) is None
 
 
+def test_a_model_is_made_once_for_all_searches(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[str] = []
+    model = llm.get_embedding_model("3-small")
+
+    def make(name: str) -> llm.EmbeddingModel:
+        made.append(name)
+        return model
+
+    monkeypatch.setattr(llm, "get_embedding_model", make)
+    assert [find_embedder("once") is not None for _ in range(2)] == [True, True]
+    assert made == ["once"]
+
+
 def test_a_model_with_an_empty_name_is_none_whatever_the_default_is() -> None:
     llm.set_default_embedding_model("3-small")
     assert find_embedder(None) is not None

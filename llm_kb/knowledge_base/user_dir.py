@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +19,8 @@ from llm_kb.config.workspace import find_cwd
 from llm_kb.subjects.topics import Config
 
 if TYPE_CHECKING:
+    from llm import EmbeddingModel
+
     from llm_kb.references.library import Library
     from llm_kb.search.index.index import Embedder
 
@@ -49,11 +51,11 @@ def find_embedder(name: str | None) -> Embedder | None:
     wanted = read_default_embedding_model() if name is None else name
     if not wanted:
         return None
-    import llm  # noqa: PLC0415 - see above
+    from llm import UnknownModelError  # noqa: PLC0415 - see above
 
     try:
-        model = llm.get_embedding_model(wanted)
-    except llm.UnknownModelError as error:
+        model = _get_model(wanted)
+    except UnknownModelError as error:
         if name is None:
             return None  # the plugin of the default model was uninstalled
         raise EmbeddingError(name, "is unknown; see `llm embed-models`") from error
@@ -65,6 +67,14 @@ def find_embedder(name: str | None) -> Embedder | None:
             raise EmbeddingError(model.model_id, f"failed: {error}") from error
 
     return Embedder(model=model.model_id, embed=embed)
+
+
+@lru_cache(maxsize=1)
+def _get_model(name: str) -> EmbeddingModel:
+    """Return an embedding model, the same for all searches: a local one loads its weights once."""
+    import llm  # noqa: PLC0415 - few requests need it
+
+    return llm.get_embedding_model(name)
 
 
 def current_library() -> Library:
