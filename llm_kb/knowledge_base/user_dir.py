@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -19,8 +19,6 @@ from llm_kb.config.workspace import find_cwd
 from llm_kb.subjects.topics import Config
 
 if TYPE_CHECKING:
-    from llm import EmbeddingModel
-
     from llm_kb.references.library import Library
     from llm_kb.search.index.index import Embedder
 
@@ -70,7 +68,7 @@ def find_embedder(name: str | None) -> Embedder | None:
 
 
 @lru_cache(maxsize=1)
-def _get_model(name: str) -> EmbeddingModel:
+def _get_model(name: str) -> Any:
     """Return an embedding model, the same for all searches: a local one loads its weights once."""
     import llm  # noqa: PLC0415 - few requests need it
 
