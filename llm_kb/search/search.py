@@ -194,8 +194,8 @@ def _find_hits(
     scale = everywhere / here / times if here else 1.0
     trust = {topic.name: topic.trust for topic in index.topics}
     # The words that have vectors are English ones, of prose.
-    is_english = question.language == "en" and not cosines
-    meaning = Meaning(question.words) if is_english else None
+    by_words = question.language == "en" and not cosines
+    meaning = Meaning(question.words) if by_words else None
     for hit in index.read_hits(scores, cosines):
         prior = find_prior(hit.role, question.asked, trust.get(hit.topic))
         if hit.language and not hit.language.startswith(question.language):

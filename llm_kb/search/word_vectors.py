@@ -26,7 +26,7 @@ FILE = Path(__file__).with_name("word_vectors.bin")
 _ZERO = 128
 _WORD = re.compile(r"[^\W\d_]+")
 _MARKUP = re.compile(r"(?<!\w)</?[A-Za-z][^<>]{0,300}>|&#?\w+;|https?://\S+")
-"""What is no text, and would count as words: tags, entities and addresses."""
+"""Tags, entities and addresses: their letters are not words of a text."""
 
 
 class Meaning:
