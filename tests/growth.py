@@ -33,8 +33,9 @@ TRIPLED = 3.0
 four times."""
 
 STEEP = 2.5
-"""So may each doubling from `SMALL` to `LARGE` on average: code that reads a text again for each
-of its lengths, of which there are as many as the root of its size, takes 2.8 times."""
+"""So may each doubling from `SMALL` to `LARGE` on average, and the one after it: code that reads a
+text again for each of its lengths, of which there are as many as the root of its size, takes 2.8
+times. Where a text no longer fits into a cache, one doubling takes as long once."""
 
 DEAREST = 12e-6
 """Seconds a character may take on a calm machine: work that is done again at each of 100 levels
@@ -69,6 +70,11 @@ def measure_growth(action: Callable[[str], object], make: Callable[[int], str]) 
     steepness = (times[-1] / max(times[0], 1e-6)) ** 0.25
     if times[-1] < FLOOR or (min(ratios) < TRIPLED and steepness < STEEP):
         return ""
+    try:
+        if measure_time(action, make(2 * LARGE)) < STEEP * times[-1]:
+            return ""
+    except EndlessError:
+        pass
     return f"{LARGE:,} characters take {times[-1]:.2f} s, half of them {times[-2]:.2f} s"
 
 
