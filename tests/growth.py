@@ -68,14 +68,18 @@ def measure_growth(action: Callable[[str], object], make: Callable[[int], str]) 
         return f"a character takes {times[-1] / LARGE * 1e6:.1f} µs"
     ratios = [after / max(before, 1e-6) for before, after in pairwise(times[1:])]
     steepness = (times[-1] / max(times[0], 1e-6)) ** 0.25
-    if times[-1] < FLOOR or (min(ratios) < TRIPLED and steepness < STEEP):
+    is_steep = min(ratios) >= TRIPLED or steepness >= STEEP
+    if times[-1] < FLOOR or not (is_steep and _goes_on(action, make(2 * LARGE), times[-1])):
         return ""
-    try:
-        if measure_time(action, make(2 * LARGE)) < STEEP * times[-1]:
-            return ""
-    except EndlessError:
-        pass
     return f"{LARGE:,} characters take {times[-1]:.2f} s, half of them {times[-2]:.2f} s"
+
+
+def _goes_on(action: Callable[[str], object], text: str, before: float) -> bool:
+    """Tell whether a text twice as long takes steeply longer than the one `before` it."""
+    try:
+        return measure_time(action, text) >= STEEP * before
+    except EndlessError:
+        return True
 
 
 def measure_time(action: Callable[[str], object], text: str, runs: int = 3) -> float:

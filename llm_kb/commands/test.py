@@ -22,7 +22,6 @@ from llm_kb.knowledge_base.api import KnowledgeBase
 from llm_kb.rendering.parts import decode_exactly, find_line_numbers, find_spans
 from llm_kb.rendering.passages import Passages
 from llm_kb.rendering.plain_text import count, visible_line
-from llm_kb.rendering.presentation import read_as_markdown
 from llm_kb.search.chunking.outline import find_outline
 from llm_kb.subjects.patterns import split_knowledge
 from llm_kb.upkeep.usage import count_uses
@@ -201,8 +200,7 @@ def _find_places(kb: KnowledgeBase, answer: str) -> Iterator[tuple[str, str, tup
         if not anchors:
             yield opened.topic.id, subject.path, (1, 10**9)
             continue
-        content = read_as_markdown(subject, opened.catalog.read(subject))
-        text = decode_exactly(content.data)
+        text = decode_exactly(opened.catalog.read(subject).data)
         for span in find_spans(find_outline(subject.path, text), anchors)[0]:
             lines = find_line_numbers(text, span.start, span.end)
             yield opened.topic.id, subject.path, lines

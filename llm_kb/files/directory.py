@@ -11,10 +11,11 @@ from llm_kb.errors import UnreadableError
 from llm_kb.files.containment import Containment
 from llm_kb.files.conversion import ConversionError, Conversions
 from llm_kb.files.converters import MAX_BYTES
+from llm_kb.files.converters.notebook import read_notebook
 from llm_kb.files.layouts import SKILL_FILE, find_skill
 from llm_kb.files.walk import FoundFiles, Stamps, Walk, Way, describe
 from llm_kb.subjects.ignore import RULES_FILE, IgnoreRules
-from llm_kb.subjects.names import DOCUMENTS, INSTALL, can_convert, find_extension
+from llm_kb.subjects.names import DOCUMENTS, INSTALL, NOTEBOOK, can_convert, find_extension
 from llm_kb.subjects.selection import Disabled, compose, pick, strip_extension
 from llm_kb.subjects.topics import Content, Layout, Listing, Skipped, Slug, Subject, Topic, slugify
 
@@ -82,18 +83,22 @@ class DirectoryCatalog:
         return Subject(slug, slug, place.path + name, hidden, real)
 
     def read(self, subject: Subject, limit: int | None = None) -> Content:
-        """Read a subject, at most its first `limit` bytes; a document as Markdown."""
+        """Read a subject, at most its first `limit` bytes; a document or notebook as Markdown."""
         path = subject.path
         is_document = find_extension(path) in DOCUMENTS
+        is_notebook = find_extension(path) == NOTEBOOK
         try:
-            most = MAX_BYTES if is_document else limit
+            most = MAX_BYTES if is_document or is_notebook else limit
             data, size, real = self._containment.read_file(path, most)
         except OSError as error:
             raise UnreadableError(path, describe(error)) from error
         if real != path and self._excludes(real):
             raise UnreadableError(path, "it leads to a file that is not a subject")
+        whole = is_notebook and size == len(data)
+        if whole and (text := read_notebook(data)) is not None:
+            data, size = text, len(text)
         if not (is_document and size):
-            return Content(data, size)
+            return Content(data[:limit], size)
         if not can_convert():
             raise UnreadableError(path, f"it is a document; to read it: {INSTALL}")
         if size > len(data):

@@ -15,12 +15,12 @@ from llm_kb.rendering import learn_text
 from llm_kb.rendering.menu import LONGEST_DESCRIPTION, Menu, MenuSubject, MenuTopic, fit_menu
 from llm_kb.rendering.parts import LONGEST_OUTLINE, OPENING, WHOLE, present_asked
 from llm_kb.rendering.plain_text import estimate_tokens, one_line
-from llm_kb.rendering.presentation import Presented, present_unreadable, read_as_markdown
+from llm_kb.rendering.presentation import Presented, present_unreadable
 from llm_kb.rendering.summaries import LONGEST_SUMMARY, summarize
-from llm_kb.subjects.names import is_readable
+from llm_kb.subjects.names import NOTEBOOK, is_readable
 from llm_kb.subjects.patterns import parse_pattern
 from llm_kb.subjects.selection import NEAR_PATTERNS, Selection, find_near, select
-from llm_kb.subjects.topics import REFERENCE_PREFIX, Config, Content, Layout, Subject
+from llm_kb.subjects.topics import REFERENCE_PREFIX, Config, Layout, Subject
 
 OUTLINE_BYTES = learn_text.BYTES_A_CHARACTER * (OPENING + LONGEST_OUTLINE)
 """Least room, in bytes, for which an outline is made."""
@@ -105,17 +105,11 @@ def read_asked(
     asked = selection.asked_of(subject)
     is_whole = WHOLE in asked or (asked == (None,) and not outline_over)
     try:
-        content = _read(opened, subject, limit if is_whole else MOST_READ)
+        content = opened.catalog.read(subject, limit if is_whole else MOST_READ)
     except UnreadableError as error:
         return [present_unreadable(subject, error)], []
     topic = opened.topic.id
     return present_asked(subject, content, asked, topic=topic, outline_over=outline_over)
-
-
-def _read(opened: OpenTopic, subject: Subject, limit: int | None) -> Content:
-    """Read the start of a subject, or all of a notebook, of which no part can be read by itself."""
-    limit = MOST_READ if subject.extension == "ipynb" else limit
-    return read_as_markdown(subject, opened.catalog.read(subject, limit))
 
 
 def complete(opened: OpenTopic, patterns: Sequence[str]) -> Sequence[str]:
@@ -199,16 +193,16 @@ def describe_each(
 def find_size(opened: OpenTopic, subject: Subject) -> int | None:
     """Return the bytes of a subject as a model reads it; None if it is gone or unreadable."""
     try:
-        if isinstance(opened.catalog, DirectoryCatalog) and subject.extension != "ipynb":
+        if isinstance(opened.catalog, DirectoryCatalog) and subject.extension != NOTEBOOK:
             return os.stat(f"{opened.topic.root}/{subject.path}").st_size  # noqa: PTH116 - a `Path` for each is slow
-        return _read(opened, subject, 0).size
+        return opened.catalog.read(subject, 0).size
     except (OSError, UnreadableError):
         return None
 
 
 def _read_start(opened: OpenTopic, subject: Subject) -> bytes:
     try:
-        return _read(opened, subject, SUMMARY_BYTES).data[:SUMMARY_BYTES]
+        return opened.catalog.read(subject, SUMMARY_BYTES).data
     except UnreadableError:
         return b""  # the menu still names it; loading it gives the reason
 

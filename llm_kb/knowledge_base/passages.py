@@ -32,7 +32,6 @@ from llm_kb.rendering.parts import find_line, find_line_numbers
 from llm_kb.rendering.passages import SURE, Passage, Passages, find_notes
 from llm_kb.rendering.plain_text import name_some, shorten
 from llm_kb.search.chunking.outline import find_outline
-from llm_kb.search.chunking.text import read_text
 from llm_kb.search.index.database import DocumentsGoneError
 from llm_kb.search.index.documents import MAX_FILE_BYTES, TopicGroup
 from llm_kb.search.index.index import Embedder
@@ -41,6 +40,7 @@ from llm_kb.search.question import parse_question
 from llm_kb.search.roles import Scope
 from llm_kb.search.search import search
 from llm_kb.subjects.selection import keep_tagged
+from llm_kb.subjects.topics import decode_text
 
 if TYPE_CHECKING:
     from llm_kb.search.chunking.sections import Outline
@@ -180,7 +180,7 @@ def _open(opened: OpenTopic, subject: Subject | None) -> _Source | None:
         content = opened.catalog.read(subject, MAX_FILE_BYTES + 1)
     except UnreadableError:
         return None
-    text = read_text(subject.path, content.data)
+    text = decode_text(content.data)
     if text is None:
         return None
     is_preloaded = subject.identity in opened.preloaded

@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 from llm_kb.errors import UnreadableError
 from llm_kb.rendering.plain_text import attribute, count, defuse, one_line
-from llm_kb.search.chunking.text import read_notebook
 from llm_kb.subjects.names import DOCUMENTS
 from llm_kb.subjects.topics import Content, Subject, is_binary
 
@@ -94,17 +93,6 @@ def present(subject: Subject, content: Content, *, note: str = "") -> Presented:
     notices = (note, *notices) if note else notices
     head = _preamble(content.origin, notices) + head
     return Presented(subject.name, content, head, body, tail, shown)
-
-
-def read_as_markdown(subject: Subject, content: Content) -> Content:
-    """Return the content of a notebook as Markdown, and any other content unchanged."""
-    if subject.extension != "ipynb" or content.size > len(content.data):
-        return content
-    text = read_notebook(content.data)
-    if text is None:
-        return content
-    data = text.encode()
-    return content._replace(data=data, size=len(data))
 
 
 def present_unreadable(subject: Subject, error: UnreadableError) -> Presented:

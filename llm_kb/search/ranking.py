@@ -8,7 +8,7 @@ logarithm of its score are added, each from 0 to 1:
 - whether the question names that section;
 - how much of the question the chunk has word for word: twice, but for a name, which is mentioned
   elsewhere too;
-- how much of the question it and its neighbours have together;
+- how much of the question it has;
 - half the logarithm of what the best chunks of its page score together, since an answer is more
   likely on a page about the matter;
 - how much nearer in meaning it is than others, four times, by an embedding model or the vectors of
@@ -35,7 +35,7 @@ CANDIDATES = 150
 LEAST = 0.1
 """Share of the best score that what was found by meaning alone has, and then all with less."""
 
-OF_A_PAGE = 3
+OF_A_PAGE = 2
 """Number of chunks that show how well a page answers: more would favour long pages."""
 
 NARROW = 0.1
@@ -43,9 +43,6 @@ NARROW = 0.1
 
 LONG = 2_400
 """Characters of a text that has words often because it is long: two chunks."""
-
-BETWEEN = 2
-"""Blank lines that may be between two adjoining chunks."""
 
 NEARER = 4.0
 """Gain of a chunk with the meaning of the question itself. One that is as near as the hits are on
@@ -146,11 +143,10 @@ def rank(hits: Sequence[Hit], question: Question, rarities: Rarities) -> list[Hi
     shares = [rarities.share(stems) for stems in held]
     best = max((hit.bm25 for hit in hits), default=0.0) or 1.0
     least = 1e-9 if all(hit.bm25 for hit in hits) else LEAST
-    pages: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
-    for number, hit in enumerate(hits):
-        pages[hit.topic, hit.path].append(number)
-    scores = {page: [hits[number].bm25 for number in pages[page]] for page in pages}
-    of_pages = {page: sum(nlargest(OF_A_PAGE, scores[page])) for page in pages}
+    pages: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
+    for hit in hits:
+        pages[hit.topic, hit.path].append(hit.bm25)
+    of_pages = {page: sum(nlargest(OF_A_PAGE, scores)) for page, scores in pages.items()}
     best_page = max(of_pages.values(), default=0.0) or 1.0
     usual = fmean([hit.cosine for hit in hits if hit.cosine is not None] or [0.0])
     room = max(1.0 - usual, NARROW)
@@ -162,7 +158,6 @@ def rank(hits: Sequence[Hit], question: Question, rarities: Rarities) -> list[Hi
     weighed: list[tuple[float, Hit]] = []
     for number, hit in enumerate(hits):
         page = hit.topic, hit.path
-        around = [other for other in pages[page] if _adjoin(hit, hits[other])]
         uses = 0.0 if question.name else rarities.measure_uses(hit.text)
         weight = (
             math.log(max(hit.bm25 / best, least))
@@ -170,19 +165,13 @@ def rank(hits: Sequence[Hit], question: Question, rarities: Rarities) -> list[Hi
             + asked * (bool(hit.heading and hit.first_line > 1) + hit.prior + uses)
             + _is_named(hit, names)
             + word_for_word[number] * (1.0 if question.name else 2.0)
-            + rarities.share(stem for each in around for stem in held[each])
+            + shares[number]
             + nearer * (0.0 if hit.cosine is None else (hit.cosine - usual) / room)
         )
         score = round(min(1.0, shares[number] or max(0.0, hit.cosine or 0.0)), 2)
         weighed.append((weight, hit._replace(score=score)))
     weighed.sort(key=lambda pair: -pair[0])
     return _join_copies([hit for _, hit in weighed])
-
-
-def _adjoin(one: Hit, other: Hit) -> bool:
-    """Tell whether two hits of a page are one, or one begins where the other ends."""
-    first, last = sorted((one, other), key=lambda hit: hit.first_line)
-    return last.first_line - first.last_line <= BETWEEN
 
 
 def _is_named(hit: Hit, names: Sequence[str]) -> bool:

@@ -57,6 +57,9 @@ _NEVER_TEXT = frozenset(_KINDS.split())
 DOCUMENTS = frozenset({"pdf", "docx"})
 """Extensions of documents that can be read as Markdown, with the extra `documents`."""
 
+NOTEBOOK = "ipynb"
+"""The extension of notebooks, which are read as Markdown too."""
+
 INSTALL = "llm install 'llm-kb[documents]'"
 """The command that makes documents readable."""
 

@@ -108,6 +108,15 @@ def is_binary(data: bytes) -> bool:
     return data.find(0, 0, SNIFFED_BYTES) >= 0
 
 
+def decode_text(data: bytes) -> str | None:
+    """Return the text of a file to be searched; None if it is binary.
+
+    Undecodable bytes are replaced, and NULs after the sniffed part and a byte order mark are
+    removed.
+    """
+    return None if is_binary(data) else data.decode("utf-8-sig", "replace").replace("\0", "")
+
+
 class Content(NamedTuple):
     """The first bytes of a subject, and its size."""
 

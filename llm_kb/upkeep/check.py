@@ -24,7 +24,7 @@ from llm_kb.knowledge_base.open_topics import OpenTopics
 from llm_kb.knowledge_base.subject_list import name_file, name_place
 from llm_kb.knowledge_base.topics import EmptyTopicError, OpenTopic
 from llm_kb.rendering.plain_text import count, name_some, visible_line, visible_text
-from llm_kb.rendering.presentation import MARKDOWN, present, read_as_markdown
+from llm_kb.rendering.presentation import MARKDOWN, present
 from llm_kb.rendering.summaries import read_front_matter
 from llm_kb.search.chunking.outline import find_outline
 from llm_kb.search.index.documents import MAX_FILE_BYTES, TOO_LARGE, describe_unread
@@ -210,7 +210,6 @@ class Inspection:
         if content.size > MAX_FILE_BYTES:
             yield Finding(Rule.OVERSIZE, file, f"no search reads it: it is {TOO_LARGE}")
             return
-        content = read_as_markdown(subject, content)
         presented = present(subject, content)
         if presented.binary:
             return

@@ -6,8 +6,8 @@ Of an HTML page the chunks are its own text.
 from __future__ import annotations
 
 from llm_kb.search.chunking.outline import CAP, chunk_document, find_outline
-from llm_kb.search.chunking.text import read_text
 from llm_kb.search.question import find_more_words
+from llm_kb.subjects.topics import decode_text
 
 PATHS = (
     "a.md",
@@ -27,7 +27,7 @@ PATHS = (
 def fuzz(data: bytes) -> None:
     """Cut the bytes after the first as the kind of file that the first one chooses."""
     path = PATHS[data[0] % len(PATHS)] if data else PATHS[0]
-    text = read_text(path, data[1:])
+    text = decode_text(data[1:])
     if text is None:
         return
     chunks = chunk_document(path, text)

@@ -308,6 +308,8 @@ def test_a_notebook_is_read_as_markdown(tmp_path: Path) -> None:
     assert kb.learn("t", "n") == text
     assert kb.learn("t", "n#data").endswith(text.partition("# Plot\n\n")[2])
     assert "  - n — Plot\n" in (kb.section() or "")
+    opened = kb.find_topic("t")
+    assert b"".join(kb.read_raw(opened, kb.require("t", "n#data"))).decode() == text[8:]
 
 
 SKILLS = {

@@ -16,8 +16,8 @@ from llm_kb.search.chunking import outline
 from llm_kb.search.chunking.markdown import outline_markdown
 from llm_kb.search.chunking.outline import CAP, chunk_document, find_outline
 from llm_kb.search.chunking.sections import MAX_SECTIONS
-from llm_kb.search.chunking.text import read_text
 from llm_kb.search.question import split_identifiers
+from llm_kb.subjects.topics import decode_text
 from tests.cost import at_most
 
 PATHS = [
@@ -420,7 +420,7 @@ def test_deep_nesting_does_not_overflow() -> None:
     ids=["binary", "bom", "undecodable", "late NUL", "empty"],
 )
 def test_decode(data: bytes, text: str | None) -> None:
-    assert read_text("a.md", data) == text
+    assert decode_text(data) == text
 
 
 @pytest.mark.parametrize(

@@ -72,15 +72,6 @@ def test_the_better_comes_first(better: Hit, worse: Hit) -> None:
     assert [hit.path for hit in order(worse, better)] == [better.path, worse.path]
 
 
-@pytest.mark.parametrize(("line", "first"), [(12, "a"), (40, "b")], ids=["adjoining", "further on"])
-def test_the_words_of_what_adjoins_a_chunk_count(line: int, first: str) -> None:
-    beside = make("a", "arguments", score=0.01, line=line)
-
-    assert order(make("b", "x"), make("a", "parse"), beside)[0].path == "a"
-    found = order(make("b", "the parse", score=1.1), make("a", "parse"), beside)
-    assert found[0].path == first
-
-
 def test_a_page_with_several_good_chunks_comes_first() -> None:
     page = [make("a", f"parse {n}", score=0.9, line=100 * n) for n in range(5)]
     alone = make("b", "parse it")

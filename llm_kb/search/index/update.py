@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 from llm_kb.errors import UnreadableError
 from llm_kb.search.chunking.outline import Chunk, chunk_safely
-from llm_kb.search.chunking.text import read_text
 from llm_kb.search.index.database import DocumentsGoneError, transaction
 from llm_kb.search.index.documents import (
     MAX_FILE_BYTES,
@@ -24,6 +23,7 @@ from llm_kb.search.index.documents import (
 from llm_kb.search.question import find_more_words
 from llm_kb.search.roles import find_role, is_machine_made
 from llm_kb.subjects.editions import find_translations
+from llm_kb.subjects.topics import decode_text
 
 UNUSED_DAYS = 30
 """Days after which an index, or a topic in one, that no search has used is deleted."""
@@ -193,7 +193,7 @@ def _prepare(file: File, topic: Documents, indexed: bytes = b"") -> _Prepared:
     document = _Prepared(file, mtime_ns, digest, problem)
     if digest == indexed:
         return document
-    text = read_text(file.path, data) or ""
+    text = decode_text(data) or ""
     role = file.role or find_role(f"{topic.place}{file.path}").value
     if is_machine_made(file.path, text) and not file.generated:
         text = ""

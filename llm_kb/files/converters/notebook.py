@@ -1,4 +1,4 @@
-"""The text of a file; a Jupyter notebook is read as Markdown, its cells with their outputs."""
+"""Jupyter notebooks as Markdown: their cells with what these printed. Pure."""
 
 from __future__ import annotations
 
@@ -7,26 +7,13 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from llm_kb.subjects.topics import is_binary
-
 LONGEST_OUTPUT = 2_000
 """Most characters of one output; a note replaces the rest."""
 
 _BACKTICKS = re.compile("`+")
 
 
-def read_text(path: str, data: bytes) -> str | None:
-    """Return the text of a file to be searched; None if it is binary.
-
-    Undecodable bytes are replaced, and NULs after the sniffed part and a byte order mark are
-    removed.
-    """
-    if path.lower().endswith(".ipynb") and (text := read_notebook(data)) is not None:
-        data = text.encode()
-    return None if is_binary(data) else data.decode("utf-8-sig", "replace").replace("\0", "")
-
-
-def read_notebook(data: bytes) -> str | None:
+def read_notebook(data: bytes) -> bytes | None:
     """Return the Markdown of a notebook; None if the data is not a notebook.
 
     Outputs are kept as text; images and other encoded data are named, not shown.
@@ -43,7 +30,7 @@ def read_notebook(data: bytes) -> str | None:
         block for cell in cells if isinstance(cell, Mapping) for block in _render(cell, language)
     )
     text += "\n" if cells else ""
-    return text.encode("utf-8", "replace").decode()  # JSON can name half surrogate pairs
+    return text.encode("utf-8", "replace")  # JSON can name half surrogate pairs
 
 
 def _find_language(notebook: Mapping[str, Any]) -> str:

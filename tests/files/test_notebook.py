@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm_kb.search.chunking.text import LONGEST_OUTPUT, read_notebook
+from llm_kb.files.converters.notebook import LONGEST_OUTPUT, read_notebook
 
 NOTEBOOK = {
     "metadata": {"language_info": {"name": "python"}},
@@ -31,7 +31,8 @@ NOTEBOOK = {
 
 
 def test_cells_stand_in_order_with_what_they_printed() -> None:
-    assert read_notebook(json.dumps(NOTEBOOK).encode()) == (
+    text = read_notebook(json.dumps(NOTEBOOK).encode()) or b""
+    assert text.decode() == (
         "# Title\n\nWords.\n\n```python\nprint(1)\n1 + 1\n```\n\n```output\n1\n```\n\n"
         "```output\n2\n```\n\n```output\n(image/png: not shown)\n```\n\n"
         "```output\nE: bad\n```\n\n````python\n'```'\n````\n"
@@ -41,8 +42,8 @@ def test_cells_stand_in_order_with_what_they_printed() -> None:
 def test_long_outputs_are_cut_with_a_note() -> None:
     output = {"output_type": "stream", "text": "x" * (LONGEST_OUTPUT + 5)}
     cell = {"cell_type": "code", "source": "", "outputs": [output]}
-    text = read_notebook(json.dumps({"cells": [cell]}).encode()) or ""
-    assert text.endswith("x\n(5 more characters)\n```\n")
+    text = read_notebook(json.dumps({"cells": [cell]}).encode()) or b""
+    assert text.endswith(b"x\n(5 more characters)\n```\n")
 
 
 @pytest.mark.parametrize(
@@ -68,4 +69,4 @@ json_values = st.recursive(
 @given(st.lists(json_values, max_size=5), json_values)
 def test_no_notebook_makes_it_fail(cells: list[object], metadata: object) -> None:
     notebook = {"cells": cells, "metadata": metadata}
-    assert isinstance(read_notebook(json.dumps(notebook).encode()), str)
+    assert isinstance(read_notebook(json.dumps(notebook).encode()), bytes)
