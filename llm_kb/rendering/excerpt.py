@@ -37,8 +37,10 @@ _CODE = re.compile(r"[ \t]*(?:`{3}|~{3}|\.\. (?:code|sourcecode|highlight))")
 _INDENT = re.compile(r"[ \t]*")
 _DIRECTIVE = re.compile(r"\.\. [^_\n]+::")
 _TITLE = re.compile(r"#{1,6}[ \t][^\n]*|(?:[^\n]*\n)?[^\n]+\n([^\w\s])\1+")
-_NOT_SHOWN = re.compile(r"(?:[ \t]*\r?\n|\.\. _[^\n]*:[ \t]*\r?\n)*")
-"""Blank lines and the labels of cross references above a passage."""
+_NOT_SHOWN = re.compile(
+    r"(?:[ \t]*\r?\n|\.\. _[^\n]*:[ \t]*\r?\n|\[[^\[\]\n]{1,200}\]:[ \t]+\S+[ \t]*(?:\r?\n|\Z))*"
+)
+"""Blank lines, the labels of cross references, and the addresses of links above a passage."""
 
 
 class _Block(NamedTuple):
@@ -72,7 +74,7 @@ def find_excerpt(
     # The text below the front matter is more informative, if there is any.
     body = outline.body if text[outline.body :].strip() else 0
     start = _skip(text, max(span[0], body), len(text))
-    if start >= len(text):
+    if start >= len(text) or body <= span[0] < span[1] <= start:
         return None
     start, end = _Chooser(outline, rarities, most, (start, max(span[1], start + 1)), body).choose()
     start = _enter_section(outline, start, end)

@@ -98,6 +98,17 @@ def test_what_only_front_matter_says_is_shown_by_the_text_below() -> None:
     assert show(text, (0, text.index("# Lion"))).text == "# Lion\n\nIt roars."
 
 
+def test_addresses_of_links_are_no_passage() -> None:
+    text = "# A\n\nSee [b][].\n\n[b]: https://b.example\n[c d]: https://c.example/d\n\n# E\n\nF\n"
+    outline = find_outline("a.md", text)
+    start = text.index("[b]:")
+
+    assert find_excerpt(outline, (start, text.index("# E")), {"b": 1.0}, 300) is None
+    first = find_excerpt(outline, (0, start), {"b": 1.0}, 300)
+    assert first
+    assert text[first[0] : first[1]].startswith("# A")
+
+
 def test_of_a_note_with_front_matter_only_that_is_shown() -> None:
     assert show("---\na: walrus\n---\n", (0, 9)).text == "---\na: walrus\n---"
 
