@@ -177,7 +177,7 @@ class KnowledgeBase(open_topics.OpenTopics):
             **tool_text.read_filters(tool, given),
             progress=progress,
         )
-        return render_passages(found, given.get("limit", found.quoted))
+        return render_passages(found, given.get("limit", 1))
 
     def answer_call(self, /, **arguments: object) -> str:
         """Answer a call of `learn` with the arguments that a model wrote. Raises KbError.

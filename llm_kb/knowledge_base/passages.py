@@ -29,7 +29,7 @@ from llm_kb.references.topic.topic_file import (
 )
 from llm_kb.rendering.excerpt import find_excerpt, mark_cuts, trim
 from llm_kb.rendering.parts import find_line, find_line_numbers
-from llm_kb.rendering.passages import SURE, Passage, Passages, find_notes
+from llm_kb.rendering.passages import Passage, Passages, find_notes
 from llm_kb.rendering.plain_text import name_some, shorten
 from llm_kb.search.chunking.outline import find_outline
 from llm_kb.search.index.database import DocumentsGoneError
@@ -56,8 +56,9 @@ WEAK = 0.4
 MAX_PASSAGE = 2400
 """Number of characters of a passage for a reader who cannot load more."""
 
-SURE_PASSAGE = 900
-"""Number of characters of a passage that is quoted alone; each of several has half as many."""
+FIRST_PASSAGE, NEXT_PASSAGE = 1_000, 300
+"""Number of characters of the first passage, which a reader should not need to load, and of each
+other one, which only shows whether it is worth loading."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,8 +111,8 @@ def find_passages(
         topic, path = place = hit.topic, hit.path
         if place not in sources:
             sources[place] = _open(by_id[topic], sets[topic].find_subject(path))
-        is_sure = not passages and hit.score >= SURE
-        most = MAX_PASSAGE if options.whole else SURE_PASSAGE if is_sure else SURE_PASSAGE // 2
+        most = FIRST_PASSAGE if all(each.is_preloaded for each in passages) else NEXT_PASSAGE
+        most = MAX_PASSAGE if options.whole else most
         if source := sources[place]:
             passages += _cut(source, hit, result.rarities, most, shown[place])
     is_weak = all(passage.score < WEAK for passage in passages)

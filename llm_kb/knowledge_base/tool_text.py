@@ -154,10 +154,14 @@ SEARCH_KNOWLEDGE = ToolText(
     " `lines 5-9 of 2-40`, `learn` returns the part, or `SUBJECT#L10-L20` just the lines after it.",
     object_schema(
         ["question"],
-        question=string("What the passages should answer, in the words they would use."),
+        question=string(
+            "What to find out, with likely names of options, commands, settings or functions, and"
+            " other words that the text of the answer may use, in its language."
+        ),
         topic=string("The topic ID or title to search. Omit to search all."),
         limit=integer(
-            "The most passages to return. Unless given, of four the best one or two are quoted.", 1
+            "The most passages to quote. Unless given, the best one is, and up to three are named.",
+            1,
         ),
         **FILTERS,
     ),

@@ -38,9 +38,9 @@ _INDENT = re.compile(r"[ \t]*")
 _DIRECTIVE = re.compile(r"\.\. [^_\n]+::")
 _TITLE = re.compile(r"#{1,6}[ \t][^\n]*|(?:[^\n]*\n)?[^\n]+\n([^\w\s])\1+")
 _NOT_SHOWN = re.compile(
-    r"(?:[ \t]*\r?\n|\.\. _[^\n]*:[ \t]*\r?\n|\[[^\[\]\n]{1,200}\]:[ \t]+\S+[ \t]*(?:\r?\n|\Z))*"
+    r"(?:(?:[ \t]*|\.\. _[^\n]*:[ \t]*|\[[^\[\]\n]{1,200}\]:[ \t]+\S+[ \t]*)\r?\n)*"
 )
-"""Blank lines, the labels of cross references, and the addresses of links above a passage."""
+"""Blank lines, the labels of cross references, and the addresses of links around a passage."""
 
 
 class _Block(NamedTuple):
@@ -82,6 +82,7 @@ def find_excerpt(
         if start < before[1] and before[0] < end:
             start, end = (start, before[0]) if start < before[0] else (before[1], end)
     start, end = trim(text, start, end)
+    end = _leave_out_below(text, start, end)
     return (start, end, _find_part(outline, start, end)) if start < end else None
 
 
@@ -277,6 +278,16 @@ def trim(text: str, start: int, end: int) -> tuple[int, int]:
     """Return a span without blank lines at its ends, and without the labels above it."""
     start = _skip(text, start, end)
     return start, start + len(text[start:end].rstrip())
+
+
+def _leave_out_below(text: str, start: int, end: int) -> int:
+    """Return the end of a span without the lines that are not shown at its end."""
+    while start < end:
+        line = text.rfind("\n", start, end) + 1 or start
+        if not _NOT_SHOWN.fullmatch(f"{text[line:end]}\n"):
+            break
+        end = max(start, line - 1)
+    return end
 
 
 def mark_cuts(text: str, start: int, end: int) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -22,11 +23,7 @@ MAX_CHARACTERS = 2_000
 MAX_WHOLE = 6_000
 """The same for a reader who cannot: about 1,500 tokens."""
 
-SURE = 0.8
-"""Score of a first passage beside which no other is quoted: that answered in 2 of 95 such cases."""
-
-QUOTED = 2
-"""Number of passages quoted otherwise, unless a number is asked for."""
+_LINES = re.compile(r"#L\d")
 
 FOUND_NOTHING = "Nothing in "
 """The beginning of the answer if nothing fits the question."""
@@ -91,11 +88,6 @@ class Passages:
     notices: tuple[str, ...] = ()
     """Notices on what was not searched, with the reasons."""
 
-    @property
-    def quoted(self) -> int:
-        """The number of passages that are quoted unless a number is asked for."""
-        return 1 if self.passages and self.passages[0].score >= SURE else QUOTED
-
 
 def render_passages(found: Passages, quoted: int | None = None) -> str:
     """Return the answer of a search, as a model reads it.
@@ -119,7 +111,7 @@ def render_passages(found: Passages, quoted: int | None = None) -> str:
             origin = passage.origin
             room -= len(rendered)
             left -= 1
-        addresses.setdefault(f"{passage.topic}/{passage.address}", is_quoted)
+        addresses.setdefault(_mention(passage), is_quoted)
     if more := [address for address, is_quoted in addresses.items() if not is_quoted]:
         parts.append(f"Also: {', '.join(map(bounded_line, more))}\n")
     if not found.passages:
@@ -140,6 +132,12 @@ def _render(passage: Passage, room: int, *, with_origin: bool) -> str:
         f"source: {defuse(one_line(passage.origin))}\n" if passage.origin and with_origin else ""
     )
     return f"{opening}\n{source}{defuse(text)}\n</passage>\n"
+
+
+def _mention(passage: Passage) -> str:
+    """Return the address of a passage, and its title where the address has lines instead."""
+    title = passage.title.rpartition(" > ")[2] if _LINES.search(passage.address) else ""
+    return f"{passage.topic}/{passage.address}{f' ({title})' if title else ''}"
 
 
 def explain_nothing(found: Passages) -> str:

@@ -15,7 +15,7 @@ from llm_kb.files.walk import Stamps
 from llm_kb.knowledge_base.open_topics import OpenTopics
 from llm_kb.knowledge_base.passages import SearchOptions, find_passages
 from llm_kb.knowledge_base.tool_text import DEFAULT_LIMIT, SEARCH_KNOWLEDGE
-from llm_kb.rendering.passages import QUOTED, Passage, Passages, find_notes, render_passages
+from llm_kb.rendering.passages import Passage, Passages, find_notes, render_passages
 from llm_kb.search.index import index as index_module
 from llm_kb.search.index import update
 from llm_kb.search.question import EmptyQuestionError
@@ -356,6 +356,13 @@ def test_passages_after_those_quoted_are_named() -> None:
     )
 
 
+def test_a_passage_named_by_lines_has_its_title() -> None:
+    lines = replace(make("b", "otter"), address="b#L1-L9", title="Zoo > Otters")
+    found = Passages(passages=(make("a", "walrus"), lines, make("c", "seal")), topics=("zoo",))
+
+    assert render_passages(found, 1).endswith("Also: zoo/b#L1-L9 (Otters), zoo/c#x\n")
+
+
 def test_passages_that_are_preloaded_leave_the_quotes_to_the_others() -> None:
     known = replace(make("a", "walrus"), is_preloaded=True)
     found = Passages(passages=(known, make("b", "otter"), make("c", "seal")), topics=("zoo",))
@@ -370,17 +377,8 @@ def test_passages_that_are_preloaded_leave_the_quotes_to_the_others() -> None:
 def test_the_tool_says_how_many_passages_it_quotes() -> None:
     limit = SEARCH_KNOWLEDGE.schema["properties"]["limit"]["description"]
 
-    assert (QUOTED, DEFAULT_LIMIT) == (2, 4)
-    assert "of four the best one or two are quoted" in limit
-
-
-def test_beside_a_passage_with_most_of_the_question_no_other_is_quoted() -> None:
-    found = Passages(passages=(make("a", "walrus"), make("b", "otter")), topics=("zoo",))
-    unsure = replace(found, passages=(replace(make("a", "walrus"), score=0.7), make("b", "otter")))
-
-    assert (found.quoted, unsure.quoted) == (1, 2)
-    assert render_passages(found, found.quoted).endswith("Also: zoo/b#x\n")
-    assert "Also" not in render_passages(unsure, unsure.quoted)
+    assert DEFAULT_LIMIT == 4
+    assert "the best one is, and up to three are named" in limit
 
 
 def test_the_address_of_a_quoted_passage_is_not_named_again() -> None:

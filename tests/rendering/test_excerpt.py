@@ -106,7 +106,7 @@ def test_addresses_of_links_are_no_passage() -> None:
     assert find_excerpt(outline, (start, text.index("# E")), {"b": 1.0}, 300) is None
     first = find_excerpt(outline, (0, start), {"b": 1.0}, 300)
     assert first
-    assert text[first[0] : first[1]].startswith("# A")
+    assert text[first[0] : first[1]] == "# A\n\nSee [b][]."
 
 
 def test_of_a_note_with_front_matter_only_that_is_shown() -> None:
