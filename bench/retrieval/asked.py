@@ -6,7 +6,12 @@ from a thread; those of `report` were written when the ranking was almost done. 
 were made after that by somebody who had not seen it, each from a thread and before any search, and
 choices were made with them as well. Those of `last` and `newer` were made in the same way, with the
 gold completed from plain full-text search, and so were those of `kept`, which were measured once,
-after the last choice.
+after the last choice. Those of `manual` are no real ones: a language model that had read the manual
+of an organisation's engineers imitates people who have not.
+
+`questions/calls.toml` has, for some of these questions, what a language model asked the tool: it
+had the question, the name of the project and the description of the tool's argument, and had not
+looked into the documentation.
 """
 
 from __future__ import annotations
@@ -25,6 +30,7 @@ from sources import CACHE, Source, clone
 
 from llm_kb.commands.test import read_questions
 from llm_kb.config.workspace import decode_bytes
+from llm_kb.files.toml import decode_toml
 from llm_kb.knowledge_base.api import KnowledgeBase
 
 PROJECTS = {
@@ -90,8 +96,17 @@ PROJECTS = {
         ),
         "vim": Source("vim/vim", "b3526a91b82779c2d9e2f3ca330039143cc36862", ""),
     },
+    "manual": {
+        "govuk": Source(
+            "alphagov/govuk-developer-docs", "972d1b4410ffd165f2f3e889eda30bcf7d1cc6b3", ""
+        ),
+    },
 }
 """The projects by split: a repository, or a release in the package index."""
+
+
+CALLS = decode_toml((QUESTIONS / "calls.toml").read_text(encoding="utf-8"))
+"""By question, what a model asked the tool."""
 
 
 class Asked(NamedTuple):
@@ -114,6 +129,11 @@ class Project(NamedTuple):
     directory: Path
     kb: KnowledgeBase
     questions: list[Asked]
+
+    @property
+    def calls(self) -> list[Asked]:
+        """The questions in the words of a model, as far as one was asked for them."""
+        return [Asked(CALLS[text], places) for text, places in self.questions if text in CALLS]
 
 
 def read_projects(split: str) -> Iterator[Project]:

@@ -6,8 +6,9 @@ Real questions are asked of whole projects as `llm kb init` leaves them (asked.p
 tree for each source (known_items.py). Printed are tables of hit@1 / 5 / 10 by kind, with the number
 of questions and the 95 % interval of our hit@5 (Wilson); then ours against the best rival by hit@5,
 with the exact McNemar test of both; then the length of what a search of real questions returns.
-SPLIT is one of asked.py or sources.py, `report` by default, or `asked`, all of asked.py. `--dense`
-asks with an embedding model as well; of the known items, those of the sources of `EMBEDDED`.
+SPLIT is one of asked.py or sources.py, `report` by default, or `asked`, all real questions of
+asked.py. Some are asked in a model's words as well. `--dense` asks with an embedding model as well;
+of the known items, those of the sources of `EMBEDDED`.
 Sources that cannot be cloned are left out, and named.
 """
 
@@ -50,6 +51,7 @@ from llm_kb.subjects.topics import Topic
 OURS, HYBRID, FIRST = "**llm-kb, keywords**", "**llm-kb, hybrid**", "llm-kb, BM25 alone"
 QMD = "qmd, whole documents (right file)"
 EVERY = "asked"
+REAL = tuple(name for name in PROJECTS if name != "manual")
 NOT_RIVALS = frozenset({OURS, HYBRID, FIRST, QMD})
 
 Ranks = dict[str, dict[str, list[int]]]
@@ -92,7 +94,7 @@ def group_of(directory: Path) -> TopicGroup:
 
 def read_cases(split: str) -> Iterator[Case]:
     """Yield the projects with real questions, then the trees of known items."""
-    for name in PROJECTS if split == EVERY else [split]:
+    for name in REAL if split == EVERY else [split]:
         for project in read_projects(name):
             yield _read_project(project, name)
     for source in SPLITS.get(split, {}):
@@ -110,8 +112,10 @@ def _read_project(project: Project, split: str) -> Case:
     opened = {each.topic.id: open_documents(each, project.directory) for each in searched}
     (group,) = group_topics(searched, opened, options)
     places = {each.topic.id: f"{each.topic.id}/" for each in searched}
-    kind = f"asked by users, {split}"
-    return Case(project.directory.name, group, places, {kind: project.questions})
+    questions = {f"asked by users, {split}": project.questions}
+    if project.calls:
+        questions[f"asked by models, {split}"] = project.calls
+    return Case(project.directory.name, group, places, questions)
 
 
 def make_rankers(group: TopicGroup, index: Index, *, dense: bool) -> dict[str, Ranker]:
@@ -217,7 +221,7 @@ def print_tests(ranks: Ranks, ours: str, is_rival: Callable[[str], bool]) -> Non
 
 def join_kinds(ranks: Ranks) -> Ranks:
     """Add what all formats of headings, and all languages of code, come to together."""
-    for whole in ("headings", "code", "asked by users"):
+    for whole in ("headings", "code", "asked by users", "asked by models"):
         parts = [found for kind, found in ranks.items() if kind.startswith(f"{whole}, ")]
         if parts:
             ranks[f"{whole}, all"] = {
@@ -229,7 +233,7 @@ def join_kinds(ranks: Ranks) -> Ranks:
 def print_lengths(split: str) -> None:
     """Print what a search of the real questions returns, as `llm kb search` shows it."""
     lengths, ranks, nothing = [], [], 0
-    names = PROJECTS if split == EVERY else [split]
+    names = REAL if split == EVERY else [split]
     for project in chain.from_iterable(map(read_projects, names)):
         for asked in project.questions:
             found = project.kb.find_passages(asked.text).passages

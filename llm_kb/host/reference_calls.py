@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from llm_kb.errors import KbError
 from llm_kb.knowledge_base.tool_text import (
     FILTERS,
+    QUESTION,
     ToolText,
     integer,
     object_schema,
@@ -142,7 +143,7 @@ SEARCH = ToolText(
     object_schema(
         ["question"],
         topic=string("A topic's id or title, or words that name it. Omit it to search all topics."),
-        question=string("What you want to know, with the identifiers you know of."),
+        question=QUESTION,
         **FILTERS,
     ),
 )

@@ -147,6 +147,12 @@ LEARN = ToolText(
 )
 """The tool `learn`. Its schema never changes with the configuration: providers cache it."""
 
+QUESTION = string(
+    "What to find out, with likely names of options, commands, settings or functions, and"
+    " other words that the text of the answer may use, in its language."
+)
+"""What a search tool is asked: who asks in the words of the answer finds it first more often."""
+
 SEARCH_KNOWLEDGE = ToolText(
     "search_knowledge",
     "Search knowledge base topics for the passages that answer a question, by its words and what"
@@ -154,10 +160,7 @@ SEARCH_KNOWLEDGE = ToolText(
     " `lines 5-9 of 2-40`, `learn` returns the part, or `SUBJECT#L10-L20` just the lines after it.",
     object_schema(
         ["question"],
-        question=string(
-            "What to find out, with likely names of options, commands, settings or functions, and"
-            " other words that the text of the answer may use, in its language."
-        ),
+        question=QUESTION,
         topic=string("The topic ID or title to search. Omit to search all."),
         limit=integer(
             "The most passages to quote. Unless given, the best one is, and up to three are named.",

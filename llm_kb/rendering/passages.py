@@ -59,6 +59,12 @@ class Passage:
         """The address with its topic, and the lines."""
         return f"{self.topic}/{self.address} ({self.lines})"
 
+    def is_in_part_of(self, other: Passage) -> bool:
+        """Tell whether the address of another passage loads this one as well."""
+        first, last = other.part
+        same = (self.topic, self.name) == (other.topic, other.name)
+        return same and first <= self.first_line and self.last_line <= last
+
     @property
     def lines(self) -> str:
         """The lines, for people and models, and those of the part if it has more."""
@@ -92,12 +98,13 @@ class Passages:
 def render_passages(found: Passages, quoted: int | None = None) -> str:
     """Return the answer of a search, as a model reads it.
 
-    Only the first `quoted` that are not pre-loaded, as many as there is room for, are quoted; the
-    addresses of the others are named once.
+    Only the first `quoted` that are not pre-loaded, as many as there is room for, are quoted; of
+    the others each part that has none of those before is named.
     """
     parts: list[str] = []
     most = room = MAX_WHOLE if quoted is None else MAX_CHARACTERS
-    addresses: dict[str, bool] = {}
+    known: list[Passage] = []
+    named: list[str] = []
     origin: str | None = None
     left = len(found.passages) if quoted is None else quoted
     for passage in found.passages:
@@ -105,15 +112,16 @@ def render_passages(found: Passages, quoted: int | None = None) -> str:
             parts.append(f"{bounded_line(passage.heading)}: already in your system prompt\n")
             continue
         rendered = _render(passage, room, with_origin=passage.origin != origin)
-        is_quoted = left > 0 and (room == most or len(rendered) <= room)
-        if is_quoted:
+        if left > 0 and (room == most or len(rendered) <= room):
             parts.append(rendered)
             origin = passage.origin
             room -= len(rendered)
             left -= 1
-        addresses.setdefault(_mention(passage), is_quoted)
-    if more := [address for address, is_quoted in addresses.items() if not is_quoted]:
-        parts.append(f"Also: {', '.join(map(bounded_line, more))}\n")
+        elif not any(map(passage.is_in_part_of, known)):
+            named.append(bounded_line(_mention(passage)))
+        known.append(passage)
+    if named:
+        parts.append(f"Also: {', '.join(named)}\n")
     if not found.passages:
         parts.append(f"{explain_nothing(found)}\n")
     return "\n".join([*parts, *(f"(note: {note})\n" for note in find_notes(found))])

@@ -363,6 +363,20 @@ def test_a_passage_named_by_lines_has_its_title() -> None:
     assert render_passages(found, 1).endswith("Also: zoo/b#L1-L9 (Otters), zoo/c#x\n")
 
 
+def test_lines_that_an_address_before_loads_are_not_named() -> None:
+    first = replace(make("a", "walrus"), address="a#L1-L9", part=(1, 9))
+    inside = replace(
+        make("a", "otter"), address="a#L3-L12", first_line=4, last_line=9, part=(3, 12)
+    )
+    beyond = replace(inside, last_line=10)
+
+    def answer(other: Passage) -> str:
+        return render_passages(Passages(passages=(first, other), topics=("zoo",)), 1)
+
+    assert "Also" not in answer(inside)
+    assert "Also: zoo/a#L3-L12" in answer(beyond)
+
+
 def test_passages_that_are_preloaded_leave_the_quotes_to_the_others() -> None:
     known = replace(make("a", "walrus"), is_preloaded=True)
     found = Passages(passages=(known, make("b", "otter"), make("c", "seal")), topics=("zoo",))
