@@ -148,8 +148,8 @@ LEARN = ToolText(
 """The tool `learn`. Its schema never changes with the configuration: providers cache it."""
 
 QUESTION = string(
-    "What to find out, with likely names of options, commands, settings or functions, and"
-    " other words that the text of the answer may use, in its language."
+    "The answer as the text may have it, in its language: one sentence with the names of options,"
+    " commands or functions it would use. Guess if you do not know."
 )
 """What a search tool is asked: who asks in the words of the answer finds it first more often."""
 

@@ -21,7 +21,8 @@ BEFORE, AFTER = 400, 1_200
 If there are fewer on one side, there are more on the other."""
 
 WHOLE = 1.5
-"""A part of up to this many times the length of an excerpt is shown whole."""
+"""A part of up to this many times the length of an excerpt is shown whole, and so is what follows
+an excerpt that is shorter than its length by as much."""
 
 LONG_BLOCK = 800
 """A block of up to this many characters is not cut, even if an excerpt should be shorter."""
@@ -257,14 +258,17 @@ class _Chooser:
     ) -> tuple[int, int]:
         """Return a run extended to its heading, on to the next one, and back, as far as that fits.
 
-        It continues below the next heading only within the first `found` blocks.
+        A short one may take in a block that is too long. It continues below the next heading only
+        within the first `found` blocks.
         """
         opening = next((at for at in range(first, -1, -1) if blocks[at].opens), first)
         if blocks[last].end - blocks[opening].start <= self._most:
             first = opening
         for at in range(last + 1, len(blocks)):
+            start, end = blocks[first].start, blocks[last].end
+            room = WHOLE * self._most if WHOLE * (end - start) < self._most else self._most
             is_other = blocks[at].opens and (at >= found or not blocks[first].opens)
-            if is_other or blocks[at].end - blocks[first].start > self._most:
+            if is_other or blocks[at].end - start > room:
                 break
             last = at
         while first and not blocks[first].opens:

@@ -55,7 +55,7 @@ def show(
     [
         pytest.param("a.md", "# A\n\nShort.\n", "# A\n\nShort.", id="short"),
         pytest.param(
-            "a.md", f"{FILLER}# The zoo\n\n## Walrus\n\nTusks.\n\n{'x' * 99}\n\n{FILLER}",
+            "a.md", f"{FILLER}# The zoo\n\n## Walrus\n\nTusks.\n\n{'x' * 150}\n\n{FILLER}",
             "## Walrus\n\nTusks.", id="without a heading that has no text of its own",
         ),
         pytest.param(
@@ -63,7 +63,7 @@ def show(
             "Walrus\n------\n\nTusks.", id="with the title and without its label",
         ),
         pytest.param(
-            "a.rst", f"{ABOVE}.. warning::\n\n    A walrus.\n\n    It has tusks.\n\n{'x' * 90}\n",
+            "a.rst", f"{ABOVE}.. warning::\n\n    A walrus.\n\n    It has tusks.\n\n{'x' * 150}\n",
             ".. warning::\n\n    A walrus.\n\n    It has tusks.", id="a directive and its body",
         ),
         pytest.param(
@@ -71,11 +71,11 @@ def show(
             "A walrus.\n\n.. _x: y", id="no heading after a target",
         ),
         pytest.param(
-            "a.md", f"{ABOVE}Call this:\n\n```\nwalrus()\n\ntusk()\n```\n\n{'x' * 90}\n",
+            "a.md", f"{ABOVE}Call this:\n\n```\nwalrus()\n\ntusk()\n```\n\n{'x' * 150}\n",
             "Call this:\n\n```\nwalrus()\n\ntusk()\n```", id="code and what announces it",
         ),
         pytest.param(
-            "a.md", f"{ABOVE}- walrus\n\n  its tusks\n\n{'x' * 90}\n",
+            "a.md", f"{ABOVE}- walrus\n\n  its tusks\n\n{'x' * 150}\n",
             "- walrus\n\n  its tusks", id="an item and its indented lines",
         ),
         pytest.param(
@@ -142,6 +142,13 @@ def test_of_long_code_the_beginning_follows_the_sentence_that_announces_it() -> 
 
     assert "counts::\n\n    line(0)\n" in found.text
     assert len(found.text) <= 120
+
+
+def test_a_short_passage_takes_in_a_block_that_is_too_long() -> None:
+    short, long = "w" * 60, "w" * 70
+    assert show(f"{ABOVE}A walrus.\n\n{short}\n\n{'x' * 50}\n\n{FILLER}").text.endswith(short)
+    assert show(f"{ABOVE}A walrus.\n\n{'x' * 110}\n\n{FILLER}").text.endswith("x" * 110)
+    assert not show(f"{ABOVE}A walrus.\n\n{long}\n\n{'x' * 60}\n\n{FILLER}").text.endswith("x")
 
 
 def test_room_that_is_left_at_the_end_of_a_part_is_filled_with_what_is_above() -> None:
