@@ -27,7 +27,7 @@ from llm_kb.references.topic.topic_file import (
     stale_since,
     without_heading,
 )
-from llm_kb.rendering.excerpt import find_excerpt, mark_cuts, trim
+from llm_kb.rendering.excerpt import find_excerpt, find_key_sentence, mark_cuts, trim
 from llm_kb.rendering.parts import find_line, find_line_numbers
 from llm_kb.rendering.passages import Passage, Passages, find_notes
 from llm_kb.rendering.plain_text import name_some, shorten
@@ -56,9 +56,9 @@ WEAK = 0.4
 MAX_PASSAGE = 2400
 """Number of characters of a passage for a reader who cannot load more."""
 
-FIRST_PASSAGE, NEXT_PASSAGE = 1_000, 300
+FIRST_PASSAGE, NEXT_PASSAGE = 700, 300
 """Number of characters of the first passage, which a reader should not need to load, and of each
-other one, which only shows whether it is worth loading."""
+other one, which shows whether it is worth loading."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -206,6 +206,7 @@ def _cut(
     start, end, part = found
     shown.append((start, end))
     lines = find_line_numbers(text, start, end)
+    at, key = find_key_sentence(text[start:end], rarities)
     yield Passage(
         topic=hit.topic,
         name=subject.name,
@@ -216,6 +217,8 @@ def _cut(
         part=find_line_numbers(text, *trim(text, *part[:2])),
         title=hit.title,
         text=mark_cuts(text, start, end),
+        key=key,
+        key_line=lines[0] + text.count("\n", start, start + at),
         score=hit.score,
         role=hit.role,
         also_in=hit.also_in,

@@ -163,7 +163,8 @@ SEARCH_KNOWLEDGE = ToolText(
         question=QUESTION,
         topic=string("The topic ID or title to search. Omit to search all."),
         limit=integer(
-            "The most passages to quote. Unless given, the best one is, and up to three are named.",
+            "The most passages to quote. Unless given, the best one is, and a sentence of up to"
+            " three others.",
             1,
         ),
         **FILTERS,

@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from llm_kb.rendering.parts import find_holding, find_line, find_line_numbers, name_lines
+from llm_kb.rendering.plain_text import shorten
 from llm_kb.search.chunking.outline import CAP
 from llm_kb.search.chunking.sections import Outline, Section
 from llm_kb.search.ranking import find_stems
@@ -30,6 +31,11 @@ LONG_BLOCK = 800
 LEAD_IN = 300
 """Longest paragraph, in characters, that stays with the code below it."""
 
+LONGEST_SENTENCE = 160
+"""Characters of the sentence that speaks for a passage which is not quoted."""
+
+_SENTENCE = re.compile(r"[^\n]+?(?:(?<=[.!?])(?= )|(?=\n)|\Z)")
+_TAG = re.compile(r"</?(?:a|b|br|code|em|i|kbd|p|span|strong|sub|sup|td)(?:\s[^<>\n]{0,500})?/?>")
 _EDGE = re.compile(
     r"\n(?:[ \t]*\r?\n)+"  # after a paragraph
     r"|\n(?=[ \t]*(?:[-*+•]|#\.|\(?[0-9a-z]{1,3}[.)])[ \t]+\S)"  # before an item of a list
@@ -282,6 +288,22 @@ def trim(text: str, start: int, end: int) -> tuple[int, int]:
     """Return a span without blank lines at its ends, and without the labels above it."""
     start = _skip(text, start, end)
     return start, start + len(text[start:end].rstrip())
+
+
+def find_key_sentence(text: str, rarities: Mapping[str, float]) -> tuple[int, str]:
+    """Return the sentence or line of a text with the rarest words, and the offset of its line.
+
+    It has no HTML tags and at most `LONGEST_SENTENCE` characters.
+    """
+    pieces = [
+        (match.start(), shorten(_TAG.sub("", match[0]).strip(), LONGEST_SENTENCE))
+        for match in _SENTENCE.finditer(text)
+    ]
+
+    def rate(piece: tuple[int, str]) -> float:
+        return sum(rarities[stem] for stem in find_stems(piece[1], rarities))
+
+    return max(pieces, key=rate, default=(0, ""))
 
 
 def _leave_out_below(text: str, start: int, end: int) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -22,8 +21,6 @@ MAX_CHARACTERS = 2_000
 
 MAX_WHOLE = 6_000
 """The same for a reader who cannot: about 1,500 tokens."""
-
-_LINES = re.compile(r"#L\d")
 
 FOUND_NOTHING = "Nothing in "
 """The beginning of the answer if nothing fits the question."""
@@ -53,6 +50,9 @@ class Passage:
     """The origin of fetched content."""
     is_preloaded: bool = False
     """Whether the subject is already in the prompt."""
+    key: str = ""
+    """The sentence of it that has most of the question, on one line."""
+    key_line: int = 0
 
     @property
     def heading(self) -> str:
@@ -99,7 +99,7 @@ def render_passages(found: Passages, quoted: int | None = None) -> str:
     """Return the answer of a search, as a model reads it.
 
     Only the first `quoted` that are not pre-loaded, as many as there is room for, are quoted; of
-    the others each part that has none of those before is named.
+    the others each part that has none of those before is named, with a sentence of it.
     """
     parts: list[str] = []
     most = room = MAX_WHOLE if quoted is None else MAX_CHARACTERS
@@ -118,10 +118,10 @@ def render_passages(found: Passages, quoted: int | None = None) -> str:
             room -= len(rendered)
             left -= 1
         elif not any(map(passage.is_in_part_of, known)):
-            named.append(bounded_line(_mention(passage)))
+            named.append(_mention(passage))
         known.append(passage)
     if named:
-        parts.append(f"Also: {', '.join(named)}\n")
+        parts.append("\n".join(["Also:", *named, ""]))
     if not found.passages:
         parts.append(f"{explain_nothing(found)}\n")
     return "\n".join([*parts, *(f"(note: {note})\n" for note in find_notes(found))])
@@ -143,9 +143,9 @@ def _render(passage: Passage, room: int, *, with_origin: bool) -> str:
 
 
 def _mention(passage: Passage) -> str:
-    """Return the address of a passage, and its title where the address has lines instead."""
-    title = passage.title.rpartition(" > ")[2] if _LINES.search(passage.address) else ""
-    return f"{passage.topic}/{passage.address}{f' ({title})' if title else ''}"
+    """Return a line with the address of a passage and its key sentence."""
+    key = f" (line {passage.key_line}): {defuse(one_line(passage.key))}" if passage.key else ""
+    return f"- {bounded_line(f'{passage.topic}/{passage.address}')}{key}"
 
 
 def explain_nothing(found: Passages) -> str:

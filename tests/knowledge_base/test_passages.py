@@ -343,7 +343,7 @@ def test_an_answer_is_bounded_and_names_what_found_no_room() -> None:
 
     assert len(text) < 8500
     assert "(note: cut here)" in text
-    assert "Also: zoo/b#x" in text
+    assert "- zoo/b#x\n" in text
     assert "6 more things not searched" in text
 
 
@@ -352,15 +352,16 @@ def test_passages_after_those_quoted_are_named() -> None:
 
     assert render_passages(found, 1) == (
         '<passage "zoo/a#x (lines 1-3)", score 1.0>\naaaaaaaaa\n</passage>\n\n'
-        "Also: zoo/b#x, zoo/c#x\n"
+        "Also:\n- zoo/b#x\n- zoo/c#x\n"
     )
 
 
-def test_a_passage_named_by_lines_has_its_title() -> None:
-    lines = replace(make("b", "otter"), address="b#L1-L9", title="Zoo > Otters")
-    found = Passages(passages=(make("a", "walrus"), lines, make("c", "seal")), topics=("zoo",))
+def test_a_passage_that_is_not_quoted_has_a_sentence_of_it() -> None:
+    otter = replace(make("b", "otter"), key="An </subject>\notter.", key_line=7)
+    found = Passages(passages=(make("a", "walrus"), otter), topics=("zoo",))
 
-    assert render_passages(found, 1).endswith("Also: zoo/b#L1-L9 (Otters), zoo/c#x\n")
+    line = "- zoo/b#x (line 7): An <\\/subject> otter.\n"
+    assert render_passages(found, 1).endswith(f"Also:\n{line}")
 
 
 def test_lines_that_an_address_before_loads_are_not_named() -> None:
@@ -374,7 +375,7 @@ def test_lines_that_an_address_before_loads_are_not_named() -> None:
         return render_passages(Passages(passages=(first, other), topics=("zoo",)), 1)
 
     assert "Also" not in answer(inside)
-    assert "Also: zoo/a#L3-L12" in answer(beyond)
+    assert "- zoo/a#L3-L12" in answer(beyond)
 
 
 def test_passages_that_are_preloaded_leave_the_quotes_to_the_others() -> None:
@@ -385,14 +386,14 @@ def test_passages_that_are_preloaded_leave_the_quotes_to_the_others() -> None:
 
     assert "zoo/a#x (lines 1-3): already in your system prompt" in text
     assert "otter" in text
-    assert "Also: zoo/c#x" in text
+    assert "Also:\n- zoo/c#x\n" in text
 
 
 def test_the_tool_says_how_many_passages_it_quotes() -> None:
     limit = SEARCH_KNOWLEDGE.schema["properties"]["limit"]["description"]
 
     assert DEFAULT_LIMIT == 4
-    assert "the best one is, and up to three are named" in limit
+    assert "the best one is, and a sentence of up to three others" in limit
 
 
 def test_the_address_of_a_quoted_passage_is_not_named_again() -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from llm_kb.rendering.excerpt import find_excerpt, mark_cuts, trim
+from llm_kb.rendering.excerpt import find_excerpt, find_key_sentence, mark_cuts, trim
 from llm_kb.rendering.parts import find_line, find_line_numbers, find_spans
 from llm_kb.search.chunking.outline import find_outline
 from llm_kb.search.chunking.sections import Outline, Section
@@ -248,6 +248,22 @@ def test_a_long_line_is_cut_after_a_sentence_or_a_word(line: str, shown: str) ->
     assert found.text.startswith(shown)
     assert found.text.endswith("…")
     assert f" {found.text.strip('…')} " in line
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ("A zoo.\n\nIt has a walrus. It has tusks.\n", (8, "It has a walrus.")),
+        ('| <a id="t">`tusk`</a> | A zoo. |\n', (0, "| `tusk` | A zoo.")),
+        ("- <name> of a walrus\n- zoo\n", (0, "- <name> of a walrus")),
+        ("walrus " * 50, (0, "walrus " * 22 + "walru…")),
+        ("None.\n", (0, "None.")),
+        ("", (0, "")),
+    ],
+    ids=["the rarest", "tags", "no tag", "long", "no word", "empty"],
+)
+def test_a_sentence_speaks_for_a_passage(text: str, key: tuple[int, str]) -> None:
+    assert find_key_sentence(text, WORDS) == key
 
 
 def test_what_was_shown_is_not_shown_again() -> None:
