@@ -56,7 +56,7 @@ WEAK = 0.4
 MAX_PASSAGE = 2400
 """Number of characters of a passage for a reader who cannot load more."""
 
-FIRST_PASSAGE, NEXT_PASSAGE = 700, 300
+FIRST_PASSAGE, NEXT_PASSAGE = 600, 300
 """Number of characters of the first passage, which a reader should not need to load, and of each
 other one, which shows whether it is worth loading."""
 
