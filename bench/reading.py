@@ -25,7 +25,7 @@ from sdists import CACHE, fetch
 from llm_kb.errors import KbError
 from llm_kb.knowledge_base.api import KnowledgeBase
 from llm_kb.knowledge_base.tool_text import SEARCH_KNOWLEDGE
-from llm_kb.search.question import parse_question
+from llm_kb.search.question import STOP_WORDS, fold
 
 DJANGO = {
     "What is the default value of CONN_HEALTH_CHECKS?": (
@@ -88,6 +88,9 @@ _PIECE = re.compile(
 )
 """A passage that is less than the part of its address."""
 
+_NAMED = re.compile(r"^- docs/(\S+) \(line \d+\): (.*)$", re.MULTILINE)
+"""A passage that is not quoted: its address and a sentence."""
+
 LONG_PART = 120
 """Lines of a part from which on a reader loads those around the passage."""
 
@@ -117,7 +120,8 @@ def write_workspace(place: Path, requirement: str, directory: str) -> None:
 
 
 def words_of(text: str) -> set[str]:
-    return {word[:5] for word in parse_question(text.replace("-", " ").replace("_", " "))}
+    words = re.findall(r"[^\W_]+", fold(text))
+    return {word[:5] for word in words if word not in STOP_WORDS["en"]}
 
 
 def rank_names(question: str, texts: Mapping[str, str]) -> list[str]:
@@ -135,7 +139,7 @@ def learn(kb: KnowledgeBase, *subjects: str) -> str:
 
 def read_menu(kb: KnowledgeBase, question: str) -> list[str]:
     """Return the subjects of the menu, the likeliest first: it is in the prompt, not in a call."""
-    entries = re.findall(r"^  - (\S+)(?: \(~[^)]*\))?(.*)$", kb.render_menu(), re.MULTILINE)
+    entries = re.findall(r"^  - (\S+)(?: \(~[^)]*\))?(.*)$", kb.section() or "", re.MULTILINE)
     return rank_names(question, {name: name + about for name, about in entries})
 
 
@@ -156,7 +160,11 @@ def read_search(kb: KnowledgeBase, question: str) -> Iterator[str]:
     answer = kb.answer_search(SEARCH_KNOWLEDGE, {"question": question})
     yield answer
     pieces = {address: rest for address, *rest in _PIECE.findall(answer)}
-    for address in rank_names(question, {each: each + rest[-1] for each, rest in pieces.items()}):
+    texts = {each: each + rest[-1] for each, rest in pieces.items()}
+    for address in rank_names(question, texts | dict(_NAMED.findall(answer))):
+        if address not in pieces:
+            yield learn(kb, address)
+            continue
         *lines, _ = pieces[address]
         first, last, begin, end = (int(line or lines[0]) for line in lines)
         if end - begin > LONG_PART:
