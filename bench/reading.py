@@ -88,7 +88,7 @@ _PIECE = re.compile(
 )
 """A passage that is less than the part of its address."""
 
-_NAMED = re.compile(r"^- docs/(\S+) \(line \d+\): (.*)$", re.MULTILINE)
+_NAMED = re.compile(r'^<passage "docs/(\S+) \(line \d+\)">(.*)</passage>$', re.MULTILINE)
 """A passage that is not quoted: its address and a sentence."""
 
 LONG_PART = 120

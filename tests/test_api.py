@@ -273,6 +273,27 @@ def test_what_is_not_searched_is_told_to_a_model(kb: KnowledgeBase, tmp_path: Pa
     assert "not searched: t/large.md" in answer
 
 
+def test_a_search_quotes_the_best_passage_and_a_sentence_of_others(
+    kb: KnowledgeBase, tmp_path: Path
+) -> None:
+    filler = "Nothing is said here.\n\n" * 80
+    (tmp_path / "kb/best.md").write_text(f"# Walrus\n\nA walrus has tusks.\n\n{'Tusk. ' * 90}\n")
+    (tmp_path / "kb/more.md").write_text(f"# More\n\n{filler}\nThe walrus swims.\n\n{filler}")
+
+    def answer(**arguments: object) -> str:
+        return kb.answer_search(SEARCH_KNOWLEDGE, {"question": "walrus tusks", **arguments})
+
+    quoted, _, named = answer().partition("\nAlso:\n")
+    assert quoted.startswith('<passage "t/best#walrus (lines 1-5)"')
+    assert named.count("<passage ") == 1
+    assert named.endswith('(line 164)">The walrus swims.</passage>\n')
+    assert "Also" not in answer(limit=2)
+    read = KnowledgeBase.discover(tmp_path, knowledge=["t/best"])
+    rest = read.answer_search(SEARCH_KNOWLEDGE, {"question": "walrus tusks"})
+    assert "t/best#walrus (lines 1-5): already in your system prompt" in rest
+    assert len(rest.partition("<passage ")[2]) > 500
+
+
 def test_the_search_is_added_where_there_is_much_to_learn(
     kb: KnowledgeBase, tmp_path: Path
 ) -> None:

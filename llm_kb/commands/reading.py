@@ -161,8 +161,8 @@ def show(names: tuple[str, ...], kb_cfg: tuple[str, ...]) -> None:
     """
     Print subjects as they are on disk, one after the other
 
-    Documents and notebooks are printed as Markdown. Use `llm kb learn` to print
-    all as a model gets them.
+    Documents and notebooks are read as Markdown, and printed so. Use
+    `llm kb learn` to print subjects as a model gets them.
 
     \b
         llm kb show project/code-quality

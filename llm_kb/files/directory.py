@@ -84,9 +84,8 @@ class DirectoryCatalog:
 
     def read(self, subject: Subject, limit: int | None = None) -> Content:
         """Read a subject, at most its first `limit` bytes; a document or notebook as Markdown."""
-        path = subject.path
-        is_document = find_extension(path) in DOCUMENTS
-        is_notebook = find_extension(path) == NOTEBOOK
+        path, extension = subject.path, find_extension(subject.path)
+        is_document, is_notebook = extension in DOCUMENTS, extension == NOTEBOOK
         try:
             most = MAX_BYTES if is_document or is_notebook else limit
             data, size, real = self._containment.read_file(path, most)
@@ -94,23 +93,25 @@ class DirectoryCatalog:
             raise UnreadableError(path, describe(error)) from error
         if real != path and self._excludes(real):
             raise UnreadableError(path, "it leads to a file that is not a subject")
-        whole = is_notebook and size == len(data)
-        if whole and (text := read_notebook(data)) is not None:
-            data, size = text, len(text)
-        if not (is_document and size):
-            return Content(data[:limit], size)
-        if not can_convert():
+        if not size or not (is_document or is_notebook):
+            return Content(data, size)
+        if is_document and not can_convert():
             raise UnreadableError(path, f"it is a document; to read it: {INSTALL}")
         if size > len(data):
             raise UnreadableError(path, f"it is larger than {MAX_BYTES // 1_000_000} MB")
+        text = self._convert(path, data, limit) if is_document else read_notebook(data)
+        text = data if text is None else text
+        return Content(text[:limit], len(text))
+
+    def _convert(self, path: str, data: bytes, limit: int | None) -> bytes:
+        """Return the Markdown of a document."""
         # A menu reads the start of every subject, which must not start a conversion.
         is_start = limit is not None and limit <= START_BYTES
         read = self._conversions.find if is_start else self._conversions.convert
         try:
-            text = read(find_extension(path), data) or b""
+            return read(find_extension(path), data) or b""
         except ConversionError as error:
             raise UnreadableError(path, str(error)) from error
-        return Content(text[:limit], len(text))
 
     @cached_property
     def _containment(self) -> Containment:

@@ -307,7 +307,7 @@ class OpenTopics:
         return [error for subject in subjects for error in read(subject)[1]]
 
     def read_raw(self, opened: OpenTopic, selection: Selection) -> Iterator[bytes]:
-        """Yield the bytes of subjects and of their parts, as they are on disk."""
+        """Yield the bytes of subjects and parts; of documents and notebooks as Markdown."""
         for subject in selection.subjects:
             yield from take_pieces(
                 subject, opened.catalog.read(subject).data, selection.asked_of(subject)

@@ -22,8 +22,8 @@ BEFORE, AFTER = 400, 1_200
 If there are fewer on one side, there are more on the other."""
 
 WHOLE = 1.5
-"""A part of up to this many times the length of an excerpt is shown whole, and so is what follows
-an excerpt that is shorter than its length by as much."""
+"""A part of up to this many times the length of an excerpt is shown whole. An excerpt of less than
+two thirds of its length takes in the next block, up to as many times that length."""
 
 LONG_BLOCK = 800
 """A block of up to this many characters is not cut, even if an excerpt should be shorter."""
@@ -34,8 +34,10 @@ LEAD_IN = 300
 LONGEST_SENTENCE = 160
 """Characters of the sentence that speaks for a passage which is not quoted."""
 
-_SENTENCE = re.compile(r"[^\n]+?(?:(?<=[.!?])(?= )|(?=\n)|\Z)")
-_TAG = re.compile(r"</?(?:a|b|br|code|em|i|kbd|p|span|strong|sub|sup|td)(?:\s[^<>\n]{0,500})?/?>")
+_SENTENCE = re.compile(r"[^\n]+?(?:(?<=[.!?])(?= )|(?<=[\u3002\uff01\uff1f])|(?=\n)|\Z)")
+_TAG = re.compile(r"</[a-z][a-z0-9]*>|<br ?/?>|<[a-z][a-z0-9]*\s[^<>\n=]{0,200}=[^<>\n]{0,500}>")
+"""HTML that says nothing; not `<name>`, which often stands for a name."""
+
 _EDGE = re.compile(
     r"\n(?:[ \t]*\r?\n)+"  # after a paragraph
     r"|\n(?=[ \t]*(?:[-*+•]|#\.|\(?[0-9a-z]{1,3}[.)])[ \t]+\S)"  # before an item of a list
@@ -44,10 +46,13 @@ _CODE = re.compile(r"[ \t]*(?:`{3}|~{3}|\.\. (?:code|sourcecode|highlight))")
 _INDENT = re.compile(r"[ \t]*")
 _DIRECTIVE = re.compile(r"\.\. [^_\n]+::")
 _TITLE = re.compile(r"#{1,6}[ \t][^\n]*|(?:[^\n]*\n)?[^\n]+\n([^\w\s])\1+")
-_NOT_SHOWN = re.compile(
-    r"(?:(?:[ \t]*|\.\. _[^\n]*:[ \t]*|\[[^\[\]\n]{1,200}\]:[ \t]+\S+[ \t]*)\r?\n)*"
+_NOT_SHOWN = re.compile(r"(?:[ \t]*\r?\n|\.\. _[^\n]*:[ \t]*\r?\n)*")
+"""Blank lines and the labels of cross references above a passage."""
+
+_ADDRESS = re.compile(
+    r"^ {0,3}\[(?!\^)[^\[\]\n]{1,200}\]:[ \t]+<?(?:[a-z][a-z0-9+.-]*:|[/.#])\S*", re.MULTILINE
 )
-"""Blank lines, the labels of cross references, and the addresses of links around a passage."""
+"""The address of a link in Markdown: its words are not what a text says."""
 
 
 class _Block(NamedTuple):
@@ -81,7 +86,7 @@ def find_excerpt(
     # The text below the front matter is more informative, if there is any.
     body = outline.body if text[outline.body :].strip() else 0
     start = _skip(text, max(span[0], body), len(text))
-    if start >= len(text) or body <= span[0] < span[1] <= start:
+    if start >= len(text):
         return None
     start, end = _Chooser(outline, rarities, most, (start, max(span[1], start + 1)), body).choose()
     start = _enter_section(outline, start, end)
@@ -89,7 +94,6 @@ def find_excerpt(
         if start < before[1] and before[0] < end:
             start, end = (start, before[0]) if start < before[0] else (before[1], end)
     start, end = trim(text, start, end)
-    end = _leave_out_below(text, start, end)
     return (start, end, _find_part(outline, start, end)) if start < end else None
 
 
@@ -244,7 +248,8 @@ class _Chooser:
         at = bisect_right(sections, start, key=lambda section: section.start) - 1
         above = sections[at] if at >= 0 and start < sections[at].end else None
         title = above.title if above else ""
-        held = find_stems(f"{title}\n{self._text[start:end]}", self._rarities)
+        said = _ADDRESS.sub("", self._text[start:end])
+        held = find_stems(f"{title}\n{said}", self._rarities)
         opens = above is not None and above.start == start
         return _Block(start, end, {stem: self._rarities[stem] for stem in held}, opens)
 
@@ -293,27 +298,21 @@ def trim(text: str, start: int, end: int) -> tuple[int, int]:
 def find_key_sentence(text: str, rarities: Mapping[str, float]) -> tuple[int, str]:
     """Return the sentence or line of a text with the rarest words, and the offset of its line.
 
-    It has no HTML tags and at most `LONGEST_SENTENCE` characters.
+    It has no HTML tags and at most `LONGEST_SENTENCE` characters, of a longer one those around
+    the first of the words.
     """
-    pieces = [
-        (match.start(), shorten(_TAG.sub("", match[0]).strip(), LONGEST_SENTENCE))
-        for match in _SENTENCE.finditer(text)
-    ]
+    pieces = [(match.start(), _TAG.sub("", match[0]).strip()) for match in _SENTENCE.finditer(text)]
 
     def rate(piece: tuple[int, str]) -> float:
         return sum(rarities[stem] for stem in find_stems(piece[1], rarities))
 
-    return max(pieces, key=rate, default=(0, ""))
-
-
-def _leave_out_below(text: str, start: int, end: int) -> int:
-    """Return the end of a span without the lines that are not shown at its end."""
-    while start < end:
-        line = text.rfind("\n", start, end) + 1 or start
-        if not _NOT_SHOWN.fullmatch(f"{text[line:end]}\n"):
-            break
-        end = max(start, line - 1)
-    return end
+    at, sentence = max(pieces, key=rate, default=(0, ""))
+    if len(sentence) > LONGEST_SENTENCE:
+        lower = sentence.lower()
+        first = min(map(lower.find, find_stems(sentence, rarities)), default=0)
+        begin = sentence.rfind(" ", 0, max(0, first - LONGEST_SENTENCE // 4)) + 1
+        sentence = f"{'…' if begin else ''}{sentence[begin:]}"
+    return at, shorten(sentence, LONGEST_SENTENCE)
 
 
 def mark_cuts(text: str, start: int, end: int) -> str:

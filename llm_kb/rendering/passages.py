@@ -99,27 +99,38 @@ def render_passages(found: Passages, quoted: int | None = None) -> str:
     """Return the answer of a search, as a model reads it.
 
     Only the first `quoted` that are not pre-loaded, as many as there is room for, are quoted; of
-    the others each part that has none of those before is named, with a sentence of it.
+    the others each part that has none of those before is named, with a sentence of it: three, and
+    more if there is room. The rest is counted.
     """
     parts: list[str] = []
     most = room = MAX_WHOLE if quoted is None else MAX_CHARACTERS
     known: list[Passage] = []
     named: list[str] = []
+    beyond = 0
     origin: str | None = None
     left = len(found.passages) if quoted is None else quoted
     for passage in found.passages:
         if passage.is_preloaded:
             parts.append(f"{bounded_line(passage.heading)}: already in your system prompt\n")
             continue
-        rendered = _render(passage, room, with_origin=passage.origin != origin)
+        source = _name_source(passage) if passage.origin != origin else ""
+        rendered, mention = _render(passage, source, room), _mention(passage, source)
         if left > 0 and (room == most or len(rendered) <= room):
             parts.append(rendered)
-            origin = passage.origin
             room -= len(rendered)
             left -= 1
-        elif not any(map(passage.is_in_part_of, known)):
-            named.append(_mention(passage))
+        elif any(map(passage.is_in_part_of, known)):
+            continue
+        elif len(named) < MAX_NAMED or len(mention) <= room:
+            named.append(mention)
+            room -= len(mention)
+        else:
+            beyond += 1
+            continue
+        origin = passage.origin
         known.append(passage)
+    if beyond:
+        named.append(f"(note: {count(beyond, 'more passage')})")
     if named:
         parts.append("\n".join(["Also:", *named, ""]))
     if not found.passages:
@@ -127,25 +138,27 @@ def render_passages(found: Passages, quoted: int | None = None) -> str:
     return "\n".join([*parts, *(f"(note: {note})\n" for note in find_notes(found))])
 
 
-def _render(passage: Passage, room: int, *, with_origin: bool) -> str:
+def _name_source(passage: Passage) -> str:
+    """Return a line with the origin of a passage; empty without one."""
+    return f"source: {defuse(one_line(passage.origin))}\n" if passage.origin else ""
+
+
+def _render(passage: Passage, source: str, room: int) -> str:
     """Return one passage between its tags, with a limited number of characters."""
     text = passage.text
     if len(text) > room:
-        cut = text.rfind("\n", 0, room) + 1 or room
+        cut = text.rfind("\n", 0, max(room, 0)) + 1 or max(room, 0)
         text = f"{text[:cut]}\n(note: cut here)"
     copies = f", also in {name_some(passage.also_in)}" if passage.also_in else ""
     place = f'"{attribute(passage.heading)}", score {passage.score}{attribute(copies)}'
-    opening = f"<passage {place}>"
-    source = (
-        f"source: {defuse(one_line(passage.origin))}\n" if passage.origin and with_origin else ""
-    )
-    return f"{opening}\n{source}{defuse(text)}\n</passage>\n"
+    return f"<passage {place}>\n{source}{defuse(text)}\n</passage>\n"
 
 
-def _mention(passage: Passage) -> str:
-    """Return a line with the address of a passage and its key sentence."""
-    key = f" (line {passage.key_line}): {defuse(one_line(passage.key))}" if passage.key else ""
-    return f"- {bounded_line(f'{passage.topic}/{passage.address}')}{key}"
+def _mention(passage: Passage, source: str) -> str:
+    """Return a line with the key sentence of a passage between its tags."""
+    place = f"{passage.topic}/{passage.address} (line {passage.key_line})"
+    before = f"\n{source}" if source else ""
+    return f'<passage "{attribute(place)}">{before}{defuse(one_line(passage.key))}</passage>'
 
 
 def explain_nothing(found: Passages) -> str:

@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 from llm_kb.errors import UnreadableError
 from llm_kb.rendering.plain_text import attribute, count, defuse, one_line
-from llm_kb.subjects.names import DOCUMENTS
+from llm_kb.subjects.names import DOCUMENTS, NOTEBOOK
 from llm_kb.subjects.topics import Content, Subject, is_binary
 
-MARKDOWN = DOCUMENTS | {"md", "markdown", "mkd", "mdx", "mdc", "qmd", "rmd", "ipynb"}
+MARKDOWN = DOCUMENTS | {"md", "markdown", "mkd", "mdx", "mdc", "qmd", "rmd", NOTEBOOK}
 """Extensions of Markdown; notebooks and documents are read as such."""
 
 PLAIN = frozenset({"", "txt", "text"})

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from llm_kb.errors import UnreadableError
+from llm_kb.files import directory
 from llm_kb.files.converters.notebook import LONGEST_OUTPUT, read_notebook
+from llm_kb.files.directory import DirectoryCatalog
+from llm_kb.subjects.topics import Topic
 
 NOTEBOOK = {
     "metadata": {"language_info": {"name": "python"}},
@@ -51,6 +56,24 @@ def test_long_outputs_are_cut_with_a_note() -> None:
 )
 def test_what_is_not_a_notebook(data: bytes) -> None:
     assert read_notebook(data) is None
+
+
+def test_a_catalog_reads_a_notebook_as_markdown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "n.ipynb").write_text(json.dumps(NOTEBOOK))
+    (tmp_path / "other.ipynb").write_text('{"no": "notebook"}')
+    catalog = DirectoryCatalog(Topic(id="t", root=tmp_path))
+    notebook, other = catalog.list().subjects
+
+    whole = catalog.read(notebook)
+    assert whole.data.startswith(b"# Title\n")
+    assert whole.size == len(whole.data)
+    assert catalog.read(notebook, 5) == (b"# Tit", whole.size, None)
+    assert catalog.read(other).data == b'{"no": "notebook"}'
+    monkeypatch.setattr(directory, "MAX_BYTES", 100)
+    with pytest.raises(UnreadableError, match="it is larger than"):
+        catalog.read(notebook)
 
 
 json_values = st.recursive(

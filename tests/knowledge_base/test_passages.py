@@ -14,7 +14,7 @@ from llm_kb.files.documents import TopicDocuments
 from llm_kb.files.walk import Stamps
 from llm_kb.knowledge_base.open_topics import OpenTopics
 from llm_kb.knowledge_base.passages import SearchOptions, find_passages
-from llm_kb.knowledge_base.tool_text import DEFAULT_LIMIT, SEARCH_KNOWLEDGE
+from llm_kb.knowledge_base.tool_text import SEARCH_KNOWLEDGE
 from llm_kb.rendering.passages import Passage, Passages, find_notes, render_passages
 from llm_kb.search.index import index as index_module
 from llm_kb.search.index import update
@@ -343,25 +343,35 @@ def test_an_answer_is_bounded_and_names_what_found_no_room() -> None:
 
     assert len(text) < 8500
     assert "(note: cut here)" in text
-    assert "- zoo/b#x\n" in text
+    assert '<passage "zoo/b#x' in text
     assert "6 more things not searched" in text
 
 
 def test_passages_after_those_quoted_are_named() -> None:
-    found = Passages(passages=tuple(make(name, name * 9) for name in "abc"), topics=("zoo",))
+    made = (replace(make(name, name * 9), key=name.upper(), key_line=2) for name in "abc")
+    found = Passages(passages=tuple(made), topics=("zoo",))
 
     assert render_passages(found, 1) == (
         '<passage "zoo/a#x (lines 1-3)", score 1.0>\naaaaaaaaa\n</passage>\n\n'
-        "Also:\n- zoo/b#x\n- zoo/c#x\n"
+        'Also:\n<passage "zoo/b#x (line 2)">B</passage>\n<passage "zoo/c#x (line 2)">C</passage>\n'
     )
 
 
-def test_a_passage_that_is_not_quoted_has_a_sentence_of_it() -> None:
-    otter = replace(make("b", "otter"), key="An </subject>\notter.", key_line=7)
-    found = Passages(passages=(make("a", "walrus"), otter), topics=("zoo",))
+def test_a_passage_that_is_not_quoted_has_a_sentence_of_it_between_tags() -> None:
+    otter = replace(make("b", "otter"), key="An </passage>\notter.", key_line=7, origin="web")
+    found = Passages(passages=(make("a", "walrus"), otter, otter), topics=("zoo",))
 
-    line = "- zoo/b#x (line 7): An <\\/subject> otter.\n"
-    assert render_passages(found, 1).endswith(f"Also:\n{line}")
+    sentence = '<passage "zoo/b#x (line 7)">\nsource: web\nAn <\\/passage> otter.</passage>\n'
+    assert render_passages(found, 1).endswith(f"Also:\n{sentence}")
+
+
+def test_what_finds_no_room_is_counted() -> None:
+    many = tuple(replace(make(f"a{n}", "x" * 90), key="y" * 90) for n in range(40))
+    text = render_passages(Passages(passages=many, topics=("zoo",)), 3)
+
+    assert len(text) < 2_100
+    assert text.count("<passage ") == 15
+    assert text.endswith("(note: 25 more passages)\n")
 
 
 def test_lines_that_an_address_before_loads_are_not_named() -> None:
@@ -375,7 +385,7 @@ def test_lines_that_an_address_before_loads_are_not_named() -> None:
         return render_passages(Passages(passages=(first, other), topics=("zoo",)), 1)
 
     assert "Also" not in answer(inside)
-    assert "- zoo/a#L3-L12" in answer(beyond)
+    assert "zoo/a#L3-L12" in answer(beyond)
 
 
 def test_passages_that_are_preloaded_leave_the_quotes_to_the_others() -> None:
@@ -386,20 +396,13 @@ def test_passages_that_are_preloaded_leave_the_quotes_to_the_others() -> None:
 
     assert "zoo/a#x (lines 1-3): already in your system prompt" in text
     assert "otter" in text
-    assert "Also:\n- zoo/c#x\n" in text
+    assert 'Also:\n<passage "zoo/c#x' in text
 
 
 def test_the_tool_says_how_many_passages_it_quotes() -> None:
     limit = SEARCH_KNOWLEDGE.schema["properties"]["limit"]["description"]
 
-    assert DEFAULT_LIMIT == 4
     assert "the best one is, and a sentence of up to three others" in limit
-
-
-def test_the_address_of_a_quoted_passage_is_not_named_again() -> None:
-    found = Passages(passages=tuple(make("a", text) for text in ("walrus", "otter")), topics=())
-
-    assert "Also" not in render_passages(found, 1)
 
 
 def test_where_nothing_fits_the_answer_says_what_to_try() -> None:

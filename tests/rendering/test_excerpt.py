@@ -98,15 +98,13 @@ def test_what_only_front_matter_says_is_shown_by_the_text_below() -> None:
     assert show(text, (0, text.index("# Lion"))).text == "# Lion\n\nIt roars."
 
 
-def test_addresses_of_links_are_no_passage() -> None:
-    text = "# A\n\nSee [b][].\n\n[b]: https://b.example\n[c d]: https://c.example/d\n\n# E\n\nF\n"
-    outline = find_outline("a.md", text)
-    start = text.index("[b]:")
-
-    assert find_excerpt(outline, (start, text.index("# E")), {"b": 1.0}, 300) is None
-    first = find_excerpt(outline, (0, start), {"b": 1.0}, 300)
-    assert first
-    assert text[first[0] : first[1]] == "# A\n\nSee [b][]."
+def test_addresses_of_links_are_not_what_a_text_says() -> None:
+    links = "[a]: https://zoo.example/walrus/tusk\n[b]: /zoo/walrus\n"
+    text = f"# Zoo\n\nA tusk.\n\n{FILLER}{links}"
+    assert show(text).text.startswith("# Zoo\n\nA tusk.")
+    assert show(f"# Links\n\n{links}").text.endswith("/zoo/walrus")
+    codes = "[E1]: walrus\n[^2]: tusk\n"
+    assert show(f"{ABOVE}{codes}\n{FILLER}", path="a.txt").text.startswith("[E1]: walrus")
 
 
 def test_of_a_note_with_front_matter_only_that_is_shown() -> None:
@@ -254,13 +252,15 @@ def test_a_long_line_is_cut_after_a_sentence_or_a_word(line: str, shown: str) ->
     ("text", "key"),
     [
         ("A zoo.\n\nIt has a walrus. It has tusks.\n", (8, "It has a walrus.")),
-        ('| <a id="t">`tusk`</a> | A zoo. |\n', (0, "| `tusk` | A zoo.")),
-        ("- <name> of a walrus\n- zoo\n", (0, "- <name> of a walrus")),
+        ('| <a id="t">`tusk`</a> | A zoo.<br/>Open. |\n', (0, "| `tusk` | A zoo.Open.")),
+        ("- <b> of a walrus, Vec<i>\n- zoo\n", (0, "- <b> of a walrus, Vec<i>")),
+        ("word " * 50 + "has a walrus\n", (0, "…" + "word " * 7 + "has a walrus")),
         ("walrus " * 50, (0, "walrus " * 22 + "walru…")),
+        ("\u6771\u4eac\u3002walrus\u3002\n", (3, "walrus\u3002")),
         ("None.\n", (0, "None.")),
         ("", (0, "")),
     ],
-    ids=["the rarest", "tags", "no tag", "long", "no word", "empty"],
+    ids=["rarest", "tags", "no tags", "long", "longer", "Chinese", "no word", "empty"],
 )
 def test_a_sentence_speaks_for_a_passage(text: str, key: tuple[int, str]) -> None:
     assert find_key_sentence(text, WORDS) == key
