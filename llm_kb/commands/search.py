@@ -22,6 +22,7 @@ from llm_kb.knowledge_base.tool_text import DEFAULT_LIMIT
 from llm_kb.knowledge_base.user_dir import find_user_dir
 from llm_kb.rendering.passages import Passage, find_notes
 from llm_kb.rendering.plain_text import MAX_NAMED, visible_line, visible_text
+from llm_kb.subjects.names import CONVERTED, find_extension
 
 
 @click.command()
@@ -135,7 +136,9 @@ def _as_dict(passage: Passage) -> dict[str, object]:
 def _render(kb: KnowledgeBase, passage: Passage) -> str:
     """Return a passage for people: its heading, the places of its copies, its text."""
     file = name_file(kb.find_topic(passage.topic), passage.path, find_cwd() or Path("/"))
-    heading = f"{file}:{passage.first_line}: {passage.topic}/{passage.address} ({passage.score})"
+    # An editor that follows it would look for a line of the Markdown in the notebook.
+    line = "" if find_extension(passage.path) in CONVERTED else f":{passage.first_line}"
+    heading = f"{file}{line}: {passage.topic}/{passage.address} ({passage.score})"
     copies = join_names(passage.also_in, MAX_NAMED)
     notes = [f"also in {copies}" if copies else "", passage.origin or ""]
     lines = [style(visible_line(note), dim=True) for note in notes if note]

@@ -15,7 +15,7 @@ from llm_kb.files.converters.notebook import read_notebook
 from llm_kb.files.layouts import SKILL_FILE, find_skill
 from llm_kb.files.walk import FoundFiles, Stamps, Walk, Way, describe
 from llm_kb.subjects.ignore import RULES_FILE, IgnoreRules
-from llm_kb.subjects.names import DOCUMENTS, INSTALL, NOTEBOOK, can_convert, find_extension
+from llm_kb.subjects.names import CONVERTED, DOCUMENTS, INSTALL, can_convert, find_extension
 from llm_kb.subjects.selection import Disabled, compose, pick, strip_extension
 from llm_kb.subjects.topics import Content, Layout, Listing, Skipped, Slug, Subject, Topic, slugify
 
@@ -85,15 +85,15 @@ class DirectoryCatalog:
     def read(self, subject: Subject, limit: int | None = None) -> Content:
         """Read a subject, at most its first `limit` bytes; a document or notebook as Markdown."""
         path, extension = subject.path, find_extension(subject.path)
-        is_document, is_notebook = extension in DOCUMENTS, extension == NOTEBOOK
+        is_document, is_converted = extension in DOCUMENTS, extension in CONVERTED
         try:
-            most = MAX_BYTES if is_document or is_notebook else limit
+            most = MAX_BYTES if is_converted else limit
             data, size, real = self._containment.read_file(path, most)
         except OSError as error:
             raise UnreadableError(path, describe(error)) from error
         if real != path and self._excludes(real):
             raise UnreadableError(path, "it leads to a file that is not a subject")
-        if not size or not (is_document or is_notebook):
+        if not size or not is_converted:
             return Content(data, size)
         if is_document and not can_convert():
             raise UnreadableError(path, f"it is a document; to read it: {INSTALL}")

@@ -44,6 +44,7 @@ _EDGE = re.compile(
 )
 _CODE = re.compile(r"[ \t]*(?:`{3}|~{3}|\.\. (?:code|sourcecode|highlight))")
 _INDENT = re.compile(r"[ \t]*")
+_FENCE = re.compile(r"\s*(?:`{3,}|~{3,})\s*")
 _DIRECTIVE = re.compile(r"\.\. [^_\n]+::")
 _TITLE = re.compile(r"#{1,6}[ \t][^\n]*|(?:[^\n]*\n)?[^\n]+\n([^\w\s])\1+")
 _NOT_SHOWN = re.compile(r"(?:[ \t]*\r?\n|\.\. _[^\n]*:[ \t]*\r?\n)*")
@@ -93,8 +94,15 @@ def find_excerpt(
     for before in shown:
         if start < before[1] and before[0] < end:
             start, end = (start, before[0]) if start < before[0] else (before[1], end)
-    start, end = trim(text, start, end)
+    start, end = trim(text, _leave_fence(outline, start), end)
     return (start, end, _find_part(outline, start, end)) if start < end else None
+
+
+def _leave_fence(outline: Outline, start: int) -> int:
+    """Return a start, or the end of the block of code of which only the closing fence is left."""
+    at = bisect_right(outline.wholes, (start, len(outline.text))) - 1
+    end = outline.wholes[at][1] if at >= 0 and outline.wholes[at][0] < start else start
+    return max(start, end) if _FENCE.fullmatch(outline.text, start, end) else start
 
 
 def _enter_section(outline: Outline, start: int, end: int) -> int:

@@ -114,7 +114,8 @@ def render_passages(found: Passages, quoted: int | None = None) -> str:
             parts.append(f"{bounded_line(passage.heading)}: already in your system prompt\n")
             continue
         source = _name_source(passage) if passage.origin != origin else ""
-        rendered, mention = _render(passage, source, room), _mention(passage, source)
+        # Only the first is cut: of another one the heading would name lines that are not shown.
+        rendered, mention = _render(passage, source, most), _mention(passage, source)
         if left > 0 and (room == most or len(rendered) <= room):
             parts.append(rendered)
             room -= len(rendered)
@@ -130,7 +131,7 @@ def render_passages(found: Passages, quoted: int | None = None) -> str:
         origin = passage.origin
         known.append(passage)
     if beyond:
-        named.append(f"(note: {count(beyond, 'more passage')})")
+        named.append(f"(note: {count(beyond, 'more passage')}; name a topic or paths to see them)")
     if named:
         parts.append("\n".join(["Also:", *named, ""]))
     if not found.passages:
@@ -147,7 +148,7 @@ def _render(passage: Passage, source: str, room: int) -> str:
     """Return one passage between its tags, with a limited number of characters."""
     text = passage.text
     if len(text) > room:
-        cut = text.rfind("\n", 0, max(room, 0)) + 1 or max(room, 0)
+        cut = text.rfind("\n", 0, room) + 1 or room
         text = f"{text[:cut]}\n(note: cut here)"
     copies = f", also in {name_some(passage.also_in)}" if passage.also_in else ""
     place = f'"{attribute(passage.heading)}", score {passage.score}{attribute(copies)}'

@@ -58,7 +58,8 @@ DOCUMENTS = frozenset({"pdf", "docx"})
 """Extensions of documents that can be read as Markdown, with the extra `documents`."""
 
 NOTEBOOK = "ipynb"
-"""The extension of notebooks, which are read as Markdown too."""
+CONVERTED = DOCUMENTS | {NOTEBOOK}
+"""Extensions of files that are read as Markdown: lines are those of that."""
 
 INSTALL = "llm install 'llm-kb[documents]'"
 """The command that makes documents readable."""

@@ -169,7 +169,7 @@ def test_a_document_is_a_subject_with_parts(run_llm: RunLlm, guides: Path, user_
     assert "Installing" not in part
     assert len(list((user_dir / "kb" / "converted").iterdir())) == 1
     found = run_llm(["kb", "search", "be", "brief"]).stdout
-    assert found.startswith("guides/rules.docx:1: guides/rules#rules (1.0)\n# Rules\n\nBe brief.\n")
+    assert found.startswith("guides/rules.docx: guides/rules#rules (1.0)\n# Rules\n\nBe brief.\n")
 
 
 def test_without_the_extra_one_line_names_it(

@@ -347,6 +347,14 @@ def test_an_answer_is_bounded_and_names_what_found_no_room() -> None:
     assert "6 more things not searched" in text
 
 
+def test_only_the_first_passage_is_cut() -> None:
+    second = replace(make("b", "otter\n" + "y" * 1_500), key="otter", key_line=1)
+    text = render_passages(Passages(passages=(make("a", "x" * 900), second), topics=("zoo",)), 2)
+
+    assert "cut here" not in text
+    assert text.endswith('<passage "zoo/b#x (line 1)">otter</passage>\n')
+
+
 def test_passages_after_those_quoted_are_named() -> None:
     made = (replace(make(name, name * 9), key=name.upper(), key_line=2) for name in "abc")
     found = Passages(passages=tuple(made), topics=("zoo",))
@@ -371,7 +379,7 @@ def test_what_finds_no_room_is_counted() -> None:
 
     assert len(text) < 2_100
     assert text.count("<passage ") == 15
-    assert text.endswith("(note: 25 more passages)\n")
+    assert text.endswith("(note: 25 more passages; name a topic or paths to see them)\n")
 
 
 def test_lines_that_an_address_before_loads_are_not_named() -> None:

@@ -266,6 +266,14 @@ def test_a_sentence_speaks_for_a_passage(text: str, key: tuple[int, str]) -> Non
     assert find_key_sentence(text, WORDS) == key
 
 
+def test_a_closing_fence_alone_does_not_begin_a_passage() -> None:
+    code = "code()\n" * 140
+    text = f"{ABOVE}```\n{code}```\n\nA walrus.\n\n{FILLER}"
+    start = text.index("```\n\nA walrus")
+    assert show(text, (start, start + 20)).text.startswith("A walrus.")
+    assert show("```\nwalrus\n```\n").text.startswith("```")
+
+
 def test_what_was_shown_is_not_shown_again() -> None:
     whole = find_outline("a.md", f"{FILLER}A walrus.\n\n{FILLER}")
     first = excerpt(whole, (0, len(whole.text)), 100)
