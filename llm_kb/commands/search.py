@@ -63,9 +63,9 @@ def search(
     Every topic in the menu is searched, by words and what these mean. In a workspace,
     fetched topics are not in the menu unless `menu` of [kb.references] puts them there;
     -t searches them. Hidden and disabled subjects are never found. Each passage is headed
-    by its file and line, its address for `learn`, and the share of the question's telling
-    words that it has, which is not all that orders them. The exit status is 1 if nothing
-    is found.
+    by its file and line (no line of a document or notebook, which is read as Markdown), its
+    address for `learn`, and the share of the question's telling words that it has, which is
+    not all that orders them. The exit status is 1 if nothing is found.
 
     Without QUERY, or if it is '-', standard input is searched for; of a long log the
     beginning and the end count. A query such as --no-color follows '--'.

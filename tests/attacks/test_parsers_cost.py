@@ -7,7 +7,7 @@ from itertools import pairwise, product
 
 import pytest
 
-from llm_kb.rendering.excerpt import find_excerpt
+from llm_kb.rendering.excerpt import find_excerpt, find_key_sentence
 from llm_kb.rendering.parts import find_spans, render_outline
 from llm_kb.rendering.plain_text import defuse, one_line, visible_text
 from llm_kb.rendering.summaries import read_front_matter, summarize
@@ -41,6 +41,7 @@ def read_as_words(text: str) -> None:
     find_more_words(text)
     is_machine_made("a.js", text)
     list(mark_fenced(text.splitlines()))
+    find_key_sentence(text, RARITIES)
     for make in (defuse, one_line, visible_text):
         make(text)
 
