@@ -83,16 +83,11 @@ DOCUMENTATIONS = {
     "django==5.2.19": ("docs", DJANGO),
     "pytest==9.2.0": ("doc/en", PYTEST),
 }
-_PIECE = re.compile(
-    r'^<passage "docs/(\S+) \(lines? (\d+)-?(\d*) of (\d+)-(\d+)\)([^<]*)', re.MULTILINE
-)
-"""A passage that is less than the part of its address."""
+_PIECE = re.compile(r'^<passage "docs/(\S+)#.*, more: (L[-L\d]+)\)[^<]*', re.MULTILINE)
+"""A passage that is less than its section: its subject and the lines beside it."""
 
-_NAMED = re.compile(r'^<passage "docs/(\S+) \(line \d+\)">(.*)</passage>$', re.MULTILINE)
+_NAMED = re.compile(r"^docs/(\S+) \(line \d+\): (.*)$", re.MULTILINE)
 """A passage that is not quoted: its address and a sentence."""
-
-LONG_PART = 120
-"""Lines of a part from which on a reader loads those around the passage."""
 
 MOST_CALLS = 4
 """After so many a question counts as not answered."""
@@ -156,20 +151,11 @@ def read_subjects(kb: KnowledgeBase, question: str) -> Iterator[str]:
 
 
 def read_search(kb: KnowledgeBase, question: str) -> Iterator[str]:
-    """Search, then load the parts of which there are pieces, the likeliest first."""
+    """Search, then load the lines beside the passage and the other's part, the likeliest first."""
     answer = kb.answer_search(SEARCH_KNOWLEDGE, {"question": question})
     yield answer
-    pieces = {address: rest for address, *rest in _PIECE.findall(answer)}
-    texts = {each: each + rest[-1] for each, rest in pieces.items()}
-    for address in rank_names(question, texts | dict(_NAMED.findall(answer))):
-        if address not in pieces:
-            yield learn(kb, address)
-            continue
-        *lines, _ = pieces[address]
-        first, last, begin, end = (int(line or lines[0]) for line in lines)
-        if end - begin > LONG_PART:
-            around = max(begin, first - LONG_PART // 3), min(end, last + LONG_PART // 3)
-            address = "{}#L{}-L{}".format(address.partition("#")[0], *around)
+    beside = {f"{match[1]}#{match[2]}": match[0] for match in _PIECE.finditer(answer)}
+    for address in rank_names(question, beside | dict(_NAMED.findall(answer))):
         yield learn(kb, address)
 
 

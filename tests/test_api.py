@@ -283,11 +283,10 @@ def test_a_search_quotes_the_best_passage_and_a_sentence_of_others(
     def answer(**arguments: object) -> str:
         return kb.answer_search(SEARCH_KNOWLEDGE, {"question": "walrus tusks", **arguments})
 
-    quoted, _, named = answer().partition("\nAlso:\n")
+    quoted, _, named = answer().partition("\n<also>\n")
     assert quoted.startswith('<passage "t/best#walrus (lines 1-5)"')
-    assert named.count("<passage ") == 1
-    assert named.endswith('(line 164)">The walrus swims.</passage>\n')
-    assert "Also" not in answer(limit=2)
+    assert named.endswith(" (line 164): The walrus swims.\n</also>\n")
+    assert "<also>" not in answer(limit=2)
     read = KnowledgeBase.discover(tmp_path, knowledge=["t/best"])
     rest = read.answer_search(SEARCH_KNOWLEDGE, {"question": "walrus tusks"})
     assert "t/best#walrus (lines 1-5): already in your system prompt" in rest

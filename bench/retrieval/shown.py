@@ -22,7 +22,9 @@ from llm_kb.rendering.passages import FOUND_NOTHING
 
 MOST_LINES = 30
 
-_PASSAGE = re.compile(r'^<passage "[^/]+/([^#\n]+)#[^"\n]*? \(lines? (\d+)-?(\d*)', re.MULTILINE)
+_PASSAGE = re.compile(
+    r'^(?:<passage ")?[^/\n]+/([^#\n]+)#[^"\n]*? \(lines? (\d+)-?(\d*)', re.MULTILINE
+)
 """The lines of a passage, or the line of the sentence that one is named with."""
 
 

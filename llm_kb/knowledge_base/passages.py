@@ -27,7 +27,14 @@ from llm_kb.references.topic.topic_file import (
     stale_since,
     without_heading,
 )
-from llm_kb.rendering.excerpt import find_excerpt, find_key_sentence, mark_cuts, trim
+from llm_kb.rendering.excerpt import (
+    find_excerpt,
+    find_key_sentence,
+    find_missing_sentence,
+    mark_cuts,
+    name_more,
+    trim,
+)
 from llm_kb.rendering.parts import find_line, find_line_numbers
 from llm_kb.rendering.passages import Passage, Passages, find_notes
 from llm_kb.rendering.plain_text import name_some, shorten
@@ -206,7 +213,8 @@ def _cut(
     start, end, part = found
     shown.append((start, end))
     lines = find_line_numbers(text, start, end)
-    at, key = find_key_sentence(text[start:end], rarities)
+    above, key = find_key_sentence(text[start:end], rarities)
+    missing_line, missing = find_missing_sentence(text, part[:2], (start, end), rarities, hit.title)
     yield Passage(
         topic=hit.topic,
         name=subject.name,
@@ -215,10 +223,13 @@ def _cut(
         first_line=lines[0],
         last_line=lines[1],
         part=find_line_numbers(text, *trim(text, *part[:2])),
+        more=name_more(outline, start, end),
         title=hit.title,
         text=mark_cuts(text, start, end),
         key=key,
-        key_line=lines[0] + text.count("\n", start, start + at),
+        key_line=lines[0] + above,
+        missing=missing,
+        missing_line=missing_line,
         score=hit.score,
         role=hit.role,
         also_in=hit.also_in,

@@ -156,15 +156,14 @@ QUESTION = string(
 SEARCH_KNOWLEDGE = ToolText(
     "search_knowledge",
     "Search knowledge base topics for the passages that answer a question, by its words and what"
-    " these mean. Each is headed by its address; where that says"
-    " `lines 5-9 of 2-40`, `learn` returns the part, or `SUBJECT#L10-L20` just the lines after it.",
+    " these mean. Each is headed by its address, for `learn`; where that says `more: L10-L20`,"
+    " `SUBJECT#L10-L20` returns just the lines beside it.",
     object_schema(
         ["question"],
         question=QUESTION,
         topic=string("The topic ID or title to search. Omit to search all."),
         limit=integer(
-            "The most passages to quote. Unless given, the best one is, and a sentence of up to"
-            " three others.",
+            "The most passages to quote. Unless given, the best one is, and a sentence of another.",
             1,
         ),
         **FILTERS,

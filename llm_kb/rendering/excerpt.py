@@ -14,12 +14,15 @@ from llm_kb.search.chunking.outline import CAP
 from llm_kb.search.chunking.sections import Outline, Section
 from llm_kb.search.ranking import find_stems
 
-CLOSE = 3_000
+CLOSE = 2_000
 """Longest part, in characters, that names an excerpt of it."""
 
-BEFORE, AFTER = 400, 1_200
+BEFORE, AFTER = 300, 900
 """Characters around an excerpt whose lines name it otherwise: what it lacks mostly comes after it.
 If there are fewer on one side, there are more on the other."""
+
+BESIDE = 1_200
+"""Characters of the lines beside an excerpt that are named as the ones to read next."""
 
 WHOLE = 1.5
 """A part of up to this many times the length of an excerpt is shown whole. An excerpt of less than
@@ -31,10 +34,15 @@ LONG_BLOCK = 800
 LEAD_IN = 300
 """Longest paragraph, in characters, that stays with the code below it."""
 
-LONGEST_SENTENCE = 160
-"""Characters of the sentence that speaks for a passage which is not quoted."""
+LONGEST_SENTENCE = 240
+"""Characters of a sentence that is shown by itself."""
 
-_SENTENCE = re.compile(r"[^\n]+?(?:(?<=[.!?])(?= )|(?<=[\u3002\uff01\uff1f])|(?=\n)|\Z)")
+_WRAP = r"(?<=[^\n]{50}[^\n:;{}|>])\n[ \t]*(?=[\w`\"'(*\[<])(?![*\d]{1,3}[.)]?[ \t])"
+"""The end of a line that the next one continues: a long one, neither code nor a row of a table."""
+
+_SENTENCE = re.compile(
+    rf"[^\n](?:[^\n]|{_WRAP})*?(?:(?<=[.!?])(?=\s)|(?<=[\u3002\uff01\uff1f])|(?=\n)(?!{_WRAP})|\Z)"
+)
 _TAG = re.compile(r"</[a-z][a-z0-9]*>|<br ?/?>|<[a-z][a-z0-9]*\s[^<>\n=]{0,200}=[^<>\n]{0,500}>")
 """HTML that says nothing; not `<name>`, which often stands for a name."""
 
@@ -128,6 +136,22 @@ def _find_part(outline: Outline, start: int, end: int) -> Section:
     last = text.find("\n", min(part.end, low + room) - 1) + 1 or len(text)
     first, last = trim(text, first, last)
     return Section(first, last, 0, "", name_lines(*find_line_numbers(text, first, last)))
+
+
+def name_more(outline: Outline, start: int, end: int) -> str:
+    """Return the anchor of the lines that follow an excerpt in its section, or else precede it.
+
+    It is empty if the excerpt is all of the section.
+    """
+    text = outline.text
+    part = find_holding(outline.sections, start, end) or Section(0, len(text), 0, "", "")
+    below = text.find("\n", min(part.end, end + BESIDE) - 1) + 1 or len(text)
+    above = text.rfind("\n", 0, max(part.start, start - BESIDE)) + 1
+    for span in ((end, below), (above, start)):
+        first, last = trim(text, *span)
+        if first < last:
+            return name_lines(*find_line_numbers(text, first, last))
+    return ""
 
 
 class _Chooser:
@@ -304,10 +328,10 @@ def trim(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def find_key_sentence(text: str, rarities: Mapping[str, float]) -> tuple[int, str]:
-    """Return the sentence or line of a text with the rarest words, and the offset of its line.
+    """Return the sentence or line of a text with the rarest words, and how many lines are above it.
 
-    It has no HTML tags and at most `LONGEST_SENTENCE` characters, of a longer one those around
-    the first of the words.
+    It is on one line, has no HTML tags and at most `LONGEST_SENTENCE` characters, of a longer one
+    those around the first of the words.
     """
     pieces = [(match.start(), _TAG.sub("", match[0]).strip()) for match in _SENTENCE.finditer(text)]
 
@@ -315,12 +339,36 @@ def find_key_sentence(text: str, rarities: Mapping[str, float]) -> tuple[int, st
         return sum(rarities[stem] for stem in find_stems(piece[1], rarities))
 
     at, sentence = max(pieces, key=rate, default=(0, ""))
+    begin = 0
     if len(sentence) > LONGEST_SENTENCE:
         lower = sentence.lower()
         first = min(map(lower.find, find_stems(sentence, rarities)), default=0)
         begin = sentence.rfind(" ", 0, max(0, first - LONGEST_SENTENCE // 4)) + 1
-        sentence = f"{'…' if begin else ''}{sentence[begin:]}"
-    return at, shorten(sentence, LONGEST_SENTENCE)
+    above = text.count("\n", 0, at) + sentence.count("\n", 0, begin)
+    shown = " ".join(sentence[begin:].split())
+    return above, shorten(f"…{shown}" if begin else shown, LONGEST_SENTENCE)
+
+
+def find_missing_sentence(
+    text: str,
+    part: tuple[int, int],
+    shown: tuple[int, int],
+    rarities: Mapping[str, float],
+    title: str = "",
+) -> tuple[int, str]:
+    """Return the sentence of a part with the rarest words that its shown span lacks, and its line.
+
+    Words of the title are not missing. Without such a sentence, it is empty. Lines count from 1.
+    """
+    said = find_stems(f"{title}\n{text[shown[0] : shown[1]]}", rarities)
+    lacking = {stem: rarity for stem, rarity in rarities.items() if stem not in said}
+    best, found = 0.0, (0, "")
+    for start, end in ((part[0], shown[0]), (shown[1], part[1])):
+        above, sentence = find_key_sentence(text[start:end], lacking)
+        rating = sum(lacking[stem] for stem in find_stems(sentence, lacking))
+        if rating > best:
+            best, found = rating, (1 + text.count("\n", 0, start) + above, sentence)
+    return found
 
 
 def mark_cuts(text: str, start: int, end: int) -> str:

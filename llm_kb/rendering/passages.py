@@ -17,7 +17,7 @@ from llm_kb.rendering.plain_text import (
 from llm_kb.search.roles import Role
 
 MAX_CHARACTERS = 2_000
-"""Maximum number of characters of all passages together, for a reader who can load more."""
+"""Maximum number of characters of what is quoted, for a reader who can load more."""
 
 MAX_WHOLE = 6_000
 """The same for a reader who cannot: about 1,500 tokens."""
@@ -40,6 +40,8 @@ class Passage:
     last_line: int
     part: tuple[int, int]
     """The first and the last line of that part."""
+    more: str = ""
+    """The anchor of the lines of its section that follow, or else precede: `L10-L20`."""
     title: str
     text: str
     score: float
@@ -53,6 +55,9 @@ class Passage:
     key: str = ""
     """The sentence of it that has most of the question, on one line."""
     key_line: int = 0
+    missing: str = ""
+    """A sentence of the part that has words of the question which the text lacks; may be empty."""
+    missing_line: int = 0
 
     @property
     def heading(self) -> str:
@@ -67,12 +72,10 @@ class Passage:
 
     @property
     def lines(self) -> str:
-        """The lines, for people and models, and those of the part if it has more."""
-        first, last = self.part
-        more = f" of {first}-{last}" if self.part != (self.first_line, self.last_line) else ""
-        if self.first_line == self.last_line:
-            return f"line {self.first_line}{more}"
-        return f"lines {self.first_line}-{self.last_line}{more}"
+        """The lines, for people and models, and those beside them to load next."""
+        first, last = self.first_line, self.last_line
+        lines = f"line {first}" if first == last else f"lines {first}-{last}"
+        return f"{lines}, more: {self.more}" if self.more else lines
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,42 +101,42 @@ class Passages:
 def render_passages(found: Passages, quoted: int | None = None) -> str:
     """Return the answer of a search, as a model reads it.
 
-    Only the first `quoted` that are not pre-loaded, as many as there is room for, are quoted; of
-    the others each part that has none of those before is named, with a sentence of it: three, and
-    more if there is room. The rest is counted.
+    Only the first `quoted` that are not pre-loaded, as many as there is room for, are quoted. As
+    many others are named with a sentence: not if it was shown before, nor if an address before
+    loads it.
     """
     parts: list[str] = []
     most = room = MAX_WHOLE if quoted is None else MAX_CHARACTERS
+    left = most_named = len(found.passages) if quoted is None else quoted
     known: list[Passage] = []
     named: list[str] = []
-    beyond = 0
+    told = ""
     origin: str | None = None
-    left = len(found.passages) if quoted is None else quoted
     for passage in found.passages:
         if passage.is_preloaded:
             parts.append(f"{bounded_line(passage.heading)}: already in your system prompt\n")
             continue
         source = _name_source(passage) if passage.origin != origin else ""
         # Only the first is cut: of another one the heading would name lines that are not shown.
-        rendered, mention = _render(passage, source, most), _mention(passage, source)
+        rendered = _render(passage, source, most)
         if left > 0 and (room == most or len(rendered) <= room):
             parts.append(rendered)
             room -= len(rendered)
             left -= 1
-        elif any(map(passage.is_in_part_of, known)):
+            told += one_line(passage.text)
+        elif (
+            len(named) == most_named
+            or (passage.key and passage.key in told)
+            or any(map(passage.is_in_part_of, known))
+        ):
             continue
-        elif len(named) < MAX_NAMED or len(mention) <= room:
-            named.append(mention)
-            room -= len(mention)
         else:
-            beyond += 1
-            continue
+            named.append(_mention(passage, source))
+            told += f"\n{passage.key}"
         origin = passage.origin
         known.append(passage)
-    if beyond:
-        named.append(f"(note: {count(beyond, 'more passage')}; name a topic or paths to see them)")
     if named:
-        parts.append("\n".join(["Also:", *named, ""]))
+        parts.append("\n".join(["<also>", *named, "</also>\n"]))
     if not found.passages:
         parts.append(f"{explain_nothing(found)}\n")
     return "\n".join([*parts, *(f"(note: {note})\n" for note in find_notes(found))])
@@ -150,16 +153,17 @@ def _render(passage: Passage, source: str, room: int) -> str:
     if len(text) > room:
         cut = text.rfind("\n", 0, room) + 1 or room
         text = f"{text[:cut]}\n(note: cut here)"
+    if passage.missing:
+        text = f"{text}\n[… line {passage.missing_line}] {one_line(passage.missing)}"
     copies = f", also in {name_some(passage.also_in)}" if passage.also_in else ""
     place = f'"{attribute(passage.heading)}", score {passage.score}{attribute(copies)}'
     return f"<passage {place}>\n{source}{defuse(text)}\n</passage>\n"
 
 
 def _mention(passage: Passage, source: str) -> str:
-    """Return a line with the key sentence of a passage between its tags."""
+    """Return a line with the address and the key sentence of a passage."""
     place = f"{passage.topic}/{passage.address} (line {passage.key_line})"
-    before = f"\n{source}" if source else ""
-    return f'<passage "{attribute(place)}">{before}{defuse(one_line(passage.key))}</passage>'
+    return f"{source}{attribute(place)}: {defuse(one_line(passage.key))}"
 
 
 def explain_nothing(found: Passages) -> str:

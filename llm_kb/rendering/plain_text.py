@@ -17,7 +17,7 @@ from llm_kb.subjects.names import UNUSABLE
 # but a model reads `</ Subject >` as one, and `</sub\u200bject>` too.
 _GAP = rf"[\s{INVISIBLE}]*"
 _TAGS = "|".join(
-    f"[{INVISIBLE}]*".join(name) for name in ("subject", "topic", "knowledge", "passage")
+    f"[{INVISIBLE}]*".join(name) for name in ("subject", "topic", "knowledge", "passage", "also")
 )
 _CLOSING_TAG = re.compile(rf"<(?={_GAP}/{_GAP}(?:{_TAGS})(?![\w.:-]))", re.IGNORECASE)
 

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from string import ascii_lowercase
 
 from llm_kb.errors import KbError
@@ -190,6 +191,10 @@ _OWNERS = re.compile(r"[.:]+")
 _NAME = re.compile(r"^[-.$@#/]|[_=:]|[^\W_][./-]|[a-z0-9][A-Z]|[A-Za-z][0-9]|[0-9][A-Za-z]|\(\)?$")
 """Signs, digits or inner capitals, by which a name differs from an ordinary word."""
 
+_MENTIONED = re.compile(r"`([^`\n]{1,80})`|(\S{2,80})(?!\S)")
+_AROUND = "`'\"*()[]{}<>\u00ab\u00bb\u2018\u2019\u201c\u201d"
+"""What stands around a name that a question mentions."""
+
 
 class EmptyQuestionError(KbError):
     """A question without a word in it."""
@@ -211,6 +216,9 @@ class Question:
     """All its words in order, folded."""
     name: str
     """The name that it consists of, without its qualifier; empty if it has none."""
+    names: tuple[str, ...]
+    """The names that it mentions, each once and folded, as they are written: what stands between
+    backticks, or looks like a name."""
     language: str
     asked: frozenset[Role]
     """The roles of the documents that it asks for."""
@@ -239,6 +247,7 @@ def parse_question(question: str) -> Question:
         words=tuple(kept | humps),
         sequence=tuple(sequence),
         name=_find_name(text),
+        names=tuple(dict.fromkeys(islice(_list_names(text), MAX_WORDS))),
         language=language,
         asked=find_asked_roles(text),
     )
@@ -269,6 +278,14 @@ def _find_name(question: str) -> str:
     if len(names) != 1 and not all(map(_NAME.search, names)):
         return ""
     return strip_owner(names[-1]) if names else ""
+
+
+def _list_names(question: str) -> Iterator[str]:
+    """Yield the names that a question mentions, folded."""
+    for code, token in _MENTIONED.findall(question):
+        name = code.strip() or token.rstrip(f"{_AROUND},;:.?!").lstrip(_AROUND)
+        if _WORD.search(name) and (code or _NAME.search(name)):
+            yield fold(name)
 
 
 def strip_owner(name: str) -> str:

@@ -5,6 +5,8 @@ logarithm of its score are added, each from 0 to 1:
 
 - whether the chunk opens a section, but not a page, whose introduction has its words and seldom the
   answer; and how often it has the words, which BM25 hardly counts: both less for a pasted question;
+- three times, which of the names in the question the chunk has just as they are written, by how
+  rare their words are: less for a pasted question, and not if the question is a name;
 - whether the question names that section;
 - how much of the question the chunk has word for word: twice, but for a name, which is mentioned
   elsewhere too;
@@ -47,6 +49,10 @@ LONG = 2_400
 NEARER = 4.0
 """Gain of a chunk with the meaning of the question itself. One that is as near as the hits are on
 average gains nothing, whatever the range of a model's cosines is."""
+
+NAMES = 3.0
+"""Gain of a chunk with all the names of a question that consists of them: an option or a function
+is seldom mentioned where it does not matter."""
 
 _BREADCRUMB = " > "
 _SIGNATURE = re.compile(r"[(<\[{]")
@@ -103,7 +109,11 @@ class Rarities:
     """How rare each word of a question is, keyed by the common start of its forms."""
 
     def __init__(
-        self, stems: Mapping[str, str], frequencies: Mapping[str, int], total: int
+        self,
+        stems: Mapping[str, str],
+        frequencies: Mapping[str, int],
+        total: int,
+        names: Iterable[str] = (),
     ) -> None:
         self.of_stems = {
             stem: find_rarity(frequencies[word], total) for word, stem in stems.items()
@@ -113,6 +123,11 @@ class Rarities:
         most = max(known, default=math.inf)
         self._weights = {stem: min(rarity, most) for stem, rarity in self.of_stems.items()}
         self._whole = sum(self._weights.values()) or 1.0
+        self._names = {
+            name: max(self._weights[stem] for stem in held)
+            for name in names
+            if (held := find_stems(name, self._weights))
+        }
 
     def share(self, stems: Iterable[str]) -> float:
         """Return the share of the question that some of its stems make up."""
@@ -129,6 +144,15 @@ class Rarities:
             begin = stem if stem >= _UNSPACED else f" {stem}"
             uses += weight * math.log1p(words.count(begin))
         return min(1.0, uses / self._whole / (1 + len(text) / LONG))
+
+    def measure_names(self, text: str) -> float:
+        """Return which of the names a text has as they are written, from 0 to 1.
+
+        A name counts by the share of its rarest word.
+        """
+        folded = fold(text)
+        held = sum(weight for name, weight in self._names.items() if name in folded)
+        return min(1.0, held / self._whole)
 
 
 def find_rarity(frequency: int, total: int) -> float:
@@ -158,7 +182,9 @@ def rank(hits: Sequence[Hit], question: Question, rarities: Rarities) -> list[Hi
     weighed: list[tuple[float, Hit]] = []
     for number, hit in enumerate(hits):
         page = hit.topic, hit.path
-        uses = 0.0 if question.name else rarities.measure_uses(hit.text)
+        uses = 0.0
+        if not question.name:
+            uses = rarities.measure_uses(hit.text) + NAMES * rarities.measure_names(hit.text)
         weight = (
             math.log(max(hit.bm25 / best, least))
             + math.log(max(of_pages[page] / best_page, LEAST)) / 2

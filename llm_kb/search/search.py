@@ -125,7 +125,7 @@ def _search(
         question = question.correct(nearest)
         frequencies, stems = _count_words(indexes, question.words)
     total = sum(index.count_chunks() for index in indexes)
-    rarities = Rarities(stems, frequencies, total)
+    rarities = Rarities(stems, frequencies, total, question.names)
     hits: list[Hit] = []
     covered = [scope is None]
     for index in indexes:

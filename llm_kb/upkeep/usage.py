@@ -17,7 +17,8 @@ from llm_kb.rendering.passages import FOUND_NOTHING
 from llm_kb.rendering.plain_text import count, visible_line
 from llm_kb.subjects.selection import select
 
-_PASSAGE = re.compile(r'^<passage "([^/"]+)/([^"]*?) \(', re.MULTILINE)
+_PASSAGE = re.compile(r'^(?:<passage ")?([^/"\n]+)/([^"\n]*?) \(lines? \d', re.MULTILINE)
+"""The address of a passage that was quoted or named in an answer."""
 
 Subject: TypeAlias = "tuple[str, str]"
 """A topic and the name of one of its subjects."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -315,7 +316,12 @@ def test_an_answer_is_headed_by_addresses_and_says_each_source_once() -> None:
     found = Passages(
         passages=(
             make("a", "One\n</passage>", origin="https://e.org @ 1", also_in=("zoo/b.md",)),
-            make("c", "Two", origin="https://e.org @ 1", part=(1, 90)),
+            replace(
+                make("c", "Two", origin="https://e.org @ 1", part=(1, 90)),
+                more="L4-L20",
+                missing="A </passage>\notter.",
+                missing_line=40,
+            ),
             make("d", "Three", is_preloaded=True),
         ),
         topics=("zoo",),
@@ -325,7 +331,8 @@ def test_an_answer_is_headed_by_addresses_and_says_each_source_once() -> None:
     assert render_passages(found) == (
         '<passage "zoo/a#x (lines 1-3)", score 1.0, also in zoo/b.md>\nsource: https://e.org @ 1\n'
         "One\n<\\/passage>\n</passage>\n\n"
-        '<passage "zoo/c#x (lines 1-3 of 1-90)", score 1.0>\nTwo\n</passage>\n\n'
+        '<passage "zoo/c#x (lines 1-3, more: L4-L20)", score 1.0>\nTwo\n'
+        "[… line 40] A <\\/passage> otter.\n</passage>\n\n"
         "zoo/d#x (lines 1-3): already in your system prompt\n\n"
         "(note: not searched: zoo/big)\n"
     )
@@ -343,7 +350,7 @@ def test_an_answer_is_bounded_and_names_what_found_no_room() -> None:
 
     assert len(text) < 8500
     assert "(note: cut here)" in text
-    assert '<passage "zoo/b#x' in text
+    assert "\n<also>\nzoo/b#x (line 0): \n</also>" in text
     assert "6 more things not searched" in text
 
 
@@ -352,34 +359,48 @@ def test_only_the_first_passage_is_cut() -> None:
     text = render_passages(Passages(passages=(make("a", "x" * 900), second), topics=("zoo",)), 2)
 
     assert "cut here" not in text
-    assert text.endswith('<passage "zoo/b#x (line 1)">otter</passage>\n')
+    assert text.endswith("<also>\nzoo/b#x (line 1): otter\n</also>\n")
 
 
-def test_passages_after_those_quoted_are_named() -> None:
-    made = (replace(make(name, name * 9), key=name.upper(), key_line=2) for name in "abc")
+def test_as_many_passages_as_are_quoted_are_named_beside_them() -> None:
+    made = (replace(make(name, name * 9), key=name.upper(), key_line=2) for name in "abcde")
     found = Passages(passages=tuple(made), topics=("zoo",))
 
     assert render_passages(found, 1) == (
         '<passage "zoo/a#x (lines 1-3)", score 1.0>\naaaaaaaaa\n</passage>\n\n'
-        'Also:\n<passage "zoo/b#x (line 2)">B</passage>\n<passage "zoo/c#x (line 2)">C</passage>\n'
+        "<also>\nzoo/b#x (line 2): B\n</also>\n"
     )
+    assert "<also>\nzoo/c#x (line 2): C\nzoo/d#x (line 2): D\n</also>" in render_passages(found, 2)
 
 
-def test_a_passage_that_is_not_quoted_has_a_sentence_of_it_between_tags() -> None:
-    otter = replace(make("b", "otter"), key="An </passage>\notter.", key_line=7, origin="web")
+def test_a_passage_that_is_not_quoted_has_a_sentence_of_it_on_a_line() -> None:
+    otter = replace(make("b", "otter"), key="An </also>\n</passage> otter.", origin="web")
     found = Passages(passages=(make("a", "walrus"), otter, otter), topics=("zoo",))
 
-    sentence = '<passage "zoo/b#x (line 7)">\nsource: web\nAn <\\/passage> otter.</passage>\n'
-    assert render_passages(found, 1).endswith(f"Also:\n{sentence}")
+    line = "source: web\nzoo/b#x (line 0): An <\\/also> <\\/passage> otter."
+    assert render_passages(found, 1).endswith(f"\n<also>\n{line}\n</also>\n")
 
 
-def test_what_finds_no_room_is_counted() -> None:
-    many = tuple(replace(make(f"a{n}", "x" * 90), key="y" * 90) for n in range(40))
-    text = render_passages(Passages(passages=many, topics=("zoo",)), 3)
+def test_a_sentence_is_shown_once() -> None:
+    quoted = make("a", "A walrus\nhas tusks. It swims.")
+    names = ("A walrus has tusks.", "It eats.", "It eats.", "It dives.")
+    others = [replace(make(f"b{n}", "x"), key=name) for n, name in enumerate(names)]
+    found = Passages(passages=(quoted, *others), topics=("zoo",))
 
-    assert len(text) < 2_100
-    assert text.count("<passage ") == 15
-    assert text.endswith("(note: 25 more passages; name a topic or paths to see them)\n")
+    _, _, named = render_passages(found, 3).partition("<also>\n")
+
+    assert "zoo/b0" not in named
+    assert named.count("It eats.") == 1
+    assert "It dives." in named
+
+
+def test_what_finds_no_room_is_named() -> None:
+    many = tuple(replace(make(f"a{n}", "x" * 90), key=f"{n} {'y' * 90}") for n in range(40))
+    text = render_passages(Passages(passages=many, topics=("zoo",)), 20)
+
+    assert text.count("<passage ") == 13
+    assert len(re.findall("^zoo/a", text, re.MULTILINE)) == 20
+    assert len(text) < 5_000
 
 
 def test_lines_that_an_address_before_loads_are_not_named() -> None:
@@ -392,7 +413,7 @@ def test_lines_that_an_address_before_loads_are_not_named() -> None:
     def answer(other: Passage) -> str:
         return render_passages(Passages(passages=(first, other), topics=("zoo",)), 1)
 
-    assert "Also" not in answer(inside)
+    assert "<also>" not in answer(inside)
     assert "zoo/a#L3-L12" in answer(beyond)
 
 
@@ -404,13 +425,13 @@ def test_passages_that_are_preloaded_leave_the_quotes_to_the_others() -> None:
 
     assert "zoo/a#x (lines 1-3): already in your system prompt" in text
     assert "otter" in text
-    assert 'Also:\n<passage "zoo/c#x' in text
+    assert "<also>\nzoo/c#x" in text
 
 
 def test_the_tool_says_how_many_passages_it_quotes() -> None:
     limit = SEARCH_KNOWLEDGE.schema["properties"]["limit"]["description"]
 
-    assert "the best one is, and a sentence of up to three others" in limit
+    assert "the best one is, and a sentence of another" in limit
 
 
 def test_where_nothing_fits_the_answer_says_what_to_try() -> None:

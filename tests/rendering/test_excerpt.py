@@ -9,7 +9,14 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from llm_kb.rendering.excerpt import find_excerpt, find_key_sentence, mark_cuts, trim
+from llm_kb.rendering.excerpt import (
+    find_excerpt,
+    find_key_sentence,
+    find_missing_sentence,
+    mark_cuts,
+    name_more,
+    trim,
+)
 from llm_kb.rendering.parts import find_line, find_line_numbers, find_spans
 from llm_kb.search.chunking.outline import find_outline
 from llm_kb.search.chunking.sections import Outline, Section
@@ -19,6 +26,8 @@ WORDS = {"walrus": 3.0, "tusk": 2.0, "zoo": 1.0}
 FILLER = "Nothing is said here.\n\n" * 10
 ABOVE = f"{FILLER}{'x' * 90}\n\n"
 LONG = f"{ABOVE}{FILLER}"
+WRAPPED = "This is a line about a walrus which is so long that it\n"
+LATE = f"…{'so ' * 18}at a walrus."
 
 
 class Excerpt(NamedTuple):
@@ -182,7 +191,7 @@ def test_several_small_parts_that_answer_together_are_named_by_lines_around_them
     found = show(text, span)
 
     assert found.text == small.rstrip()
-    assert found.part.anchor == "L911-L1053"
+    assert found.part.anchor == "L947-L1053"
 
 
 def test_a_passage_amid_a_long_part_is_named_by_lines_around_it_in_that_part() -> None:
@@ -192,7 +201,7 @@ def test_a_passage_amid_a_long_part_is_named_by_lines_around_it_in_that_part() -
     part = show(text, (at, at + 9)).part
 
     assert text[part.start :].startswith("# Zoo\n")
-    assert 1600 < part.end - part.start < 1700
+    assert 1200 < part.end - part.start < 1300
 
 
 @pytest.mark.parametrize(
@@ -205,7 +214,7 @@ def test_the_lines_around_a_passage_have_one_length_wherever_it_is(before: int, 
     part = show(text, (at, at + 9)).part
 
     assert part.start <= at < part.end
-    assert 1500 < part.end - part.start < 1800
+    assert 1200 < part.end - part.start < 1400
     assert part.anchor.startswith("L")
 
 
@@ -251,19 +260,85 @@ def test_a_long_line_is_cut_after_a_sentence_or_a_word(line: str, shown: str) ->
 @pytest.mark.parametrize(
     ("text", "key"),
     [
-        ("A zoo.\n\nIt has a walrus. It has tusks.\n", (8, "It has a walrus.")),
+        ("A zoo.\n\nIt has a walrus. It has tusks.\n", (2, "It has a walrus.")),
         ('| <a id="t">`tusk`</a> | A zoo.<br/>Open. |\n', (0, "| `tusk` | A zoo.Open.")),
         ("- <b> of a walrus, Vec<i>\n- zoo\n", (0, "- <b> of a walrus, Vec<i>")),
-        ("word " * 50 + "has a walrus\n", (0, "…" + "word " * 7 + "has a walrus")),
-        ("walrus " * 50, (0, "walrus " * 22 + "walru…")),
-        ("\u6771\u4eac\u3002walrus\u3002\n", (3, "walrus\u3002")),
+        ("word " * 50 + "has a walrus\n", (0, "…" + "word " * 11 + "has a walrus")),
+        ("walrus " * 50, (0, "walrus " * 34 + "w…")),
+        ("\u6771\u4eac\u3002walrus\u3002\n", (0, "walrus\u3002")),
+        (f"{WRAPPED}  has a tusk. Zoo.\n", (0, f"{WRAPPED[:-1]} has a tusk.")),
+        (f"A zoo.\n{WRAPPED}has tusks\n", (1, f"{WRAPPED[:-1]} has tusks")),
+        (f"{WRAPPED}has {'no ' * 90}\nof a tusk\n", (0, f"{WRAPPED[:-1]} has {'no ' * 59}no…")),
+        (f"{'A lion roars and roars ' * 2}\n{'so ' * 90}\nat a walrus.\n", (1, LATE)),
+        (f"{WRAPPED}- has tusks\n", (0, WRAPPED[:-1])),
+        (f"{WRAPPED}2. has tusks\n", (0, WRAPPED[:-1])),
+        (f"| {WRAPPED}| has tusks |\n", (0, f"| {WRAPPED[:-1]}")),
+        (f"    {WRAPPED[:-1]} {{\n    zoo.tusk();\n", (0, f"{WRAPPED[:-1]} {{")),
+        (f"{WRAPPED}\nIt has tusks.\n", (0, WRAPPED[:-1])),
+        ("A short line of a walrus\nhas tusks\n", (0, "A short line of a walrus")),
         ("None.\n", (0, "None.")),
         ("", (0, "")),
     ],
-    ids=["rarest", "tags", "no tags", "long", "longer", "Chinese", "no word", "empty"],
+    ids=[
+        *("rarest", "tags", "no tags", "long", "longer", "Chinese"),
+        *("wrapped", "from a new line", "wrapped and long", "cut at its start"),
+        *("item", "number", "row", "code", "paragraph", "short line", "no word", "empty"),
+    ],
 )
 def test_a_sentence_speaks_for_a_passage(text: str, key: tuple[int, str]) -> None:
     assert find_key_sentence(text, WORDS) == key
+
+
+@pytest.mark.parametrize(
+    ("text", "missing"),
+    [
+        ("A tusk of the zoo.\n<It has a walrus.>\nA zoo.\n", (1, "A tusk of the zoo.")),
+        ("A zoo.\n<It has a walrus.>\nIt has\nno tusks, no zoo.\n", (4, "no tusks, no zoo.")),
+        ("A walrus.\n<A walrus.>\nAnother walrus.\n", (0, "")),
+        ("<A walrus.>\n", (0, "")),
+    ],
+    ids=["above", "below", "nothing new", "nothing else"],
+)
+def test_a_sentence_says_what_a_passage_lacks(text: str, missing: tuple[int, str]) -> None:
+    text = f"A walrus with tusks.\n{text}"
+    part = (text.index("\n") + 1, len(text))
+    shown = (text.index("<") + 1, text.index(">"))
+    line, sentence = missing
+
+    found = find_missing_sentence(text, part, shown, WORDS)
+
+    assert found == (line and line + 1, sentence)
+
+
+def test_what_the_title_says_is_not_missing() -> None:
+    text = "A walrus.\nTusks of a zoo.\nA zoo.\n"
+
+    def find(title: str) -> tuple[int, str]:
+        return find_missing_sentence(text, (0, len(text)), (0, 9), WORDS, title)
+
+    assert find("Tusks") == (2, "Tusks of a zoo.")
+    assert find("Zoo, tusks") == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("text", "more"),
+    [
+        ("# Zoo\n\n<A walrus.>\n\nIt swims.\n\nIt eats.\n\n# Seal\n\nZ\n", "L5-L7"),
+        ("# Zoo\n\nIt swims.\n\n<A walrus.>\n\n# Seal\n\nA seal.\n", "L1-L3"),
+        ("<# Zoo\n\nA walrus.>\n\n# Seal\n\nA seal.\n", ""),
+        ("<A walrus.>\n\nIt swims.\n", "L3"),
+        (f"<A walrus.>\n\n{'Lions roar.' * 90}\n\n{'Lions roar.' * 90}\n\nA seal.\n", "L3-L5"),
+        ("Lions roar.\n" * 999 + "<A walrus.>\n", "L900-L999"),
+        (f"<A walrus> {'has tusks ' * 300}\n\nA seal.\n", "L1"),
+    ],
+    ids=["below", "above", "none", "no section", "far below", "far above", "line that is cut"],
+)
+def test_the_lines_beside_an_excerpt_are_named(text: str, more: str) -> None:
+    start, end = text.index("<"), text.index(">") - 1
+
+    found = name_more(find_outline("a.md", text.replace("<", "").replace(">", "")), start, end)
+
+    assert found == more
 
 
 def test_a_closing_fence_alone_does_not_begin_a_passage() -> None:

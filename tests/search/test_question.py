@@ -95,6 +95,26 @@ def test_what_a_look_up_names(question: str, expected: str) -> None:
     assert parse_question(question).name == expected
 
 
+@pytest.mark.parametrize(
+    ("question", "names"),
+    [
+        ("Set `max line` or `Retry`.", ["max line", "retry"]),
+        ("Use --no-color, os.path.join() and (E301)!", ["--no-color", "os.path.join", "e301"]),
+        ("It's a well-known question: is it “maxLength”?", ["well-known", "maxlength"]),
+        ("`-` `a` --x --x - ...", ["a", "--x"]),
+        ("Put .env (or :x), not this.", [".env", ":x"]),
+        ("What is this about?", []),
+    ],
+    ids=["backticks", "looks", "quotes", "nothing in it", "begins with a sign", "none"],
+)
+def test_the_names_that_a_question_mentions(question: str, names: list[str]) -> None:
+    assert list(parse_question(question).names) == names
+
+
+def test_no_more_names_are_read_than_words() -> None:
+    assert len(parse_question(" ".join(f"x_{n}" for n in range(900))).names) == 48
+
+
 def test_neighbours_of_a_word_differ_by_one_letter() -> None:
     found = list_neighbours("walrus")
 

@@ -105,6 +105,39 @@ def test_what_a_question_names_comes_first(asked: str, title: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("asked", "best"),
+    [
+        ("does parse_all keep arguments", "named"),
+        ("does `parse all` keep arguments", "apart"),
+        ("does parse all keep arguments", "better"),
+    ],
+    ids=["looks like a name", "between backticks", "words"],
+)
+def test_a_name_counts_where_it_is_written_so(asked: str, best: str) -> None:
+    question = parse_question(asked)
+    hits = (
+        make("better", "all that may be parsed, with arguments", score=1.5),
+        make("named", "parse_all: x"),
+        make("apart", "this may parse all: x"),
+    )
+    stems = {"parse": "pars", "all": "all", "arguments": "argument", "keep": "keep"}
+    rarities = Rarities(stems, dict.fromkeys(stems, 10), 1000, question.names)
+
+    assert rank(hits, question, rarities)[0].path == best
+
+
+def test_a_name_counts_by_its_rarest_word() -> None:
+    counts = {"parse": 1, "all": 900, "arguments": 100}
+
+    def measure(*names: str) -> float:
+        rarities = Rarities({word: word for word in counts}, counts, 1000, names)
+        return rarities.measure_names("parse_all, all-arguments")
+
+    assert measure("parse_all") > measure("all-arguments") > measure("all-all") == measure() == 0.0
+    assert measure("parse_all", "all-arguments") <= 1.0
+
+
+@pytest.mark.parametrize(
     ("hit", "expected"),
     [
         (make("a", "arguments to parse"), 1.0),
