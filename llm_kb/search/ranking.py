@@ -124,9 +124,8 @@ class Rarities:
         self._weights = {stem: min(rarity, most) for stem, rarity in self.of_stems.items()}
         self._whole = sum(self._weights.values()) or 1.0
         self._names = {
-            name: max(self._weights[stem] for stem in held)
+            name: max((self._weights[stem] for stem in find_stems(name, self._weights)), default=0)
             for name in names
-            if (held := find_stems(name, self._weights))
         }
 
     def share(self, stems: Iterable[str]) -> float:
@@ -134,25 +133,20 @@ class Rarities:
         return sum(self._weights[stem] for stem in {*stems}) / self._whole
 
     def measure_uses(self, text: str) -> float:
-        """Return how often words of a text begin with the stems, from 0 to 1.
+        """Return how often words of a text begin with the stems, from 0 to 1, and more for names.
 
-        The logarithms of their numbers count by their shares, and half in `LONG` characters.
+        The logarithms of their numbers count by their shares, and half in `LONG` characters. A name
+        that the text has as it is written counts by the share of its rarest word, `NAMES` times.
         """
-        words = f" {_BETWEEN_WORDS.sub(' ', fold(text))}"
+        folded = fold(text)
+        words = f" {_BETWEEN_WORDS.sub(' ', folded)}"
         uses = 0.0
         for stem, weight in self._weights.items():
             begin = stem if stem >= _UNSPACED else f" {stem}"
             uses += weight * math.log1p(words.count(begin))
-        return min(1.0, uses / self._whole / (1 + len(text) / LONG))
-
-    def measure_names(self, text: str) -> float:
-        """Return which of the names a text has as they are written, from 0 to 1.
-
-        A name counts by the share of its rarest word.
-        """
-        folded = fold(text)
-        held = sum(weight for name, weight in self._names.items() if name in folded)
-        return min(1.0, held / self._whole)
+        named = sum(weight for name, weight in self._names.items() if name in folded)
+        uses /= self._whole * (1 + len(text) / LONG)
+        return min(1.0, uses) + NAMES * min(1.0, named / self._whole)
 
 
 def find_rarity(frequency: int, total: int) -> float:
@@ -182,9 +176,7 @@ def rank(hits: Sequence[Hit], question: Question, rarities: Rarities) -> list[Hi
     weighed: list[tuple[float, Hit]] = []
     for number, hit in enumerate(hits):
         page = hit.topic, hit.path
-        uses = 0.0
-        if not question.name:
-            uses = rarities.measure_uses(hit.text) + NAMES * rarities.measure_names(hit.text)
+        uses = 0.0 if question.name else rarities.measure_uses(hit.text)
         weight = (
             math.log(max(hit.bm25 / best, least))
             + math.log(max(of_pages[page] / best_page, LEAST)) / 2

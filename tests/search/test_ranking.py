@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llm_kb.search.question import Question, fold, parse_question
-from llm_kb.search.ranking import Hit, Rarities, find_stems, rank
+from llm_kb.search.ranking import NAMES, Hit, Rarities, find_stems, rank
 
 STEMS = {"parse": "pars", "arguments": "argument"}
 ASKED = parse_question("how to parse the arguments")
@@ -131,10 +131,11 @@ def test_a_name_counts_by_its_rarest_word() -> None:
 
     def measure(*names: str) -> float:
         rarities = Rarities({word: word for word in counts}, counts, 1000, names)
-        return rarities.measure_names("parse_all, all-arguments")
+        return rarities.measure_uses("parse_all, all-arguments")
 
-    assert measure("parse_all") > measure("all-arguments") > measure("all-all") == measure() == 0.0
-    assert measure("parse_all", "all-arguments") <= 1.0
+    assert measure("parse_all") > measure("all-arguments") > measure("all-all") == measure()
+    assert measure("parse_all", "all-arguments", "parse") <= 1.0 + NAMES
+    assert measure("parse_all", "-") == measure("parse_all")
 
 
 @pytest.mark.parametrize(

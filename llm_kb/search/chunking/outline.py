@@ -172,11 +172,7 @@ def _find_edges(text: str, outline: Outline) -> Iterator[tuple[int, Section | No
 
 
 def _cut_point(
-    text: str,
-    start: int,
-    limit: int,
-    wholes: Sequence[tuple[int, int]],
-    separators: Sequence[str],
+    text: str, start: int, limit: int, wholes: Sequence[tuple[int, int]], separators: Sequence[str]
 ) -> int:
     """Return the best offset in (start, limit] to cut at, or the end of a whole around it.
 

@@ -297,9 +297,4 @@ def _insert(connection: Connection, new: Sequence[tuple[str, int | None, Chunk]]
 
 def _list_columns(path: str, title: str, heading: str, text: str) -> tuple[str, str, str, str]:
     """Return the columns of a chunk in the full-text index."""
-    return (
-        f"{heading} {find_more_words(heading)}",
-        f"{path} {title}",
-        text,
-        find_more_words(text),
-    )
+    return (f"{heading} {find_more_words(heading)}", f"{path} {title}", text, find_more_words(text))
