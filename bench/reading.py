@@ -83,7 +83,7 @@ DOCUMENTATIONS = {
     "django==5.2.19": ("docs", DJANGO),
     "pytest==9.2.0": ("doc/en", PYTEST),
 }
-_PIECE = re.compile(r'^<passage "docs/(\S+)#.*, more: (L[-L\d]+)\)[^<]*', re.MULTILINE)
+_PIECE = re.compile(r'^<passage "docs/(\S+)#.*, more: (L[-L\d]+)[^<]*', re.MULTILINE)
 """A passage that is less than its section: its subject and the lines beside it."""
 
 _NAMED = re.compile(r"^docs/(\S+) \(line \d+\): (.*)$", re.MULTILINE)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 from pathlib import Path
 
 import llm
@@ -291,6 +292,31 @@ def test_a_search_quotes_the_best_passage_and_a_sentence_of_others(
     rest = read.answer_search(SEARCH_KNOWLEDGE, {"question": "walrus tusks"})
     assert "t/best#walrus (lines 1-5): already in your system prompt" in rest
     assert len(rest.partition("<passage ")[2]) > 500
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_the_lines_that_an_answer_names_are_those_of_the_file(
+    kb: KnowledgeBase, tmp_path: Path, end: str
+) -> None:
+    filler = "Nothing is said here, and nothing is said there either.\n\n" * 12
+    best = f"# Animals\n\nZoo.\n\nA walrus swims.\n\n{filler}It has\nlong tusks.\n\n{filler}"
+    other = f"# Others\n\n{filler}A seal is no walrus,\nit is a seal.\n\n{filler}"
+    for name, text in (("best", best), ("more", other)):
+        (tmp_path / f"kb/{name}.md").write_text(text, encoding="utf-8", newline=end)
+
+    answer = kb.answer_search(SEARCH_KNOWLEDGE, {"question": "walrus tusks"})
+
+    heading, _, _ = answer.partition("\n")
+    (first, last, following) = map(int, re.findall(r"\d+(?=[-)])", heading)[-3:])
+    (lacking,) = re.findall(r"^\[… line (\d+)\] (.*)$", answer, re.MULTILINE)
+    (named,) = re.findall(r"^t/more#\S+ \(line (\d+)\): (.*)$", answer, re.MULTILINE)
+    shown = answer.splitlines()[1 : 2 + last - first]
+    assert shown == best.splitlines()[first - 1 : last]
+    assert following > last
+    assert (lacking, named) == (
+        (str(best.splitlines().index("A walrus swims.") + 1), "A walrus swims."),
+        (str(other.splitlines().index("A seal is no walrus,") + 1), "A seal is no walrus,"),
+    )
 
 
 def test_the_search_is_added_where_there_is_much_to_learn(

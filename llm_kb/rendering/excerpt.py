@@ -24,6 +24,9 @@ If there are fewer on one side, there are more on the other."""
 BESIDE = 1_200
 """Characters of the lines beside an excerpt that are named as the ones to read next."""
 
+WORTH = 40
+"""The fewest characters that they have."""
+
 WHOLE = 1.5
 """A part of up to this many times the length of an excerpt is shown whole. An excerpt of less than
 two thirds of its length takes in the next block, up to as many times that length."""
@@ -37,13 +40,18 @@ LEAD_IN = 300
 LONGEST_SENTENCE = 240
 """Characters of a sentence that is shown by itself."""
 
-_WRAP = r"(?<=[^\n]{50}[^\n:;{}|>])\n[ \t]*(?=[\w`\"'(*\[<])(?![*\d]{1,3}[.)]?[ \t])"
-"""The end of a line that the next one continues: a long one, neither code nor a row of a table."""
+_WRAP = (
+    r"(?<=[^\n]{50}[^\s:;{}|>)])\r?\n[ \t]*"
+    r"(?=[^\W\d_]|[`\"'(\[])(?![\w.-]+(?::\s|[ \t]*=)|[`\"'*]{3})"
+)
+"""The end of a long line that the next one continues, by the looks of both: most code, data and
+rows of tables do not look so."""
 
 _SENTENCE = re.compile(
-    rf"[^\n](?:[^\n]|{_WRAP})*?(?:(?<=[.!?])(?=\s)|(?<=[\u3002\uff01\uff1f])|(?=\n)(?!{_WRAP})|\Z)"
+    rf"\S(?:{_WRAP}|[^\n])*?(?:(?<=[^\s.][.!?])(?<!e\.g\.)(?<!i\.e\.)(?=\s)"
+    rf"|(?<=[\u3002\uff01\uff1f])|(?=\r?\n)(?!{_WRAP})|\Z)"
 )
-_TAG = re.compile(r"</[a-z][a-z0-9]*>|<br ?/?>|<[a-z][a-z0-9]*\s[^<>\n=]{0,200}=[^<>\n]{0,500}>")
+_TAG = re.compile(r"</[a-z][a-z0-9]*>|<br ?/?>|<[a-z][a-z0-9]*[ \t][^<>\n=]{0,200}=[^<>\n]{0,500}>")
 """HTML that says nothing; not `<name>`, which often stands for a name."""
 
 _EDGE = re.compile(
@@ -58,10 +66,12 @@ _TITLE = re.compile(r"#{1,6}[ \t][^\n]*|(?:[^\n]*\n)?[^\n]+\n([^\w\s])\1+")
 _NOT_SHOWN = re.compile(r"(?:[ \t]*\r?\n|\.\. _[^\n]*:[ \t]*\r?\n)*")
 """Blank lines and the labels of cross references above a passage."""
 
-_ADDRESS = re.compile(
-    r"^ {0,3}\[(?!\^)[^\[\]\n]{1,200}\]:[ \t]+<?(?:[a-z][a-z0-9+.-]*:|[/.#])\S*", re.MULTILINE
+_NOT_SAID = re.compile(
+    r"^ {0,3}\[(?!\^)[^\[\]\n]{1,200}\]:[ \t]+<?(?:[a-z][a-z0-9+.-]*:|[/.#])\S*"
+    r"|^[ \t]*(?:`{3}|~{3}).*",
+    re.MULTILINE,
 )
-"""The address of a link in Markdown: its words are not what a text says."""
+"""Addresses of links in Markdown, and fences of code: their words are not what a text says."""
 
 
 class _Block(NamedTuple):
@@ -141,15 +151,15 @@ def _find_part(outline: Outline, start: int, end: int) -> Section:
 def name_more(outline: Outline, start: int, end: int) -> str:
     """Return the anchor of the lines that follow an excerpt in its section, or else precede it.
 
-    It is empty if the excerpt is all of the section.
+    It is empty if there are none, or only a heading or a few signs, or far too many characters.
     """
     text = outline.text
     part = find_holding(outline.sections, start, end) or Section(0, len(text), 0, "", "")
     below = text.find("\n", min(part.end, end + BESIDE) - 1) + 1 or len(text)
-    above = text.rfind("\n", 0, max(part.start, start - BESIDE)) + 1
+    above = text.rfind("\n", 0, max(part.start, outline.body, start - BESIDE)) + 1
     for span in ((end, below), (above, start)):
         first, last = trim(text, *span)
-        if first < last:
+        if WORTH <= last - first <= 2 * BESIDE and not _TITLE.fullmatch(text, first, last):
             return name_lines(*find_line_numbers(text, first, last))
     return ""
 
@@ -280,7 +290,7 @@ class _Chooser:
         at = bisect_right(sections, start, key=lambda section: section.start) - 1
         above = sections[at] if at >= 0 and start < sections[at].end else None
         title = above.title if above else ""
-        said = _ADDRESS.sub("", self._text[start:end])
+        said = _NOT_SAID.sub("", self._text[start:end])
         held = find_stems(f"{title}\n{said}", self._rarities)
         opens = above is not None and above.start == start
         return _Block(start, end, {stem: self._rarities[stem] for stem in held}, opens)
@@ -333,7 +343,8 @@ def find_key_sentence(text: str, rarities: Mapping[str, float]) -> tuple[int, st
     It is on one line, has no HTML tags and at most `LONGEST_SENTENCE` characters, of a longer one
     those around the first of the words.
     """
-    pieces = [(match.start(), _TAG.sub("", match[0]).strip()) for match in _SENTENCE.finditer(text)]
+    text = _NOT_SAID.sub("", text)
+    pieces = ((match.start(), _TAG.sub("", match[0])) for match in _SENTENCE.finditer(text))
 
     def rate(piece: tuple[int, str]) -> float:
         return sum(rarities[stem] for stem in find_stems(piece[1], rarities))
@@ -358,16 +369,18 @@ def find_missing_sentence(
 ) -> tuple[int, str]:
     """Return the sentence of a part with the rarest words that its shown span lacks, and its line.
 
-    Words of the title are not missing. Without such a sentence, it is empty. Lines count from 1.
+    Of the part `CLOSE` characters on either side are read. Words of the title are not missing.
+    Without such a sentence, it is empty. Lines count from 1.
     """
-    said = find_stems(f"{title}\n{text[shown[0] : shown[1]]}", rarities)
+    start, end = shown
+    said = find_stems(f"{title}\n{text[start:end]}", rarities)
     lacking = {stem: rarity for stem, rarity in rarities.items() if stem not in said}
     best, found = 0.0, (0, "")
-    for start, end in ((part[0], shown[0]), (shown[1], part[1])):
-        above, sentence = find_key_sentence(text[start:end], lacking)
+    for first, last in (max(part[0], start - CLOSE), start), (end, min(part[1], end + CLOSE)):
+        above, sentence = find_key_sentence(text[first:last], lacking)
         rating = sum(lacking[stem] for stem in find_stems(sentence, lacking))
         if rating > best:
-            best, found = rating, (1 + text.count("\n", 0, start) + above, sentence)
+            best, found = rating, (1 + text.count("\n", 0, first) + above, sentence)
     return found
 
 

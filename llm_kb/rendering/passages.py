@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -21,6 +22,9 @@ MAX_CHARACTERS = 2_000
 
 MAX_WHOLE = 6_000
 """The same for a reader who cannot: about 1,500 tokens."""
+
+_QUOTED = re.compile(r'^<passage "([^/"]+)/([^"]*?) \(', re.MULTILINE)
+_NAMED = re.compile(r"^([^/\n]+)/(.*?) \(line ", re.MULTILINE)
 
 FOUND_NOTHING = "Nothing in "
 """The beginning of the answer if nothing fits the question."""
@@ -72,10 +76,9 @@ class Passage:
 
     @property
     def lines(self) -> str:
-        """The lines, for people and models, and those beside them to load next."""
+        """The lines, for people and models."""
         first, last = self.first_line, self.last_line
-        lines = f"line {first}" if first == last else f"lines {first}-{last}"
-        return f"{lines}, more: {self.more}" if self.more else lines
+        return f"line {first}" if first == last else f"lines {first}-{last}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,38 +105,30 @@ def render_passages(found: Passages, quoted: int | None = None) -> str:
     """Return the answer of a search, as a model reads it.
 
     Only the first `quoted` that are not pre-loaded, as many as there is room for, are quoted. As
-    many others are named with a sentence: not if it was shown before, nor if an address before
-    loads it.
+    many others are named with a sentence, unless an address before loads them. Without a number
+    the reader cannot load more, and is not told what to load.
     """
     parts: list[str] = []
     most = room = MAX_WHOLE if quoted is None else MAX_CHARACTERS
     left = most_named = len(found.passages) if quoted is None else quoted
     known: list[Passage] = []
     named: list[str] = []
-    told = ""
     origin: str | None = None
     for passage in found.passages:
         if passage.is_preloaded:
             parts.append(f"{bounded_line(passage.heading)}: already in your system prompt\n")
             continue
-        source = _name_source(passage) if passage.origin != origin else ""
         # Only the first is cut: of another one the heading would name lines that are not shown.
-        rendered = _render(passage, source, most)
+        rendered = _render(passage, origin, most, quoted)
         if left > 0 and (room == most or len(rendered) <= room):
             parts.append(rendered)
             room -= len(rendered)
             left -= 1
-            told += one_line(passage.text)
-        elif (
-            len(named) == most_named
-            or (passage.key and passage.key in told)
-            or any(map(passage.is_in_part_of, known))
-        ):
+            origin = passage.origin
+        elif len(named) == most_named or any(map(passage.is_in_part_of, known)):
             continue
         else:
-            named.append(_mention(passage, source))
-            told += f"\n{passage.key}"
-        origin = passage.origin
+            named.append(_mention(passage))
         known.append(passage)
     if named:
         parts.append("\n".join(["<also>", *named, "</also>\n"]))
@@ -142,28 +137,39 @@ def render_passages(found: Passages, quoted: int | None = None) -> str:
     return "\n".join([*parts, *(f"(note: {note})\n" for note in find_notes(found))])
 
 
-def _name_source(passage: Passage) -> str:
-    """Return a line with the origin of a passage; empty without one."""
-    return f"source: {defuse(one_line(passage.origin))}\n" if passage.origin else ""
+def _render(passage: Passage, origin: str | None, room: int, quoted: int | None) -> str:
+    """Return one passage between its tags, with a limited number of characters.
 
-
-def _render(passage: Passage, source: str, room: int) -> str:
-    """Return one passage between its tags, with a limited number of characters."""
+    Its origin is named unless it is that of the one before. A passage by itself is followed by the
+    sentence that it lacks, which is data as well.
+    """
     text = passage.text
     if len(text) > room:
         cut = text.rfind("\n", 0, room) + 1 or room
         text = f"{text[:cut]}\n(note: cut here)"
-    if passage.missing:
+    if passage.missing and quoted == 1:
         text = f"{text}\n[… line {passage.missing_line}] {one_line(passage.missing)}"
+    source = ""
+    if passage.origin and passage.origin != origin:
+        source = f"source: {defuse(one_line(passage.origin))}\n"
+    more = f", more: {passage.more}" if passage.more and quoted is not None else ""
     copies = f", also in {name_some(passage.also_in)}" if passage.also_in else ""
-    place = f'"{attribute(passage.heading)}", score {passage.score}{attribute(copies)}'
+    place = f'"{attribute(passage.heading)}", score {passage.score}{more}{attribute(copies)}'
     return f"<passage {place}>\n{source}{defuse(text)}\n</passage>\n"
 
 
-def _mention(passage: Passage, source: str) -> str:
-    """Return a line with the address and the key sentence of a passage."""
-    place = f"{passage.topic}/{passage.address} (line {passage.key_line})"
-    return f"{source}{attribute(place)}: {defuse(one_line(passage.key))}"
+def _mention(passage: Passage) -> str:
+    """Return a line with the address, the origin and the key sentence of a passage."""
+    source = f", source: {one_line(passage.origin)}" if passage.origin else ""
+    place = f"{passage.topic}/{passage.address} (line {passage.key_line}{source})"
+    return f"{attribute(place)}: {defuse(one_line(passage.key))}"
+
+
+def find_addresses(answer: str) -> list[tuple[str, str]]:
+    """Return the topics and addresses of the passages that an answer quotes or names."""
+    _, _, after = answer.rpartition("\n<also>\n")
+    lines, is_named, _ = after.partition("\n</also>\n")
+    return _QUOTED.findall(answer) + (_NAMED.findall(lines) if is_named else [])
 
 
 def explain_nothing(found: Passages) -> str:

@@ -191,7 +191,8 @@ _OWNERS = re.compile(r"[.:]+")
 _NAME = re.compile(r"^[-.$@#/]|[_=:]|[^\W_][./-]|[a-z0-9][A-Z]|[A-Za-z][0-9]|[0-9][A-Za-z]|\(\)?$")
 """Signs, digits or inner capitals, by which a name differs from an ordinary word."""
 
-_MENTIONED = re.compile(r"`([^`\n]{1,80})`|(\S{2,80})(?!\S)")
+_CODE = re.compile(r"``?(?=[^\s`])([^`\n]{1,80})(?<=\S)``?")
+_LONG_WORD = re.compile(r"[^\W_]{3}")
 _AROUND = "`'\"*()[]{}<>\u00ab\u00bb\u2018\u2019\u201c\u201d"
 """What stands around a name that a question mentions."""
 
@@ -218,7 +219,8 @@ class Question:
     """The name that it consists of, without its qualifier; empty if it has none."""
     names: tuple[str, ...]
     """The names that it mentions, each once and folded, as they are written: what stands between
-    backticks, or looks like a name."""
+    backticks, and what looks like a name and has a word of
+    three letters or digits."""
     language: str
     asked: frozenset[Role]
     """The roles of the documents that it asks for."""
@@ -233,8 +235,7 @@ class Question:
 def parse_question(question: str) -> Question:
     """Read a question. Raises EmptyQuestionError if it has no word."""
     text = _bound(question)
-    found = _WORD.findall(text)
-    sequence = [fold(word) for word in found]
+    sequence = [fold(word) for word in _WORD.findall(text)]
     language = find_language(text, sequence)
     stop = STOP_WORDS.get(language, STOP_WORDS["en"])
     words = [part for word in sequence for part in _split(word)]
@@ -247,7 +248,7 @@ def parse_question(question: str) -> Question:
         words=tuple(kept | humps),
         sequence=tuple(sequence),
         name=_find_name(text),
-        names=tuple(dict.fromkeys(islice(_list_names(text), MAX_WORDS))),
+        names=tuple(islice(dict.fromkeys(_list_names(text)), MAX_WORDS)),
         language=language,
         asked=find_asked_roles(text),
     )
@@ -282,9 +283,10 @@ def _find_name(question: str) -> str:
 
 def _list_names(question: str) -> Iterator[str]:
     """Yield the names that a question mentions, folded."""
-    for code, token in _MENTIONED.findall(question):
-        name = code.strip() or token.rstrip(f"{_AROUND},;:.?!").lstrip(_AROUND)
-        if _WORD.search(name) and (code or _NAME.search(name)):
+    yield from map(fold, filter(_WORD.search, _CODE.findall(question)))
+    for token in _CODE.sub(" ", question).split():
+        name = token.rstrip(f"{_AROUND},;:.?!").lstrip(_AROUND)
+        if _NAME.search(name) and _LONG_WORD.search(name):
             yield fold(name)
 
 

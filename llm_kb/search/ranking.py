@@ -144,9 +144,14 @@ class Rarities:
         for stem, weight in self._weights.items():
             begin = stem if stem >= _UNSPACED else f" {stem}"
             uses += weight * math.log1p(words.count(begin))
-        named = sum(weight for name, weight in self._names.items() if name in folded)
+        named = sum(weight for name, weight in self._names.items() if _has_name(folded, name))
         uses /= self._whole * (1 + len(text) / LONG)
         return min(1.0, uses) + NAMES * min(1.0, named / self._whole)
+
+
+def _has_name(text: str, name: str) -> bool:
+    """Tell whether a folded text has a name, which does not go on at its ends."""
+    return name in text and bool(re.search(rf"(?<![\w-]){re.escape(name)}(?!\w)", text))
 
 
 def find_rarity(frequency: int, total: int) -> float:

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import re
 import textwrap
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache, partial
+from itertools import chain
 from typing import Any, NamedTuple, TypeAlias
 
 from llm_kb.errors import KbError
 from llm_kb.knowledge_base.open_topics import OpenTopics
 from llm_kb.knowledge_base.tool_text import LEARN, read_arguments
-from llm_kb.rendering.passages import FOUND_NOTHING
+from llm_kb.rendering.passages import FOUND_NOTHING, find_addresses
 from llm_kb.rendering.plain_text import count, visible_line
 from llm_kb.subjects.selection import select
-
-_PASSAGE = re.compile(r'^(?:<passage ")?([^/"\n]+)/([^"\n]*?) \(lines? \d', re.MULTILINE)
-"""The address of a passage that was quoted or named in an answer."""
 
 Subject: TypeAlias = "tuple[str, str]"
 """A topic and the name of one of its subjects."""
@@ -56,7 +53,7 @@ def count_uses(kb: OpenTopics, turns: Iterable[Turn]) -> dict[str, Any]:
     workspace = str(kb.config.workspace or "")
     for turn in (turn for turn in turns if turn.workspace == workspace):
         conversations.add(turn.conversation)
-        for topic, name in (*turn.sent, *_PASSAGE.findall("\n".join(turn.passages))):
+        for topic, name in (*turn.sent, *chain.from_iterable(map(find_addresses, turn.passages))):
             given.update((turn.conversation, subject) for subject in find(topic, (name,))[0])
         for tool, arguments, answer, has_failed in turn.calls:
             if tool == "learn":
@@ -71,7 +68,7 @@ def count_uses(kb: OpenTopics, turns: Iterable[Turn]) -> dict[str, Any]:
             elif answer.startswith(FOUND_NOTHING):
                 found_nothing[str(arguments.get("question", ""))] += 1
             else:
-                for topic, name in set(_PASSAGE.findall(answer)):
+                for topic, name in set(find_addresses(answer)):
                     uses["found"].update(find(topic, (name,))[0])
     uses["given"].update(subject for _, subject in given)
     ids = kb.menu_ids + [topic for counts in uses.values() for topic, _ in counts]

@@ -84,7 +84,7 @@ class Server:
 
 def test_a_line_of_2_mb_comes_back_as_the_command_shows_it(workspace: Path) -> None:
     text, _ = mcp_client.call(workspace, "search", {"question": "needle"})
-    assert text.startswith('<passage "team/line#L1 (line 1, more: L1)"')
+    assert text.startswith('<passage "team/line#L1 (line 1)"')
     assert "\nneedle;xxx" in text
     assert len(text) < 6_200
 

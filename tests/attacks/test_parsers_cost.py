@@ -7,7 +7,12 @@ from itertools import pairwise, product
 
 import pytest
 
-from llm_kb.rendering.excerpt import find_excerpt, find_key_sentence
+from llm_kb.rendering.excerpt import (
+    find_excerpt,
+    find_key_sentence,
+    find_missing_sentence,
+    name_more,
+)
 from llm_kb.rendering.parts import find_spans, render_outline
 from llm_kb.rendering.plain_text import defuse, one_line, visible_text
 from llm_kb.rendering.summaries import read_front_matter, summarize
@@ -34,6 +39,8 @@ def outline_and_show(path: str, text: str) -> None:
     middle = len(text) // 2
     for span in ((0, min(1_200, len(text))), (middle, min(middle + 1_200, len(text)))):
         find_excerpt(outline, span, RARITIES, 300)
+        find_missing_sentence(text, (0, len(text)), span, RARITIES)
+        name_more(outline, *span)
 
 
 def read_as_words(text: str) -> None:

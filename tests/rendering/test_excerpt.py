@@ -26,8 +26,9 @@ WORDS = {"walrus": 3.0, "tusk": 2.0, "zoo": 1.0}
 FILLER = "Nothing is said here.\n\n" * 10
 ABOVE = f"{FILLER}{'x' * 90}\n\n"
 LONG = f"{ABOVE}{FILLER}"
+ROARS = "Lions roar, and they roar for the whole night. "
 WRAPPED = "This is a line about a walrus which is so long that it\n"
-LATE = f"…{'so ' * 18}at a walrus."
+LATE = f"…{'so ' * 17}sos at a walrus."
 
 
 class Excerpt(NamedTuple):
@@ -269,10 +270,18 @@ def test_a_long_line_is_cut_after_a_sentence_or_a_word(line: str, shown: str) ->
         (f"{WRAPPED}  has a tusk. Zoo.\n", (0, f"{WRAPPED[:-1]} has a tusk.")),
         (f"A zoo.\n{WRAPPED}has tusks\n", (1, f"{WRAPPED[:-1]} has tusks")),
         (f"{WRAPPED}has {'no ' * 90}\nof a tusk\n", (0, f"{WRAPPED[:-1]} has {'no ' * 59}no…")),
-        (f"{'A lion roars and roars ' * 2}\n{'so ' * 90}\nat a walrus.\n", (1, LATE)),
+        (f"{'A lion roars and roars ' * 2}\n{'so ' * 90}sos\nat a walrus.\n", (1, LATE)),
+        (f"{'Lions roar at night and ' * 3}so\n{'so ' * 90}sos at a walrus.\n", (1, LATE)),
         (f"{WRAPPED}- has tusks\n", (0, WRAPPED[:-1])),
         (f"{WRAPPED}2. has tusks\n", (0, WRAPPED[:-1])),
         (f"| {WRAPPED}| has tusks |\n", (0, f"| {WRAPPED[:-1]}")),
+        (f"{WRAPPED}{'`' * 3}\ntusk\n", (0, WRAPPED[:-1])),
+        (f"{WRAPPED}tusk: 3\n", (0, WRAPPED[:-1])),
+        (f"{WRAPPED}tusk = 3\n", (0, WRAPPED[:-1])),
+        (f"{WRAPPED[:-1]} (it);\ntusk\n", (0, f"{WRAPPED[:-1]} (it);")),
+        ("[walrus]: https://e.org/walrus\n```walrus\ntusk\n", (2, "tusk")),
+        ("Animals (e.g. a walrus)... of a zoo. It\n", (0, "Animals (e.g. a walrus)... of a zoo.")),
+        ("A zoo. \n\n<a\nb=c> It has a walrus. \n", (3, "b=c> It has a walrus.")),
         (f"    {WRAPPED[:-1]} {{\n    zoo.tusk();\n", (0, f"{WRAPPED[:-1]} {{")),
         (f"{WRAPPED}\nIt has tusks.\n", (0, WRAPPED[:-1])),
         ("A short line of a walrus\nhas tusks\n", (0, "A short line of a walrus")),
@@ -281,12 +290,14 @@ def test_a_long_line_is_cut_after_a_sentence_or_a_word(line: str, shown: str) ->
     ],
     ids=[
         *("rarest", "tags", "no tags", "long", "longer", "Chinese"),
-        *("wrapped", "from a new line", "wrapped and long", "cut at its start"),
-        *("item", "number", "row", "code", "paragraph", "short line", "no word", "empty"),
+        *("wrapped", "from a new line", "wrapped and long", "cut at its start", "cut"),
+        *("item", "number", "row", "fence", "setting", "assignment", "statement", "not said"),
+        *("abbreviation", "spaces", "code", "paragraph", "short line", "no word", "empty"),
     ],
 )
-def test_a_sentence_speaks_for_a_passage(text: str, key: tuple[int, str]) -> None:
-    assert find_key_sentence(text, WORDS) == key
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_sentence_speaks_for_a_passage(text: str, key: tuple[int, str], end: str) -> None:
+    assert find_key_sentence(text.replace("\n", end), WORDS) == key
 
 
 @pytest.mark.parametrize(
@@ -310,6 +321,15 @@ def test_a_sentence_says_what_a_passage_lacks(text: str, missing: tuple[int, str
     assert found == (line and line + 1, sentence)
 
 
+def test_only_what_is_near_is_read_for_what_a_passage_lacks() -> None:
+    near, far = "x. " * 500, "x. " * 1_000
+    text = f"A walrus of a zoo.{far}Tusks."
+
+    assert find_missing_sentence(text, (0, len(text)), (0, 18), WORDS) == (0, "")
+    text = f"A walrus of a zoo.{near}Tusks."
+    assert find_missing_sentence(text, (0, len(text)), (0, 18), WORDS) == (1, "Tusks.")
+
+
 def test_what_the_title_says_is_not_missing() -> None:
     text = "A walrus.\nTusks of a zoo.\nA zoo.\n"
 
@@ -323,15 +343,23 @@ def test_what_the_title_says_is_not_missing() -> None:
 @pytest.mark.parametrize(
     ("text", "more"),
     [
-        ("# Zoo\n\n<A walrus.>\n\nIt swims.\n\nIt eats.\n\n# Seal\n\nZ\n", "L5-L7"),
-        ("# Zoo\n\nIt swims.\n\n<A walrus.>\n\n# Seal\n\nA seal.\n", "L1-L3"),
-        ("<# Zoo\n\nA walrus.>\n\n# Seal\n\nA seal.\n", ""),
-        ("<A walrus.>\n\nIt swims.\n", "L3"),
-        (f"<A walrus.>\n\n{'Lions roar.' * 90}\n\n{'Lions roar.' * 90}\n\nA seal.\n", "L3-L5"),
-        ("Lions roar.\n" * 999 + "<A walrus.>\n", "L900-L999"),
-        (f"<A walrus> {'has tusks ' * 300}\n\nA seal.\n", "L1"),
+        (f"# Zoo\n\n<A walrus.>\n\nIt swims.\n\n{ROARS}\n\n# Seal\n\n{ROARS}\n", "L5-L7"),
+        (f"# Zoo\n\n{ROARS}\n\n<A walrus.>\n\n# Seal\n\n{ROARS}\n", "L1-L3"),
+        (f"<# Zoo\n\nA walrus.>\n\n# Seal\n\n{ROARS}\n", ""),
+        (f"<A walrus.>\n\n{ROARS}\n", "L3"),
+        (f"<A walrus.>\n\n{ROARS * 15}\n\n{ROARS * 15}\n\nA seal.\n", "L3-L5"),
+        (f"{ROARS}\n" * 99 + "<A walrus.>\n", "L75-L99"),
+        (f"<A walrus> {'has tusks ' * 200}\n\nA seal.\n", "L1"),
+        (f"<A walrus> {'has tusks ' * 300}\n", ""),
+        (f"<A walrus.>\n\n{'x' * 3_000}\n", ""),
+        ("# Zoo of all the animals of the whole world\n\n<A walrus.>\n", ""),
+        ("---\ntitle: Zoo of all the animals of the whole world\n---\n\n<A walrus.>\n", ""),
+        ("# Zoo\n\n<A walrus.>\n\n:::\n", ""),
     ],
-    ids=["below", "above", "none", "no section", "far below", "far above", "line that is cut"],
+    ids=[
+        *("below", "above", "none", "no section", "far below", "far above", "line that is cut"),
+        *("long line that is cut", "long line", "only a heading", "front matter", "signs"),
+    ],
 )
 def test_the_lines_beside_an_excerpt_are_named(text: str, more: str) -> None:
     start, end = text.index("<"), text.index(">") - 1

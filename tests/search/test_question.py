@@ -99,20 +99,27 @@ def test_what_a_look_up_names(question: str, expected: str) -> None:
     ("question", "names"),
     [
         ("Set `max line` or `Retry`.", ["max line", "retry"]),
+        ("Set (`a b`), **`c`**, ``d e``, `f`/`g`.", ["a b", "c", "d e", "f", "g"]),
+        ("如何设置`max_line`选项", ["max_line"]),
+        ("target `all', needed by `default'", []),
         ("Use --no-color, os.path.join() and (E301)!", ["--no-color", "os.path.join", "e301"]),
         ("It's a well-known question: is it “maxLength”?", ["well-known", "maxlength"]),
-        ("`-` `a` --x --x - ...", ["a", "--x"]),
-        ("Put .env (or :x), not this.", [".env", ":x"]),
+        ("`-` `a` --xyz --xyz - ...", ["a", "--xyz"]),
+        ("Put .env (or :abc), not this.", [".env", ":abc"]),
+        ("e.g. -p at 10:30, i.e. 3.5", []),
         ("What is this about?", []),
     ],
-    ids=["backticks", "looks", "quotes", "nothing in it", "begins with a sign", "none"],
+    ids=[
+        *("backticks", "signs around", "Chinese", "quotes of GNU", "looks", "quotes"),
+        *("nothing in it", "begins with a sign", "short", "none"),
+    ],
 )
 def test_the_names_that_a_question_mentions(question: str, names: list[str]) -> None:
     assert list(parse_question(question).names) == names
 
 
 def test_no_more_names_are_read_than_words() -> None:
-    assert len(parse_question(" ".join(f"x_{n}" for n in range(900))).names) == 48
+    assert len(parse_question(" ".join(f"abc_{n} abc_1" for n in range(900))).names) == 48
 
 
 def test_neighbours_of_a_word_differ_by_one_letter() -> None:
