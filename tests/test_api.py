@@ -211,6 +211,39 @@ def test_a_subject_with_its_topic_is_understood(
     assert call(topics, **arguments) == "project/code-quality\n"
 
 
+@pytest.mark.parametrize(
+    ("topic", "subjects"),
+    [
+        ("project/guide", ["L3"]),
+        ("project/guide", ["#L3-L3"]),
+        ("project/guide", ["guide#L3"]),
+        ("project/guide", ["project/guide#L3"]),
+        ("project/guide#L3", []),
+        ("guide", ["project/guide#L3"]),
+    ],
+)
+def test_an_address_is_understood_however_it_is_split(
+    topics: KnowledgeBase, tmp_path: Path, topic: str, subjects: list[str]
+) -> None:
+    (tmp_path / "project/guide.md").write_text("One\n\nThree\n\nFive\n")
+    answer = call(topics, topic=topic, subjects=subjects)
+    assert "Three" in answer
+    assert "One" not in answer
+    assert "Five" not in answer
+
+
+def test_an_unknown_topic_is_an_error_unless_all_subjects_name_theirs(
+    topics: KnowledgeBase,
+) -> None:
+    with pytest.raises(KbError, match="unknown topic 'x'"):
+        call(topics, topic="x", subjects=["project/code-quality", "maintainers/jean"])
+    both = ["project/code-quality", "skills/ast-grep"]
+    assert call(topics, topic="x", subjects=both) == call(topics, topic="project", subjects=both)
+    more = call(topics, topic="project/code-quality", subjects=["maintainers/jean"])
+    assert "project/code-quality" in more
+    assert "project/maintainers/jean" in more
+
+
 def test_a_subject_of_another_topic_comes_under_its_heading(topics: KnowledgeBase) -> None:
     assert topics.learn("skills", ["project/code-quality"]) == (
         '# Topic: project\n\n<subject "code-quality">\nproject/code-quality\n</subject>'

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -23,6 +24,9 @@ from llm_kb.subjects.topics import Catalog, Config, Topic
 SEARCHED_FROM_SUBJECTS = 60
 SEARCHED_FROM_BYTES = 80_000
 """With `search = "auto"`, the search is offered above so many subjects, or 20,000 tokens."""
+
+_PART = re.compile(r"#.*|L\d+(?:-L?\d+)?")
+"""A part without its subject."""
 
 SEVERAL = "One call can load several subjects, those of another topic as topic/subject."
 
@@ -240,21 +244,32 @@ class OpenTopics:
         wanted = name.strip().casefold()
         return any(id_.casefold() == wanted for id_ in self.topics)
 
+    def _has_topic(self, pattern: str) -> bool:
+        name, _, rest = pattern.partition("/")
+        return bool(rest) and self._knows(name)
+
     def group_patterns(self, topic: str, given: Sequence[str]) -> dict[str, list[str]]:
         """Return the patterns of a call of `learn` by topic id; no patterns mean a listing.
 
-        A pattern that matches nothing here may begin with the name of another topic. Raises
-        UnknownTopicError, PatternError, and KbError for too many patterns.
+        A pattern that matches nothing here may begin with the name of another topic; if all do, an
+        unknown topic does not matter. The topic may be written with a subject, of which patterns
+        may be parts. Raises UnknownTopicError, PatternError, and KbError for too many patterns.
         """
         patterns = list(dict.fromkeys(given))
-        name, _, rest = topic.partition("/")
-        if rest and self._knows(name):
-            topic, patterns = name, [rest, *patterns]
+        name, _, subject = topic.partition("/")
+        if subject and self._knows(name):
+            patterns = _add_subject(name, subject, patterns)
+            topic = name
         require_few(patterns)
-        opened = self.find_topic(topic)
+        try:
+            opened = self.find_topic(topic)
+        except UnknownTopicError:
+            if not patterns or not all(map(self._has_topic, patterns)):
+                raise
+            opened = self.find_topic(patterns[0].partition("/")[0])
         if not patterns:
             return {opened.topic.id: []}
-        named = [each for each in patterns if "/" in each and self._knows(each.partition("/")[0])]
+        named = [each for each in patterns if self._has_topic(each)]
         elsewhere = set(select(opened.catalog, named).missing)
         groups: dict[str, list[str]] = {}
         for pattern in patterns:
@@ -312,3 +327,13 @@ class OpenTopics:
             yield from take_pieces(
                 subject, opened.catalog.read(subject).data, selection.asked_of(subject)
             )
+
+
+def _add_subject(topic: str, subject: str, patterns: Sequence[str]) -> list[str]:
+    """Return patterns with a subject that was written with the topic, or with its parts."""
+    own = (f"{subject}#", f"{topic}/{subject}#")
+    joined = [
+        f"{subject}#{each.removeprefix('#')}" if _PART.fullmatch(each) else each
+        for each in patterns
+    ]
+    return joined if any(each.startswith(own) for each in joined) else [subject, *joined]

@@ -156,8 +156,8 @@ QUESTION = string(
 SEARCH_KNOWLEDGE = ToolText(
     "search_knowledge",
     "Search knowledge base topics for the passages that answer a question, by its words and what"
-    " these mean. Each is headed by its address, for `learn`; where that says `more: L10-L20`,"
-    " `SUBJECT#L10-L20` returns just the lines beside it.",
+    " these mean. Each is headed by its address for `learn`, TOPIC/SUBJECT#PART; where `more:"
+    " L10-L20` is said, SUBJECT#L10-L20 returns just the lines beside it.",
     object_schema(
         ["question"],
         question=QUESTION,
