@@ -14,14 +14,14 @@ from llm_kb.search.chunking.outline import CAP
 from llm_kb.search.chunking.sections import Outline, Section
 from llm_kb.search.ranking import find_stems
 
-CLOSE = 2_000
+CLOSE = 1_200
 """Longest part, in characters, that names an excerpt of it."""
 
-BEFORE, AFTER = 300, 900
+BEFORE, AFTER = 300, 600
 """Characters around an excerpt whose lines name it otherwise: what it lacks mostly comes after it.
 If there are fewer on one side, there are more on the other."""
 
-BESIDE = 1_200
+BESIDE = 900
 """Characters of the lines beside an excerpt that are named as the ones to read next."""
 
 WORTH = 40
@@ -134,10 +134,16 @@ def _enter_section(outline: Outline, start: int, end: int) -> int:
     return start
 
 
+def _find_section(outline: Outline, start: int, end: int) -> Section:
+    """Return the smallest section that has a span, or the whole text."""
+    whole = Section(0, len(outline.text), 0, "", "")
+    return find_holding(outline.sections, start, end) or whole
+
+
 def _find_part(outline: Outline, start: int, end: int) -> Section:
     """Return the smallest part that has a span, or lines around it if that is too large to load."""
     text = outline.text
-    part = find_holding(outline.sections, start, end) or Section(0, len(text), 0, "", "")
+    part = _find_section(outline, start, end)
     if part.anchor and part.end - part.start <= CLOSE:
         return part
     room = BEFORE + end - start + AFTER
@@ -154,7 +160,7 @@ def name_more(outline: Outline, start: int, end: int) -> str:
     It is empty if there are none, or only a heading or a few signs, or far too many characters.
     """
     text = outline.text
-    part = find_holding(outline.sections, start, end) or Section(0, len(text), 0, "", "")
+    part = _find_section(outline, start, end)
     below = text.find("\n", min(part.end, end + BESIDE) - 1) + 1 or len(text)
     above = text.rfind("\n", 0, max(part.start, outline.body, start - BESIDE)) + 1
     for span in ((end, below), (above, start)):
@@ -361,26 +367,24 @@ def find_key_sentence(text: str, rarities: Mapping[str, float]) -> tuple[int, st
 
 
 def find_missing_sentence(
-    text: str,
-    part: tuple[int, int],
-    shown: tuple[int, int],
-    rarities: Mapping[str, float],
-    title: str = "",
+    outline: Outline, start: int, end: int, rarities: Mapping[str, float], title: str = ""
 ) -> tuple[int, str]:
-    """Return the sentence of a part with the rarest words that its shown span lacks, and its line.
+    """Return the sentence beside an excerpt with the rarest words that it lacks, and its line.
 
-    Of the part `CLOSE` characters on either side are read. Words of the title are not missing.
-    Without such a sentence, it is empty. Lines count from 1.
+    The `CLOSE` characters of its section on either side are read. Words of the title are not
+    missing. Without such a sentence, it is empty. Lines count from 1.
     """
-    start, end = shown
+    text = outline.text
+    part = _find_section(outline, start, end)
     said = find_stems(f"{title}\n{text[start:end]}", rarities)
     lacking = {stem: rarity for stem, rarity in rarities.items() if stem not in said}
     best, found = 0.0, (0, "")
-    for first, last in (max(part[0], start - CLOSE), start), (end, min(part[1], end + CLOSE)):
-        above, sentence = find_key_sentence(text[first:last], lacking)
+    above, below = max(part.start, start - CLOSE), min(part.end, end + CLOSE)
+    for first, last in (above, start), (end, below):
+        lines, sentence = find_key_sentence(text[first:last], lacking)
         rating = sum(lacking[stem] for stem in find_stems(sentence, lacking))
         if rating > best:
-            best, found = rating, (1 + text.count("\n", 0, first) + above, sentence)
+            best, found = rating, (1 + text.count("\n", 0, first) + lines, sentence)
     return found
 
 

@@ -211,8 +211,6 @@ def find_notes(found: Passages) -> Iterator[str]:
     for leg in found.legs:
         if leg.startswith("dense ("):
             yield f"searched by words, and by meaning only in part: {leg}"
-    notices = found.notices
-    for notice in notices[:MAX_NAMED]:
-        yield bounded_line(notice)
-    if len(notices) > MAX_NAMED:
-        yield f"{count(len(notices) - MAX_NAMED, 'more thing')} not searched: see `llm kb check`"
+    yield from map(bounded_line, found.notices[:1])
+    if others := found.notices[1:]:
+        yield f"{count(len(others), 'more thing')} not searched: see `llm kb check`"

@@ -39,7 +39,7 @@ def outline_and_show(path: str, text: str) -> None:
     middle = len(text) // 2
     for span in ((0, min(1_200, len(text))), (middle, min(middle + 1_200, len(text)))):
         find_excerpt(outline, span, RARITIES, 300)
-        find_missing_sentence(text, (0, len(text)), span, RARITIES)
+        find_missing_sentence(outline, *span, RARITIES)
         name_more(outline, *span)
 
 

@@ -355,7 +355,7 @@ def test_an_answer_is_bounded_and_names_what_found_no_room() -> None:
     assert len(text) < 8500
     assert "(note: cut here)" in text
     assert "\n<also>\nzoo/b#x (line 0): \n</also>" in text
-    assert "6 more things not searched" in text
+    assert "8 more things not searched" in text
 
 
 def test_only_the_first_passage_is_cut() -> None:
