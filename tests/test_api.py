@@ -218,7 +218,9 @@ def test_a_subject_with_its_topic_is_understood(
         ("project/guide", ["#L3-L3"]),
         ("project/guide", ["guide#L3"]),
         ("project/guide", ["project/guide#L3"]),
+        ("project/guide", ["l3"]),
         ("project/guide#L3", []),
+        ("project/guide#L3", ["L3"]),
         ("guide", ["project/guide#L3"]),
     ],
 )
@@ -230,6 +232,31 @@ def test_an_address_is_understood_however_it_is_split(
     assert "Three" in answer
     assert "One" not in answer
     assert "Five" not in answer
+
+
+def test_a_part_beside_a_subject_is_its_part_unless_it_is_a_subject(
+    topics: KnowledgeBase, tmp_path: Path
+) -> None:
+    (tmp_path / "project/guide.md").write_text("One\n\nThree\n\nFive\n")
+    both = call(topics, topic="project/guide#L1", subjects=["L5"])
+    assert ("One" in both, "Three" in both, "Five" in both) == (True, False, True)
+    assert "One" in call(topics, topic="project/guid*", subjects=["code-quality"])
+    (tmp_path / "project/L3.md").write_text("Another\n")
+    whole = call(topics, topic="project/guide", subjects=["L3"])
+    assert "One" in whole
+    assert "Another" in whole
+
+
+def test_of_an_unknown_topic_each_subject_is_in_its_own(
+    topics: KnowledgeBase, tmp_path: Path
+) -> None:
+    (tmp_path / "project/skills").mkdir()
+    (tmp_path / "project/skills/ast-grep.md").write_text("not this\n")
+    for subjects in (["project/code-quality", "skills/ast-grep"], ["skills/ast-grep"]):
+        answer = call(topics, topic="x", subjects=subjects)
+        assert "skills/ast-grep\n" in answer
+        assert "not this" not in answer
+        assert "# Topic: Good Skills" in answer
 
 
 def test_an_unknown_topic_is_an_error_unless_all_subjects_name_theirs(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 
@@ -25,7 +25,7 @@ SEARCHED_FROM_SUBJECTS = 60
 SEARCHED_FROM_BYTES = 80_000
 """With `search = "auto"`, the search is offered above so many subjects, or 20,000 tokens."""
 
-_PART = re.compile(r"#.*|L\d+(?:-L?\d+)?")
+_PART = re.compile(r"#.*|L\d+(?:-L?\d+)?", re.IGNORECASE)
 """A part without its subject."""
 
 SEVERAL = "One call can load several subjects, those of another topic as topic/subject."
@@ -229,8 +229,8 @@ class OpenTopics:
         groups = self.group_patterns(
             topic, [subjects] if isinstance(subjects, str) else subjects or ()
         )
-        named = self._find_id(topic)
-        if len(groups) > 1 or (named and named not in groups):
+        named = self._find_id(topic) or self._find_id(topic.partition("/")[0])
+        if len(groups) > 1 or named not in groups:
             # Under headings, so that text of another topic is not taken for this one's.
             several = [(self.topics[id_], each) for id_, each in groups.items()]
             return learning.load_groups(several, config)
@@ -258,7 +258,9 @@ class OpenTopics:
         patterns = list(dict.fromkeys(given))
         name, _, subject = topic.partition("/")
         if subject and self._knows(name):
-            patterns = _add_subject(name, subject, patterns)
+            parts = list(filter(_PART.fullmatch, patterns))
+            missing = select(self.find_topic(name).catalog, parts).missing if parts else ()
+            patterns = _add_subject(name, subject, patterns, missing)
             topic = name
         require_few(patterns)
         try:
@@ -266,18 +268,26 @@ class OpenTopics:
         except UnknownTopicError:
             if not patterns or not all(map(self._has_topic, patterns)):
                 raise
-            opened = self.find_topic(patterns[0].partition("/")[0])
+            return self._add_elsewhere({}, patterns)
         if not patterns:
             return {opened.topic.id: []}
         named = [each for each in patterns if self._has_topic(each)]
-        elsewhere = set(select(opened.catalog, named).missing)
+        elsewhere = select(opened.catalog, named).missing
         groups: dict[str, list[str]] = {}
         for pattern in patterns:
             if pattern in elsewhere:
-                name, _, rest = pattern.partition("/")
-                groups.setdefault(self.find_topic(name).topic.id, []).append(rest)
+                self._add_elsewhere(groups, [pattern])
             else:
                 groups.setdefault(opened.topic.id, []).append(pattern)
+        return groups
+
+    def _add_elsewhere(
+        self, groups: dict[str, list[str]], patterns: Iterable[str]
+    ) -> dict[str, list[str]]:
+        """Add patterns to the groups of the topics that they begin with."""
+        for pattern in patterns:
+            name, _, rest = pattern.partition("/")
+            groups.setdefault(self.find_topic(name).topic.id, []).append(rest)
         return groups
 
     def describe_learn(self) -> str:
@@ -329,11 +339,12 @@ class OpenTopics:
             )
 
 
-def _add_subject(topic: str, subject: str, patterns: Sequence[str]) -> list[str]:
-    """Return patterns with a subject that was written with the topic, or with its parts."""
-    own = (f"{subject}#", f"{topic}/{subject}#")
-    joined = [
-        f"{subject}#{each.removeprefix('#')}" if _PART.fullmatch(each) else each
-        for each in patterns
-    ]
-    return joined if any(each.startswith(own) for each in joined) else [subject, *joined]
+def _add_subject(
+    topic: str, subject: str, patterns: Sequence[str], parts: Collection[str]
+) -> list[str]:
+    """Return patterns with a subject that was written with the topic, or with `parts` of it."""
+    name = subject.partition("#")[0]
+    joined = [f"{name}#{each.removeprefix('#')}" if each in parts else each for each in patterns]
+    own = (f"{name}#", f"{topic}/{name}#")
+    is_asked_for = name == subject and any(each.startswith(own) for each in joined)
+    return joined if is_asked_for else [subject, *joined]

@@ -214,7 +214,9 @@ def _cut(
     shown.append((start, end))
     lines = find_line_numbers(text, start, end)
     above, key = find_key_sentence(text[start:end], rarities)
-    missing_line, missing = find_missing_sentence(outline, start, end, rarities, hit.title)
+    missing_line, missing = 0, ""
+    if most == FIRST_PASSAGE:
+        missing_line, missing = find_missing_sentence(outline, start, end, rarities, hit.title)
     yield Passage(
         topic=hit.topic,
         name=subject.name,

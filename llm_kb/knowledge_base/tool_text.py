@@ -157,7 +157,7 @@ SEARCH_KNOWLEDGE = ToolText(
     "search_knowledge",
     "Search knowledge base topics for the passages that answer a question, by its words and what"
     " these mean. Each is headed by its address for `learn`, TOPIC/SUBJECT#PART; where `more:"
-    " L10-L20` is said, SUBJECT#L10-L20 returns just the lines beside it.",
+    " L10-L20` is said, SUBJECT#L10-L20 returns the lines that follow, or precede, it.",
     object_schema(
         ["question"],
         question=QUESTION,

@@ -12,6 +12,7 @@ from llm_kb.rendering.parts import find_holding, find_line, find_line_numbers, n
 from llm_kb.rendering.plain_text import shorten
 from llm_kb.search.chunking.outline import CAP
 from llm_kb.search.chunking.sections import Outline, Section
+from llm_kb.search.question import fold
 from llm_kb.search.ranking import find_stems
 
 CLOSE = 1_200
@@ -42,7 +43,7 @@ LONGEST_SENTENCE = 240
 
 _WRAP = (
     r"(?<=[^\n]{50}[^\s:;{}|>)])\r?\n[ \t]*"
-    r"(?=[^\W\d_]|[`\"'(\[])(?![\w.-]+(?::\s|[ \t]*=)|[`\"'*]{3})"
+    r"(?=[^\W\d_]|[`\"'(\[])(?![\w.-]+(?::\s|[ \t]*=)|\"[^\"\n]*\":|\w{1,3}[.)]\s|[`\"'*]{3})"
 )
 """The end of a long line that the next one continues, by the looks of both: most code, data and
 rows of tables do not look so."""
@@ -51,6 +52,7 @@ _SENTENCE = re.compile(
     rf"\S(?:{_WRAP}|[^\n])*?(?:(?<=[^\s.][.!?])(?<!e\.g\.)(?<!i\.e\.)(?=\s)"
     rf"|(?<=[\u3002\uff01\uff1f])|(?=\r?\n)(?!{_WRAP})|\Z)"
 )
+_END = re.compile(r"(?<=[.!?])\s|\n")
 _TAG = re.compile(r"</[a-z][a-z0-9]*>|<br ?/?>|<[a-z][a-z0-9]*[ \t][^<>\n=]{0,200}=[^<>\n]{0,500}>")
 """HTML that says nothing; not `<name>`, which often stands for a name."""
 
@@ -161,7 +163,9 @@ def name_more(outline: Outline, start: int, end: int) -> str:
     """
     text = outline.text
     part = _find_section(outline, start, end)
-    below = text.find("\n", min(part.end, end + BESIDE) - 1) + 1 or len(text)
+    below = min(part.end, end + BESIDE)
+    if below < part.end:
+        below = text.rfind("\n", end + WORTH, below) + 1 or text.find("\n", below) + 1 or len(text)
     above = text.rfind("\n", 0, max(part.start, outline.body, start - BESIDE)) + 1
     for span in ((end, below), (above, start)):
         first, last = trim(text, *span)
@@ -358,8 +362,8 @@ def find_key_sentence(text: str, rarities: Mapping[str, float]) -> tuple[int, st
     at, sentence = max(pieces, key=rate, default=(0, ""))
     begin = 0
     if len(sentence) > LONGEST_SENTENCE:
-        lower = sentence.lower()
-        first = min(map(lower.find, find_stems(sentence, rarities)), default=0)
+        places = map(fold(sentence).find, find_stems(sentence, rarities))
+        first = min((at for at in places if at >= 0), default=0)
         begin = sentence.rfind(" ", 0, max(0, first - LONGEST_SENTENCE // 4)) + 1
     above = text.count("\n", 0, at) + sentence.count("\n", 0, begin)
     shown = " ".join(sentence[begin:].split())
@@ -371,21 +375,38 @@ def find_missing_sentence(
 ) -> tuple[int, str]:
     """Return the sentence beside an excerpt with the rarest words that it lacks, and its line.
 
-    The `CLOSE` characters of its section on either side are read. Words of the title are not
-    missing. Without such a sentence, it is empty. Lines count from 1.
+    Of its section the sentences are read that are whole among `CLOSE` characters on either side.
+    Words of the title are not missing. Without such a sentence, it is empty. Lines count from 1.
     """
     text = outline.text
     part = _find_section(outline, start, end)
     said = find_stems(f"{title}\n{text[start:end]}", rarities)
     lacking = {stem: rarity for stem, rarity in rarities.items() if stem not in said}
     best, found = 0.0, (0, "")
-    above, below = max(part.start, start - CLOSE), min(part.end, end + CLOSE)
-    for first, last in (above, start), (end, below):
+    above = max(part.start, outline.body, start - CLOSE)
+    below = min(part.end, end + CLOSE)
+    for span in (above, start), (end, below):
+        first, last = _find_whole(text, *span)
         lines, sentence = find_key_sentence(text[first:last], lacking)
         rating = sum(lacking[stem] for stem in find_stems(sentence, lacking))
         if rating > best:
             best, found = rating, (1 + text.count("\n", 0, first) + lines, sentence)
     return found
+
+
+def _find_whole(text: str, start: int, end: int) -> tuple[int, int]:
+    """Return a span without the pieces of sentences at its ends."""
+    if not _is_edge(text, start):
+        found = _END.search(text, start, end)
+        start = found.end() if found else end
+    if not _is_edge(text, end):
+        end = max((found.end() for found in _END.finditer(text, start, end)), default=start)
+    return start, end
+
+
+def _is_edge(text: str, at: int) -> bool:
+    """Tell whether a line begins or ends at an offset."""
+    return at in (0, len(text)) or text[at - 1] == "\n" or text[at] in "\r\n"
 
 
 def mark_cuts(text: str, start: int, end: int) -> str:

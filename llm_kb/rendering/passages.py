@@ -106,13 +106,14 @@ def render_passages(found: Passages, quoted: int | None = None) -> str:
 
     Only the first `quoted` that are not pre-loaded, as many as there is room for, are quoted. As
     many others are named with a sentence, unless an address before loads them. Without a number
-    the reader cannot load more, and is not told what to load.
+    the reader cannot load more, and is not told which lines come next.
     """
     parts: list[str] = []
     most = room = MAX_WHOLE if quoted is None else MAX_CHARACTERS
     left = most_named = len(found.passages) if quoted is None else quoted
     known: list[Passage] = []
     named: list[str] = []
+    lacked = ""
     origin: str | None = None
     for passage in found.passages:
         if passage.is_preloaded:
@@ -125,7 +126,12 @@ def render_passages(found: Passages, quoted: int | None = None) -> str:
             room -= len(rendered)
             left -= 1
             origin = passage.origin
-        elif len(named) == most_named or any(map(passage.is_in_part_of, known)):
+            lacked = lacked or passage.missing
+        elif (
+            len(named) == most_named
+            or (lacked and passage.key == lacked)
+            or any(map(passage.is_in_part_of, known))
+        ):
             continue
         else:
             named.append(_mention(passage))
@@ -134,7 +140,7 @@ def render_passages(found: Passages, quoted: int | None = None) -> str:
         parts.append("\n".join(["<also>", *named, "</also>\n"]))
     if not found.passages:
         parts.append(f"{explain_nothing(found)}\n")
-    return "\n".join([*parts, *(f"(note: {note})\n" for note in find_notes(found))])
+    return "\n".join([*parts, *(f"(note: {note})\n" for note in find_notes(found, 1))])
 
 
 def _render(passage: Passage, origin: str | None, room: int, quoted: int | None) -> str:
@@ -205,12 +211,14 @@ def describe_words(
         yield from nowhere
 
 
-def find_notes(found: Passages) -> Iterator[str]:
-    """Yield the notes on a search, a line each."""
+def find_notes(found: Passages, most: int = MAX_NAMED) -> Iterator[str]:
+    """Yield the notes on a search, a line each; of what was not searched `most` things."""
     yield from describe_words(found.unknown, found.replaced, found.counts)
     for leg in found.legs:
         if leg.startswith("dense ("):
             yield f"searched by words, and by meaning only in part: {leg}"
-    yield from map(bounded_line, found.notices[:1])
-    if others := found.notices[1:]:
-        yield f"{count(len(others), 'more thing')} not searched: see `llm kb check`"
+    skipped = [notice for notice in found.notices if notice.startswith("not searched")]
+    others = [notice for notice in found.notices if notice not in skipped]
+    yield from map(bounded_line, others + skipped[:most])
+    if len(skipped) > most:
+        yield f"{count(len(skipped) - most, 'more thing')} not searched: see `llm kb check`"

@@ -219,8 +219,7 @@ class Question:
     """The name that it consists of, without its qualifier; empty if it has none."""
     names: tuple[str, ...]
     """The names that it mentions, each once and folded, as they are written: what stands between
-    backticks, and what looks like a name and has a word of
-    three letters or digits."""
+    backticks, and what looks like a name and has a word of three letters or digits."""
     language: str
     asked: frozenset[Role]
     """The roles of the documents that it asks for."""

@@ -151,7 +151,7 @@ class Rarities:
 
 def _has_name(text: str, name: str) -> bool:
     """Tell whether a folded text has a name, which does not go on at its ends."""
-    return name in text and bool(re.search(rf"(?<![\w-]){re.escape(name)}(?!\w)", text))
+    return name in text and bool(re.search(rf"(?<![\w-]){re.escape(name)}(?!-?\w)", text))
 
 
 def find_rarity(frequency: int, total: int) -> float:

@@ -346,7 +346,7 @@ def test_an_answer_is_bounded_and_names_what_found_no_room() -> None:
     found = Passages(
         passages=(make("a", "x" * 9000), make("b", "y" * 100)),
         topics=("zoo",),
-        notices=tuple(f"n{n}" for n in range(9)),
+        notices=tuple(f"not searched: {n}" for n in range(9)),
         unknown=tuple("w" * 500 for _ in range(9)),
     )
 
@@ -398,6 +398,29 @@ def test_a_passage_that_is_not_quoted_has_a_sentence_of_it_on_a_line() -> None:
 
     line = "zoo/b#x (line 0, source: web x): An <\\/also> <\\/passage> otter."
     assert render_passages(found, 1).endswith(f"\n<also>\n{line}\n</also>\n")
+
+
+def test_a_sentence_is_not_shown_twice() -> None:
+    lacking = replace(make("a", "A walrus"), missing="An otter.", missing_line=9)
+    same, other = (replace(make(n, "x"), key=k) for n, k in (("b", "An otter."), ("c", "Seal.")))
+    found = Passages(passages=(lacking, same, other), topics=("zoo",))
+
+    answer = render_passages(found, 1)
+
+    assert answer.count("An otter.") == 1
+    assert "zoo/c#x (line 0): Seal." in answer
+
+
+def test_only_what_is_not_searched_is_counted() -> None:
+    notices = ("not searched: a", "searched by words only", "not searched: b", "not searched: c")
+    found = Passages(passages=(), topics=("zoo",), notices=notices)
+
+    assert list(find_notes(found, 1)) == [
+        "searched by words only",
+        "not searched: a",
+        "2 more things not searched: see `llm kb check`",
+    ]
+    assert list(find_notes(found)) == ["searched by words only", *sorted(notices)[:3]]
 
 
 def test_each_passage_has_its_own_source() -> None:

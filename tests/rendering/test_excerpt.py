@@ -278,6 +278,8 @@ def test_a_long_line_is_cut_after_a_sentence_or_a_word(line: str, shown: str) ->
         (f"{WRAPPED}{'`' * 3}\ntusk\n", (0, WRAPPED[:-1])),
         (f"{WRAPPED}tusk: 3\n", (0, WRAPPED[:-1])),
         (f"{WRAPPED}tusk = 3\n", (0, WRAPPED[:-1])),
+        (f'{WRAPPED}"tusk": 3\n', (0, WRAPPED[:-1])),
+        (f"{WRAPPED}b) tusk\n", (0, WRAPPED[:-1])),
         (f"{WRAPPED[:-1]} (it);\ntusk\n", (0, f"{WRAPPED[:-1]} (it);")),
         ("[walrus]: https://e.org/walrus\n```walrus\ntusk\n", (2, "tusk")),
         ("Animals (e.g. a walrus)... of a zoo. It\n", (0, "Animals (e.g. a walrus)... of a zoo.")),
@@ -291,7 +293,8 @@ def test_a_long_line_is_cut_after_a_sentence_or_a_word(line: str, shown: str) ->
     ids=[
         *("rarest", "tags", "no tags", "long", "longer", "Chinese"),
         *("wrapped", "from a new line", "wrapped and long", "cut at its start", "cut"),
-        *("item", "number", "row", "fence", "setting", "assignment", "statement", "not said"),
+        *("item", "number", "row", "fence", "setting", "assignment", "key", "letter"),
+        *("statement", "not said"),
         *("abbreviation", "spaces", "code", "paragraph", "short line", "no word", "empty"),
     ],
 )
@@ -331,6 +334,31 @@ def test_only_what_is_near_is_read_for_what_a_passage_lacks() -> None:
     assert find("x. " * 1_000) == (0, "")
 
 
+@pytest.mark.parametrize(
+    ("text", "missing"),
+    [
+        (f"A walrus of a zoo.\n\n{'x' * 1_170}. But never tusks without care.\n", (0, "")),
+        (f"{'x' * 60} never tusks here. {'x' * 1_160}\n\nA walrus of a zoo.\n", (0, "")),
+        (
+            f"So {'x' * 60}. Never tusks here. {'x' * 1_160}\n\nA walrus of a zoo.\n",
+            (1, "Never tusks here."),
+        ),
+        (
+            "A walrus of a zoo. It has no tusks, but whiskers.\n",
+            (1, "It has no tusks, but whiskers."),
+        ),
+        ("A walrus of a zoo, and it has no tusks.\n", (0, "")),
+        ("---\nkeywords: tusks\n---\n\nA walrus of a zoo.\n", (0, "")),
+    ],
+    ids=["cut below", "cut above", "whole above", "amid a line", "amid a sentence", "front matter"],
+)
+def test_no_piece_of_a_sentence_is_missing(text: str, missing: tuple[int, str]) -> None:
+    start = text.index("A walrus")
+    end = start + len("A walrus of a zoo")
+
+    assert find_missing_sentence(find_outline("a.md", text), start, end, WORDS) == missing
+
+
 def test_what_the_title_says_is_not_missing() -> None:
     outline = find_outline("a.md", "A walrus.\nTusks of a zoo.\nA zoo.\n")
 
@@ -345,7 +373,7 @@ def test_what_the_title_says_is_not_missing() -> None:
         (f"# Zoo\n\n{ROARS}\n\n<A walrus.>\n\n# Seal\n\n{ROARS}\n", "L1-L3"),
         (f"<# Zoo\n\nA walrus.>\n\n# Seal\n\n{ROARS}\n", ""),
         (f"<A walrus.>\n\n{ROARS}\n", "L3"),
-        (f"<A walrus.>\n\n{ROARS * 15}\n\n{ROARS * 15}\n\nA seal.\n", "L3-L5"),
+        (f"<A walrus.>\n\n{ROARS * 15}\n\n{ROARS * 15}\n\nA seal.\n", "L3"),
         (f"{ROARS}\n" * 99 + "<A walrus.>\n", "L81-L99"),
         (f"<A walrus> {'has tusks ' * 120}\n\nA seal.\n", "L1"),
         (f"<A walrus> {'has tusks ' * 300}\n", ""),
@@ -365,6 +393,13 @@ def test_the_lines_beside_an_excerpt_are_named(text: str, more: str) -> None:
     found = name_more(find_outline("a.md", text.replace("<", "").replace(">", "")), start, end)
 
     assert found == more
+
+
+def test_a_long_sentence_is_cut_around_its_words_whatever_their_accents() -> None:
+    _, sentence = find_key_sentence("so " * 90 + "Café tusk", {"cafe": 1.0})
+
+    assert sentence.startswith("…")
+    assert sentence.endswith("Café tusk")
 
 
 def test_a_closing_fence_alone_does_not_begin_a_passage() -> None:
