@@ -247,6 +247,21 @@ def test_a_part_beside_a_subject_is_its_part_unless_it_is_a_subject(
     assert "Another" in whole
 
 
+@pytest.mark.parametrize(
+    ("topic", "subjects"),
+    [
+        ("project/guide", ["L1"] + [f"L{n}" for n in range(9_999)]),
+        (f"project/{'x' * 10**6}", ["L1"]),
+    ],
+    ids=["many", "long"],
+)
+def test_no_split_address_has_more_parts_than_a_call_may_have(
+    topics: KnowledgeBase, topic: str, subjects: list[str]
+) -> None:
+    with pytest.raises(KbError, match="in one call; at most"):
+        call(topics, topic=topic, subjects=subjects)
+
+
 def test_of_an_unknown_topic_each_subject_is_in_its_own(
     topics: KnowledgeBase, tmp_path: Path
 ) -> None:

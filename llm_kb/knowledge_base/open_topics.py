@@ -256,13 +256,14 @@ class OpenTopics:
         may be parts. Raises UnknownTopicError, PatternError, and KbError for too many patterns.
         """
         patterns = list(dict.fromkeys(given))
+        require_few(patterns)
         name, _, subject = topic.partition("/")
         if subject and self._knows(name):
             parts = list(filter(_PART.fullmatch, patterns))
             missing = select(self.find_topic(name).catalog, parts).missing if parts else ()
             patterns = _add_subject(name, subject, patterns, missing)
+            require_few(patterns)
             topic = name
-        require_few(patterns)
         try:
             opened = self.find_topic(topic)
         except UnknownTopicError:
