@@ -240,7 +240,8 @@ def test_a_part_beside_a_subject_is_its_part_unless_it_is_a_subject(
     (tmp_path / "project/guide.md").write_text("One\n\nThree\n\nFive\n")
     both = call(topics, topic="project/guide#L1", subjects=["L5"])
     assert ("One" in both, "Three" in both, "Five" in both) == (True, False, True)
-    assert "One" in call(topics, topic="project/guid*", subjects=["code-quality"])
+    for subjects in (["code-quality"], ["L3"]):
+        assert "One" in call(topics, topic="project/guid*", subjects=subjects)
     (tmp_path / "project/L3.md").write_text("Another\n")
     whole = call(topics, topic="project/guide", subjects=["L3"])
     assert "One" in whole

@@ -18,6 +18,7 @@ from llm_kb.rendering.menu import Menu, list_topics
 from llm_kb.rendering.parts import take_pieces
 from llm_kb.rendering.presentation import Presented
 from llm_kb.rendering.section import Preloaded, render_section
+from llm_kb.subjects.patterns import parse_pattern
 from llm_kb.subjects.selection import Selection, find_near, keep_tagged, require_few, select
 from llm_kb.subjects.topics import Catalog, Config, Topic
 
@@ -256,13 +257,14 @@ class OpenTopics:
         may be parts. Raises UnknownTopicError, PatternError, and KbError for too many patterns.
         """
         patterns = list(dict.fromkeys(given))
-        require_few(patterns)
         name, _, subject = topic.partition("/")
+        require_few([subject, *patterns] if subject else patterns)
         if subject and self._knows(name):
             parts = list(filter(_PART.fullmatch, patterns))
-            missing = select(self.find_topic(name).catalog, parts).missing if parts else ()
+            missing: Sequence[str] = ()
+            if parts and parse_pattern(subject).literal is not None:
+                missing = select(self.find_topic(name).catalog, parts).missing
             patterns = _add_subject(name, subject, patterns, missing)
-            require_few(patterns)
             topic = name
         try:
             opened = self.find_topic(topic)

@@ -126,7 +126,7 @@ def render_passages(found: Passages, quoted: int | None = None) -> str:
             room -= len(rendered)
             left -= 1
             origin = passage.origin
-            lacked = lacked or passage.missing
+            lacked = passage.missing if quoted == 1 else ""
         elif (
             len(named) == most_named
             or (lacked and passage.key == lacked)

@@ -409,6 +409,8 @@ def test_a_sentence_is_not_shown_twice() -> None:
 
     assert answer.count("An otter.") == 1
     assert "zoo/c#x (line 0): Seal." in answer
+    several = replace(found, passages=(lacking, replace(same, text="x" * 2_000), other))
+    assert "zoo/b#x (line 0): An otter." in render_passages(several, 2)
 
 
 def test_only_what_is_not_searched_is_counted() -> None:
