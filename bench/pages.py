@@ -24,7 +24,7 @@ import trafilatura
 from bs4 import BeautifulSoup, Tag
 from markdownify import MarkdownConverter
 
-from llm_kb.files.converters.html import html_to_markdown
+from llm_kb.texts.html.to_markdown import html_to_markdown
 
 WORD = re.compile(r"\w+")
 

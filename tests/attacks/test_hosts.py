@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from llm_kb.files.converters.addresses import join_url
 from llm_kb.references.errors import BlockedAddressError, FetchError, SourceError
 from llm_kb.references.sources.git import find_commit
 from llm_kb.references.sources.records import GitSource
@@ -18,6 +17,7 @@ from llm_kb.references.sources.rules import (
     resolve_host,
 )
 from llm_kb.references.sources.web import request
+from llm_kb.texts.html.addresses import join_url
 from tests.references.sites import serve_site
 
 

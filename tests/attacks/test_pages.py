@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from llm_kb.files.converters.html import html_to_markdown, tree_to_markdown
-from llm_kb.files.converters.html_page import MAX_LINK, Element, PageTooComplexError, absolute_link
 from llm_kb.references.errors import FetchError
 from llm_kb.references.sources.crawl import MAX_WILDCARDS, find_pages, parse_robots
 from llm_kb.references.sources.records import CrawlSource
 from llm_kb.references.sources.rules import Policy
 from llm_kb.references.sources.web import request
+from llm_kb.texts.html.page import MAX_LINK, absolute_link
+from llm_kb.texts.html.to_markdown import html_to_markdown, tree_to_markdown
+from llm_kb.texts.html.tree import Element, PageTooComplexError
 from tests.conftest import RunLlm
 from tests.cost import at_most
 from tests.growth import measure_time
@@ -156,7 +157,7 @@ def test_a_page_that_crashes_a_parser_stops_no_other_topic(
 
     user_dir.mkdir(parents=True, exist_ok=True)
     (user_dir / "kb.toml").write_text('[kb.references]\nallow_hosts = ["127.0.0.1"]\n')
-    monkeypatch.setattr("llm_kb.files.converters.html.tree_to_markdown", convert)
+    monkeypatch.setattr("llm_kb.texts.html.to_markdown.tree_to_markdown", convert)
     for name in ("evil", "good"):
         site.put(f"/{name}", f"<p>The first {name}.</p>")
         created = run_llm(

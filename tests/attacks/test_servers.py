@@ -10,8 +10,6 @@ from urllib.parse import quote
 
 import pytest
 
-from llm_kb.files.converters.html import html_to_markdown
-from llm_kb.files.converters.html_page import MAX_LINKS, PageTooComplexError, page_links, parse_html
 from llm_kb.references.errors import FetchError, NothingFetchedError
 from llm_kb.references.fetch.topics import create_topic
 from llm_kb.references.library import Library
@@ -20,6 +18,9 @@ from llm_kb.references.sources.crawl import MAX_RULES, find_pages, parse_robots
 from llm_kb.references.sources.records import CrawlSource, GitSource, WebSource
 from llm_kb.references.sources.rules import Policy
 from llm_kb.references.sources.web import request as get
+from llm_kb.texts.html.page import MAX_LINKS, page_links
+from llm_kb.texts.html.to_markdown import html_to_markdown
+from llm_kb.texts.html.tree import PageTooComplexError, parse_html
 from tests.cost import at_most, peak_of
 from tests.references.requests import files_of, plan_topic, request, yes
 from tests.references.sites import Answer, Handler, Site

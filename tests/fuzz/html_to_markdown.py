@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from llm_kb.files.converters.html import html_to_markdown
-from llm_kb.files.converters.html_page import (
-    MAX_DEPTH,
-    PageTooComplexError,
-    page_links,
-    parse_html,
-)
+from llm_kb.texts.html.page import page_links
+from llm_kb.texts.html.to_markdown import html_to_markdown
+from llm_kb.texts.html.tree import MAX_DEPTH, PageTooComplexError, parse_html
 
 URL = "https://e.org/docs/page.html"
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from llm_kb.files.converters.addresses import join_url
 from llm_kb.references.sources.crawl import parse_robots
 from llm_kb.references.sources.rules import host_and_port, show_host
+from llm_kb.texts.html.addresses import join_url
 
 
 def fuzz(data: bytes) -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm_kb.files.converters.addresses import join_url
+from llm_kb.texts.html.addresses import join_url
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from typing import Any
 
 from llm_kb.errors import KbError
 from llm_kb.files.converters import MAX_BYTES
-from llm_kb.files.converters.html import html_to_markdown
+from llm_kb.texts.html.to_markdown import html_to_markdown
 
 MEMORY_BYTES = 2_000_000_000
 PROCESSOR_SECONDS = 60

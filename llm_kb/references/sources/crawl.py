@@ -11,8 +11,6 @@ from urllib.parse import unquote, urlsplit
 
 from protego import Protego
 
-from llm_kb.files.converters.addresses import join_url
-from llm_kb.files.converters.html_page import MAX_LINK
 from llm_kb.references import errors
 from llm_kb.references.sources import web
 from llm_kb.references.sources.records import CrawlSource
@@ -20,6 +18,8 @@ from llm_kb.references.sources.rules import Policy, host_and_port, page_key
 from llm_kb.rendering.plain_text import count
 from llm_kb.subjects import names
 from llm_kb.subjects.editions import describe_editions, find_editions
+from llm_kb.texts.html.addresses import join_url
+from llm_kb.texts.html.page import MAX_LINK
 
 _MARKDOWN_LINK = re.compile(r"\[[^\]\n]{0,300}\]\(([^()\s]{1,2000})\)")
 _LOCATION = re.compile(r"<loc>\s*([^<\s]{1,2000})\s*</loc>")

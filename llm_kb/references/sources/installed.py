@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from llm_kb.files.containment import read_regular
-from llm_kb.files.converters.addresses import ascii_url
+from llm_kb.texts.html.addresses import ascii_url
 
 MAX_FILE = 20_000_000
 """Most bytes read from a lock file or metadata."""

@@ -25,13 +25,15 @@ from urllib.parse import urlsplit, urlunsplit
 import webencodings
 
 from llm_kb.files.conversion import ConversionError, Conversions
-from llm_kb.files.converters import html, html_page
-from llm_kb.files.converters.addresses import escape_url, join_url
 from llm_kb.references import errors
 from llm_kb.references.errors import FetchError
 from llm_kb.references.sources import rules
 from llm_kb.references.sources.rules import Policy, host_and_port
 from llm_kb.subjects.names import DOCUMENTS, INSTALL, can_convert, find_extension
+from llm_kb.texts.html import to_markdown
+from llm_kb.texts.html.addresses import escape_url, join_url
+from llm_kb.texts.html.page import page_links, refresh_target
+from llm_kb.texts.html.tree import parse_html
 
 PRODUCT = "llm-kb"
 """Our product token in `robots.txt`."""
@@ -133,7 +135,7 @@ def _find_target(response: Response) -> str | None:
         is_page = response.status == 200 and response.content_type in HTML_TYPES
         if not is_page or not _REFRESH.search(response.body[:4096]):
             return None
-        target = html_page.refresh_target(html_page.parse_html(_decode(response)), url)
+        target = refresh_target(parse_html(_decode(response)), url)
         if target in {None, url}:
             return None
     try:
@@ -303,9 +305,9 @@ def find_page(
     text = _read_text(answer)
     links: list[str] = []
     if answer.content_type in HTML_TYPES:
-        root = html_page.parse_html(text)
-        links = html_page.page_links(root, answer.url)
-        text = html.tree_to_markdown(root, answer.url, len(text))
+        root = parse_html(text)
+        links = page_links(root, answer.url)
+        text = to_markdown.tree_to_markdown(root, answer.url, len(text))
     return Page(
         url=answer.url,
         text=text if text.strip() else "",

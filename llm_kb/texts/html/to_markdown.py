@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from llm_kb.files.converters import html_page
-from llm_kb.files.converters.html_page import BLOCKS, HEADINGS, Element
+from llm_kb.texts.html import page
+from llm_kb.texts.html.tree import BLOCKS, HEADINGS, Element, PageTooComplexError, parse_html
 
 _MARKS = {"strong": "**", "b": "**", "em": "*", "i": "*", "del": "~~", "s": "~~"}
 _CODE = frozenset({"code", "kbd", "samp", "tt"})
@@ -50,14 +50,14 @@ def html_to_markdown(html: str, url: str) -> str:
 
     Raises PageTooComplexError.
     """
-    return tree_to_markdown(html_page.parse_html(html), url, len(html))
+    return tree_to_markdown(parse_html(html), url, len(html))
 
 
 def tree_to_markdown(root: Element, url: str, size: int) -> str:
     """Return the main part of a parsed page of a size, as `html_to_markdown` does."""
-    writer = _Writer(html_page.page_base(root, url), size)
-    blocks = list(writer.blocks(html_page.find_main(root).children))
-    title = html_page.page_title(root)
+    writer = _Writer(page.page_base(root, url), size)
+    blocks = list(writer.blocks(page.find_main(root).children))
+    title = page.page_title(root)
     if title and not any(block.startswith("# ") for block in blocks):
         blocks.insert(0, f"# {title}")
     text = "\n\n".join(blocks)
@@ -230,7 +230,7 @@ class _Writer:
         """Count added markup; raise PageTooComplexError when it is out of proportion."""
         self._left -= characters
         if self._left < 0:
-            raise html_page.PageTooComplexError("as Markdown it would be many times its size")
+            raise PageTooComplexError("as Markdown it would be many times its size")
 
     def _text(self, children: Sequence[Element | str]) -> str:
         """Return inline children as Markdown."""
@@ -258,7 +258,7 @@ class _Writer:
         if _is_permalink(element, text):
             return ""
         href = element.attributes.get("href", "")
-        link = html_page.absolute_link(self._base, href) if text.strip() else ""
+        link = page.absolute_link(self._base, href) if text.strip() else ""
         self._add(len(link))
         return f"[{text.strip()}]({link})" if link else text
 

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from llm_kb.files.converters import html_page as tree
-from llm_kb.files.converters.html import html_to_markdown
-from llm_kb.files.converters.html_page import MAX_DEPTH, parse_html
+from llm_kb.texts.html import tree
+from llm_kb.texts.html.to_markdown import html_to_markdown
+from llm_kb.texts.html.tree import MAX_DEPTH, parse_html
 from tests.cost import at_most
 
 URL = "https://e.org/docs/page.html"

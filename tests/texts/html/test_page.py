@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from llm_kb.files.converters.html_page import page_links, page_title, parse_html
+from llm_kb.texts.html.page import page_links, page_title
+from llm_kb.texts.html.tree import parse_html
 
 URL = "https://e.org/docs/page.html"
 

@@ -1,0 +1,1 @@
+"""What a text is: formats, decoding, letters, markup, outlines, and pages. Pure."""

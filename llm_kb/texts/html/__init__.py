@@ -1,0 +1,1 @@
+"""Web pages: their tree, their main part, and that as Markdown. Pure."""
