@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import accumulate
 
 from llm_kb.errors import join_names
 
@@ -103,6 +104,14 @@ def find_translations(paths: Iterable[str]) -> Mapping[str, str]:
             if is_other and not name.startswith("en"):
                 found.add(f"{above}{name}/")
     return dict.fromkeys(sorted(found), "language")
+
+
+def leading_directories(path: str) -> Iterator[str]:
+    """Yield the directories of a path that can be an edition, each with its final `/`.
+
+    With these, whether a path is in one of many editions takes no longer than for one.
+    """
+    return accumulate(f"{name}/" for name in path.split("/", _DEPTH)[:-1])
 
 
 def _is_common(name: str) -> bool:

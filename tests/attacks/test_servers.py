@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import base64
+import time
 from contextlib import suppress
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from urllib.parse import quote
 
 import pytest
 
-from llm_kb.references.errors import FetchError, NothingFetchedError
+from llm_kb.references.errors import FetchError, NothingFetchedError, SourceError
 from llm_kb.references.fetch.topics import create_topic
 from llm_kb.references.library import Library
 from llm_kb.references.sources import crawl
-from llm_kb.references.sources.crawl import MAX_RULES, find_pages, parse_robots
+from llm_kb.references.sources.crawl import find_pages
+from llm_kb.references.sources.git import GitFile, select_files
 from llm_kb.references.sources.records import CrawlSource, GitSource, WebSource
+from llm_kb.references.sources.robots import RobotsLimits, parse_robots
 from llm_kb.references.sources.rules import Policy
 from llm_kb.references.sources.web import request as get
 from llm_kb.texts.html.page import MAX_LINKS, page_links
@@ -219,9 +223,68 @@ def test_a_bad_header_of_an_optional_list_does_not_end_a_crawl(site: Site) -> No
 
 
 def test_a_robots_txt_of_many_rules_is_refused() -> None:
-    rules = "".join(f"Disallow: /{n}\n" for n in range(MAX_RULES + 1))
+    rules = "".join(f"Disallow: /{n}\n" for n in range(RobotsLimits().rules))
     with pytest.raises(ValueError, match="over 5,000 rules"):
         parse_robots(f"User-agent: *\n{rules}")
+    assert parse_robots(f"User-agent: foo\n{rules}").can_fetch("http://h/1", "llm-kb")
+
+
+@pytest.mark.parametrize("agent", ["User-agent: {}\n", "User-agent: *\nUser-agent: {}\n"])
+def test_agents_and_rules_of_a_robots_txt_do_not_multiply(agent: str) -> None:
+    """A parser adds each rule of a group to each of its agents."""
+
+    def spend(many: int) -> None:
+        agents = "".join(agent.format(f"a{n}") for n in range(many))
+        parse_robots(agents + "".join(f"Allow: /{n}\n" for n in range(many)))
+
+    with at_most(0.5):
+        spend(2_000)
+    assert peak_of(lambda: spend(2_000)) < 2.5 * peak_of(lambda: spend(1_000))
+
+
+@pytest.mark.slow
+def test_patterns_and_links_do_not_multiply(site: Site) -> None:
+    """A list of pages as long as it may be, with as many patterns as a source may have."""
+    deep = "/".join(["a"] * 450)
+    links = "".join(f"- [x]({deep}/{n}/{deep})\n" for n in range(270))
+    start = site.put("/d/", "<p>start")
+    site.answer("/d/llms.txt", Answer(f"# Pages\n{links}".encode(), kind="text/plain"))
+    source = CrawlSource(url=start, include=tuple(f"**/b{n % 10}" for n in range(800)))
+    policy = replace(TRUSTING, until=time.monotonic() + 1_000)
+    with at_most(60):
+        found = find_pages(source, policy)
+    assert found.notes == ("stopped after 1 page: it has too many links for its patterns",)
+    assert not found.is_whole
+
+
+def test_a_crawl_has_no_more_patterns_than_a_person_reads() -> None:
+    with pytest.raises(SourceError, match="have 6,000 characters, over 4,000"):
+        CrawlSource(url="https://e.org/", include=("a" * 3_000,), exclude=("b" * 3_000,))
+
+
+def test_paths_and_files_of_a_repository_do_not_multiply() -> None:
+    files = [GitFile(path=f"d/{n}.md", blob="0") for n in range(20_000)]
+    paths = tuple(f"{n}" for n in range(1_000, 1_800))
+    with at_most(1):
+        chosen, notes = select_files(GitSource(url="https://e.org/r", paths=paths), files)
+    assert (chosen, len(notes)) == ([], 800)
+
+
+def test_editions_and_files_of_a_repository_do_not_multiply() -> None:
+    files = [
+        GitFile(path=f"{n}/{name}/a.md", blob="0") for n in range(5_000) for name in ("en", "de")
+    ]
+    with at_most(2):
+        chosen, _ = select_files(GitSource(url="https://e.org/r"), files)
+    assert len(chosen) == 5_000
+
+
+def test_git_follows_no_redirect_and_says_so(library: Library, site: Site) -> None:
+    service = "/r/info/refs?service=git-upload-pack"
+    site.redirect(service, f"{site.url}/s/info/refs?service=git-upload-pack", 301)
+    with pytest.raises(NothingFetchedError, match="The repository has moved"):
+        plan_topic(library, request(GitSource(url=f"{site.url}/r")))
+    assert site.requests == [f"GET {service}"]
 
 
 def test_git_sends_no_password_of_netrc(library: Library, site: Site, home: Path) -> None:

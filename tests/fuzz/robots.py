@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from llm_kb.references.sources.crawl import parse_robots
+from llm_kb.references.sources.robots import parse_robots
 from llm_kb.references.sources.rules import host_and_port, show_host
 from llm_kb.texts.html.addresses import join_url
 

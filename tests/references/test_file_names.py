@@ -28,7 +28,8 @@ def test_names_in_any_script_are_safe(path: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["aux", "CON", "nul", "com1", "lpt1/x", "x/prn"])
-def test_pages_have_names_that_every_system_can_hold(name: str) -> None:
+@pytest.mark.parametrize("end", ["", ".html", ".htm", ".md", ".markdown", ".txt", ".php"])
+def test_pages_have_names_that_every_system_can_hold(name: str, end: str) -> None:
     """Else a copy of the topic, or a repository of topics, lacks them."""
-    assert is_safe_path(page_path(f"https://e.org/{name}"))
+    assert is_safe_path(page_path(f"https://e.org/{name}{end}"))
     assert GitSource(url=f"https://e.org/{name}").folder not in {"aux", "CON", "nul", "com1", "prn"}

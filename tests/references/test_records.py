@@ -12,7 +12,7 @@ from llm_kb.references.sources.records import (
     GitSource,
     Source,
     WebSource,
-    covers,
+    compile_paths,
     read_source,
     source_table,
 )
@@ -164,7 +164,16 @@ def test_paths_and_pages_may_be_in_any_script() -> None:
     ],
 )
 def test_paths_name_files_and_directories(path: str, wanted: bool) -> None:
-    assert covers(("docs/", "README.md"), path) is wanted
+    assert bool(compile_paths(("docs/", "README.md"))(path)) is wanted
+
+
+def test_every_path_that_covers_a_file_is_found() -> None:
+    find = compile_paths(("docs", "docs/", "docs/a.md", "a.md"))
+    assert [find(path) for path in ("docs/a.md", "docs", "a")] == [
+        ["docs", "docs/", "docs/a.md"],
+        ["docs", "docs/"],
+        [],
+    ]
 
 
 def test_names_for_people() -> None:

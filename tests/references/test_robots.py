@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from protego import Protego
 
-from llm_kb.references.sources.crawl import MAX_ROBOTS, parse_robots
-from llm_kb.references.sources.web import PRODUCT, USER_AGENT
+from llm_kb.references.sources.robots import PRODUCT, RobotsLimits, parse_robots
+from llm_kb.references.sources.web import USER_AGENT
 
 
 def allows(robots: Protego, path: str) -> bool:
@@ -72,10 +72,35 @@ def test_the_address_in_our_user_agent_is_not_our_name() -> None:
 @pytest.mark.parametrize("end", ["\n", "\r", "\r\n"])
 def test_what_is_beyond_the_limit_does_not_count_nor_the_line_it_cuts(end: str) -> None:
     head = f"User-agent: *{end}Disallow: /{end}Allow: /x{end}"
-    fill = "#" * (MAX_ROBOTS - len(head) - len(end) - len("Allow: /")) + end
+    most = RobotsLimits().characters
+    fill = "#" * (most - len(head) - len(end) - len("Allow: /")) + end
     robots = parse_robots(f"{head}{fill}Allow: /y{end}")  # cut, it would be `Allow: /`
     allowed = [allows(robots, path) for path in ("/x", "/y", "/z")]
     assert allowed == [True, False, False]
+
+
+OTHERS = "User-agent: foo\nDisallow: /\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "allowed"),
+    [
+        ("User-agent: foo\nUser-agent: llm-kb\nDisallow: /x", [False, True]),
+        ("User-agent: llm-kb\nUser-agent: foo\nDisallow: /x", [False, True]),
+        ("User-agent: foo\nDisallow: /y\nUser-agent: *\nDisallow: /x", [False, True]),
+        ("User-agent: *\nDisallow: /x\nUser-agent: foo\nDisallow: /y", [False, True]),
+        (f"User-agent: *\nDisallow: /x\n{OTHERS}User-agent: *\nDisallow: /y", [False, False]),
+        ("User-agent: *\nDisallow: /\nUser-agent: llm-kb", [True, True]),
+        (f"User-agent: *\nDisallow: /x\nUser-agent: llm-kb\n\n{OTHERS}", [False, False]),
+        ("useragent llm-kb\ndissallow /x", [False, True]),
+        ("User-agent: LLM-KB/1.0\nSitemap: /s\nDisallow: /x", [False, True]),
+        ("User-agent: llm\nDisallow: /", [True, True]),
+        ("Disallow: /\n", [True, True]),
+    ],
+)
+def test_only_the_groups_for_us_and_for_all_count(text: str, allowed: list[bool]) -> None:
+    robots = parse_robots(text)
+    assert [allows(robots, path) for path in ("/x", "/y")] == allowed
 
 
 @given(

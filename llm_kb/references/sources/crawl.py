@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from html import unescape
+from itertools import islice
 from urllib.parse import unquote, urlsplit
-
-from protego import Protego
 
 from llm_kb.references import errors
 from llm_kb.references.sources import web
 from llm_kb.references.sources.records import CrawlSource
+from llm_kb.references.sources.robots import PRODUCT, parse_robots
 from llm_kb.references.sources.rules import Policy, host_and_port, page_key
 from llm_kb.rendering.plain_text import count
 from llm_kb.subjects import names
-from llm_kb.subjects.editions import describe_editions, find_editions
+from llm_kb.subjects.editions import describe_editions, find_editions, leading_directories
 from llm_kb.texts.html.addresses import join_url
 from llm_kb.texts.html.page import MAX_LINK
 
@@ -33,21 +33,14 @@ _GENERATED = re.compile(
 )
 # Actions on a page, other revisions, feeds, and lists in another order.
 _ACTION = re.compile(r"(?:^|[&;])(?:action|diff|do|feed|oldid|rev|replytocom|C)=")
-_RULE = re.compile(r"(?im)^[ \t]*(?:dis)?allow")
 _PAGES = names.DOCUMENTS | frozenset(
     {"", "html", "htm", "md", "markdown", "txt", "xhtml", "php", "asp", "aspx", "rst"}
 )
 # A page of links alone: mdBook's contents.
 _CONTENTS = re.compile(r"/toc\.html$")
 
-MAX_ROBOTS = 512_000
-"""The characters of a robots.txt that count; RFC 9309 (2.5) asks for at least 500 KiB."""
-
 MAX_DELAY = 5.0
 """Seconds between requests that a site may ask for with Crawl-delay."""
-
-MAX_WILDCARDS = MAX_RULES = 5_000
-"""The most wildcards and rules in a robots.txt: each rule is matched against each address."""
 
 EXTRA_REQUESTS = 50
 """The requests for pages in addition to three for each page that may be kept."""
@@ -61,16 +54,8 @@ MAX_READ = 20_000_000
 MAX_LINKS = 50_000
 """The most links that are kept of all pages of a crawl."""
 
-
-def parse_robots(text: str) -> Protego:
-    """Return the rules of a robots.txt, read as RFC 9309 says; raise ValueError for too many."""
-    if len(text) > MAX_ROBOTS:  # without the line that is cut: a part of it means another rule
-        text = "\n".join(text[:MAX_ROBOTS].splitlines()[:-1])
-    if text.count("*") + text.count("$") > MAX_WILDCARDS:
-        raise ValueError(f"robots.txt has over {MAX_WILDCARDS:,} wildcards")
-    if len(_RULE.findall(text)) > MAX_RULES:
-        raise ValueError(f"robots.txt has over {MAX_RULES:,} rules")
-    return Protego.parse(text)
+MAX_COMPARED = 20_000_000
+"""A crawl ends after this many comparisons of a level of an address with a pattern."""
 
 
 class Site:
@@ -82,10 +67,14 @@ class Site:
         """The requests for pages that are left: one may lead to any number of dead links."""
         self.refused = 0
         """How many addresses robots.txt has refused."""
+        self.is_cut = False
+        """Whether links were not looked at, because a limit was reached."""
         self.unread: list[str] = []
         """Problems of lists of pages that could not be read."""
         self._policy = policy
         self._source = source
+        self._patterns = 1 + 2 * (len(source.include) + len(source.exclude))
+        self._compared_left = MAX_COMPARED
         self._root = f"{split.scheme}://{split.netloc}"
         self._prefix = split.path.rpartition("/")[0] + "/"
         place = f"{self._root}/robots.txt"
@@ -94,13 +83,14 @@ class Site:
         robots = web.fetch_text(place, policy, most=web.MAX_PAGE_BYTES)
         with errors.refuse_hostile(place):
             self._robots = parse_robots(robots.text or "")
-        self.delay = min(self._robots.crawl_delay(web.PRODUCT) or 0.0, MAX_DELAY)
+        self.delay = min(self._robots.crawl_delay(PRODUCT) or 0.0, MAX_DELAY)
         """Seconds between requests."""
         self.robots_hosts = robots.hosts
         """The hosts that were contacted for `robots.txt`; it is on the last one."""
 
     def covers(self, url: str) -> bool:
         """Tell whether a link leads to a page of the crawl."""
+        self._compared_left -= self._patterns * (1 + url.count("/"))
         split = urlsplit(url)
         extension = names.find_extension(split.path)
         return (
@@ -129,7 +119,7 @@ class Site:
         for place in self._usual_places("llms.txt"):
             text = self._fetch_list(place)
             if text.lstrip().startswith("#"):
-                return self._find_covered(place, _MARKDOWN_LINK.findall(text))
+                return self._join(place, _MARKDOWN_LINK.findall(text))
         return []
 
     def read_sitemap(self) -> list[str]:
@@ -138,7 +128,7 @@ class Site:
         here = list(filter(self._is_here, named))[:1]
         for place in dict.fromkeys([*here, *self._usual_places("sitemap.xml")]):
             locations = _LOCATION.findall(self._fetch_list(place))
-            if pages := self._find_covered(place, map(unescape, locations)):
+            if pages := self._join(place, map(unescape, locations)):
                 return pages
         return []
 
@@ -156,14 +146,23 @@ class Site:
             self.unread.append(f"{place}: {error.reason}")
             return ""
 
-    def _find_covered(self, base: str, links: Iterable[str]) -> list[str]:
+    def _join(self, base: str, links: Iterable[str]) -> list[str]:
         """Return the absolute addresses of links that lead to pages of the crawl, each once."""
         joined = (join_url(base, link.partition("#")[0]) for link in links)
-        return list(dict.fromkeys(url for url in joined if url and self.covers(url)))
+        return list(dict.fromkeys(self.find_covered(filter(None, joined))))
+
+    def find_covered(self, urls: Iterable[str]) -> Iterator[str]:
+        """Yield the links that lead to pages of the crawl, until a limit is reached."""
+        for url in urls:
+            if self.find_limit():
+                self.is_cut = True
+                return
+            if self.covers(url):
+                yield url
 
     def allows(self, url: str) -> bool:
         """Tell whether robots.txt allows a page, and count those refused."""
-        allowed = self._robots.can_fetch(url, web.PRODUCT)
+        allowed = self._robots.can_fetch(url, PRODUCT)
         self.refused += not allowed
         return allowed
 
@@ -181,6 +180,8 @@ class Site:
 
     def find_limit(self) -> str:
         """Return which limit of the whole crawl is reached; empty if none is."""
+        if self._compared_left < 0:
+            return "it has too many links for its patterns"
         if time.monotonic() >= self._policy.until:
             return "it took too long"
         return "" if self.requests > 0 else "it took too many requests"
@@ -234,8 +235,6 @@ class Crawl:
         self.failed: dict[str, str] = {}
         self.gone: set[str] = set()
         """Addresses that no longer have a page."""
-        self.covers = site.covers
-        """Tells whether a link leads to a page of the crawl."""
         self._source = source
         self._site = site
         self._known = known
@@ -259,7 +258,11 @@ class Crawl:
     @property
     def is_whole(self) -> bool:
         """Whether no page can be missing because of a failure."""
-        return not (self.failed or self._site.unread or self._is_late)
+        return not (self.failed or self._site.unread or self._is_late or self._site.is_cut)
+
+    def covers(self, url: str) -> bool:
+        """Tell whether an address may be a page of the crawl; after the end of its time all may."""
+        return bool(self._site.find_limit()) or self._site.covers(url)
 
     def run(self) -> None:
         """Read the pages of the site's list; without a list, those that the first page leads to."""
@@ -269,7 +272,7 @@ class Crawl:
         if listed:
             self._read_all(listed)
             return
-        links = list(filter(self.covers, self.start.links))
+        links = list(self._site.find_covered(self.start.links))
         if self._source.depth:  # the sitemap's pages come after the first page's links
             links += self._site.read_sitemap()
         seen = {page_key(self.start.url)}
@@ -303,18 +306,21 @@ class Crawl:
         self._paths.update(map(path_of, urls))
         if not self._source.include:
             self._editions |= find_editions(self._paths)
-        others = tuple(self._editions)
-        return [url for url in urls if not path_of(url).startswith(others)]
+        others = self._editions.keys()
+        return [url for url in urls if others.isdisjoint(leading_directories(path_of(url)))]
 
     def _has_room(self) -> bool:
         found, most = len(self.pages), self._source.max_pages
         if limit := self._site.find_limit():
             self._is_late = True
-            self._stopped = f"stopped after {count(found, 'page')}: {limit}"
+            self._stopped = self._describe_end(limit)
         # Failed pages count: requesting them may take long.
         elif found + len(self.failed) >= most:
             self._stopped = f"stopped at {most} pages; max_pages allows more"
         return not self._stopped and self._site.refused < MAX_REFUSED
+
+    def _describe_end(self, limit: str) -> str:
+        return f"stopped after {count(len(self.pages), 'page')}: {limit}"
 
     def _visit(self, url: str, *, leads_on: bool) -> list[str]:
         """Fetch a page, keep it unless it is a copy, and return the pages it leads to."""
@@ -332,7 +338,7 @@ class Crawl:
             elif not self._site.find_limit():  # the reason for a failure after the end is the end
                 self.failed[url] = error.reason
             return []
-        links = list(filter(self.covers, found.links))[: self._links_left]
+        links = list(islice(self._site.find_covered(found.links), self._links_left))
         self._links_left -= len(links)
         self._keep(found)
         return links
@@ -349,8 +355,7 @@ class Crawl:
             return
         self._room_to_read -= len(page.text or "")
         if self._room_to_read < 0:
-            kept = count(len(self.pages), "page")
-            self._stopped = f"stopped after {kept}: more text than a crawl may hold"
+            self._stopped = self._describe_end("more text than a crawl may hold")
             return
         self.pages[page.url] = replace(page, links=())
         self._kept |= keys
@@ -363,7 +368,10 @@ class Crawl:
             notes.append(f"its robots.txt is on {robots}")
         notes += ["pages as listed in llms.txt"] if self._is_listed else []
         notes += [f"passed over: {problem}" for problem in self._site.unread]
-        notes += [self._stopped] if self._stopped else []
+        if self._stopped:
+            notes.append(self._stopped)
+        elif self._site.is_cut:
+            notes.append(self._describe_end(self._site.find_limit()))
         if self.failed:
             number, (url, reason) = len(self.failed), next(iter(self.failed.items()))
             notes.append(

@@ -22,9 +22,9 @@ from llm_kb.files import git
 from llm_kb.files.walk import iter_files
 from llm_kb.references.errors import FetchError, TooLargeError
 from llm_kb.references.sources import rules
-from llm_kb.references.sources.records import GitSource, covers
+from llm_kb.references.sources.records import GitSource, compile_paths
 from llm_kb.rendering.plain_text import count
-from llm_kb.subjects.editions import describe_editions, find_translations
+from llm_kb.subjects.editions import describe_editions, find_translations, leading_directories
 
 SLACK_BYTES = 16_000_000
 """Bytes that a transfer may take on disk in addition to twice `max_bytes`."""
@@ -129,11 +129,15 @@ def _message(error: git.GitError) -> str:
     return message if len(message) <= MAX_SHOWN else f"…{message[-MAX_SHOWN:]}"
 
 
+_MOVED = re.compile(r"returned error: 30\d")
+"""An HTTP status in a message of git, which follows no redirect here."""
+
+
 def _explain(error: git.GitError) -> str:
     said = _message(error)
     if error.code == git.TIMED_OUT:
         return f"git {said}; raise timeout under [kb.references] in your own kb.toml"
-    if "redirect" in said:
+    if "redirect" in said or _MOVED.search(said):
         return f"git: {said}. The repository has moved: plan it under its new address"
     return f"git: {said}"
 
@@ -319,7 +323,8 @@ def select_files(source: GitSource, entries: Sequence[GitFile]) -> tuple[list[Gi
 
     Links, submodules and files with unsafe names are left out.
     """
-    wanted = [file for file in entries if covers(source.paths, file.path)]
+    covering = compile_paths(source.paths)
+    wanted = [file for file in entries if not source.paths or covering(file.path)]
     regular = [file for file in wanted if file.mode.startswith("100")]
     files = sorted((f for f in regular if rules.is_safe_path(f.path)), key=lambda file: file.path)
     left_out = (
@@ -328,19 +333,16 @@ def select_files(source: GitSource, entries: Sequence[GitFile]) -> tuple[list[Gi
         ("file", " with an unsafe name", len(regular) - len(files)),
     )
     notes = [f"left out: {count(number, what)}{more}" for what, more, number in left_out if number]
-    notes += [
-        f"no file matches the path {path!r}"
-        for path in source.paths
-        if not any(covers([path], file.path) for file in files)
-    ]
+    matched = {path for file in files for path in covering(file.path)}
+    notes += [f"no file matches the path {path!r}" for path in source.paths if path not in matched]
     if others := _find_others(source, files):
-        files = [file for file in files if not file.path.startswith(tuple(others))]
+        files = [f for f in files if others.keys().isdisjoint(leading_directories(f.path))]
         notes.append(describe_editions(others, "paths (--path '{}')"))
     return files, notes
 
 
 def _find_others(source: GitSource, files: Sequence[GitFile]) -> Mapping[str, str]:
     """Return the directories that hold documentation in languages that `paths` do not name."""
-    named = tuple(f"{path.rstrip('/')}/" for path in source.paths)
+    named = {above for path in source.paths for above in leading_directories(f"{path}/")}
     found = find_translations(file.path for file in files).items()
-    return {path: kind for path, kind in found if not any(n.startswith(path) for n in named)}
+    return {path: kind for path, kind in found if path not in named}

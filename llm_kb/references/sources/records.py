@@ -7,7 +7,7 @@ once, before anything is run or connected to. Pure.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from dataclasses import fields as fields_of
 from functools import lru_cache
@@ -25,6 +25,8 @@ from llm_kb.subjects.patterns import Matcher, compile_any, parse_pattern
 
 MAX_CRAWL_DEPTH = 5
 MAX_CRAWL_PAGES = 500
+MAX_PATTERNS = 4_000
+"""Characters of the patterns of a crawl, each of which is compared with each address."""
 
 # The fields of a record are the keys of its table, in the order `topic.md` has them.
 
@@ -109,6 +111,13 @@ class CrawlSource(_Source):
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     role: Role | None = None
+
+    def __post_init__(self) -> None:
+        length = len("".join([*self.include, *self.exclude]))
+        if length > MAX_PATTERNS:
+            raise SourceError(
+                f"include and exclude have {length:,} characters, over {MAX_PATTERNS:,}"
+            )
 
     def wants(self, path: str) -> bool:
         """Tell whether the patterns cover a page, with or without its final `/`."""
@@ -293,8 +302,19 @@ def source_table(source: Source) -> dict[str, Any]:
     return table
 
 
-def covers(paths: Sequence[str], path: str) -> bool:
-    """Tell whether the `paths` of a source cover a file or directory; empty `paths` cover all."""
-    return not paths or any(
-        path == wanted.rstrip("/") or path.startswith(wanted.rstrip("/") + "/") for wanted in paths
-    )
+def compile_paths(paths: Iterable[str]) -> Callable[[str], list[str]]:
+    """Return a function that lists the `paths` of a source that cover a file.
+
+    Its time grows with the different lengths of the paths, not with their number.
+    """
+    named: dict[str, list[str]] = {}
+    for path in paths:
+        named.setdefault(path.rstrip("/"), []).append(path)
+    lengths = sorted(set(map(len, named)))
+
+    def find_covering(file: str) -> list[str]:
+        whole = f"{file}/"
+        ends = (length for length in lengths if whole[length : length + 1] == "/")
+        return [path for end in ends for path in named.get(file[:end], ())]
+
+    return find_covering

@@ -187,6 +187,7 @@ def page_path(url: str) -> str:
     parts[-1] = re.sub(r"-(?:html?|md|markdown|txt|php)$", "", parts[-1])
     if split.query:
         parts[-1] += f"-{slug_text(unquote(split.query), url)}"
+    parts[-1] = _avoid_device(parts[-1])
     if len(parts) > 12:
         return f"{folder}/{slug_text(split.path, url)}.md"
     return f"{folder}/{'/'.join(parts)}.md"
@@ -196,9 +197,14 @@ def slug_text(text: str, whole: str, most: int = MAX_NAME) -> str:
     """Return a text as lower-case letters, digits and dashes; a long or empty one gets a digest."""
     slug = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
     if slug and len(slug) <= most:
-        return slug if is_portable(slug) else f"{slug}-1"  # such as `aux`, a device on Windows
+        return _avoid_device(slug)
     digest = hashlib.sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()[:8]
     return f"{slug[:most].rstrip('-')}-{digest}".lstrip("-")
+
+
+def _avoid_device(slug: str) -> str:
+    """Return a name that is not one of a device on Windows, such as `aux`."""
+    return slug if is_portable(slug) else f"{slug}-1"
 
 
 def unused_name(name: str, taken: Collection[str]) -> str:
