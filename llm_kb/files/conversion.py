@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 import sys
 import time
@@ -11,17 +12,10 @@ from pathlib import Path
 
 from llm_kb.errors import KbError
 from llm_kb.files.atomic import replace_file
-from llm_kb.files.converters import PROGRAM
+from llm_kb.files.converters import MAX_BYTES, PROGRAM
 
 VERSION = 1
 """Version of the converted text; texts of other versions are not used."""
-
-SECONDS = 60
-"""Time limit for the conversion of one document."""
-
-MOST_SECONDS = 60
-"""Time after which no further conversion begins: a topic may hold thousands of documents, and
-a model waits for the answer."""
 
 KEPT_SECONDS, FAILED_SECONDS = 60 * 86_400, 86_400
 """How long an unused text is kept, and after how long a failed conversion is tried again."""
@@ -33,15 +27,37 @@ class ConversionError(KbError):
     """A document that cannot be converted; the message is the reason alone."""
 
 
+class NotYetError(ConversionError):
+    """A document that may be converted another time, when there is time and room."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"it is not converted yet: {reason}; try again")
+
+
+class _TooSlowError(ConversionError):
+    """A document that took all the time that was left."""
+
+
 class Conversions:
     """The texts of documents, cached in a directory by the hash of each document.
 
-    Without a directory nothing is cached.
+    Without a directory nothing is cached. Each may take this many `seconds`, and after
+    `most_seconds` for all of them, or at the time `until`, no further conversion begins: a topic
+    may hold thousands of documents, and somebody waits for the answer.
     """
 
-    def __init__(self, directory: Path | None) -> None:
+    def __init__(
+        self,
+        directory: Path | None,
+        *,
+        seconds: float = 60,
+        most_seconds: float = 60,
+        until: float = math.inf,
+    ) -> None:
         self._directory = directory
-        self._spent = 0.0
+        self._seconds = seconds
+        self._left = most_seconds
+        self._until = until
 
     def find(self, kind: str, data: bytes) -> bytes | None:
         """Return a document's cached text, if any; raise ConversionError after a recent failure."""
@@ -60,19 +76,21 @@ class Conversions:
         kept = self.find(kind, data)
         if kept is not None:
             return kept
-        if self._spent > MOST_SECONDS:
-            raise ConversionError(
-                f"it is not converted yet: other documents took {self._spent:.0f} s; try again"
-            )
-        path = self._path(kind, data)
         started = time.monotonic()
+        seconds = min(self._seconds, self._until - started)
+        if self._left <= 0 or seconds <= 0:
+            raise NotYetError("others took too long")
+        path = self._path(kind, data)
         try:
-            text = _run(kind, data)
+            text = _run(kind, data, seconds)
         except ConversionError as error:
-            self._keep(path.with_suffix(_PROBLEM), str(error).encode())
+            if isinstance(error, _TooSlowError) and seconds < self._seconds:
+                raise NotYetError("others took too long") from error
+            if not isinstance(error, NotYetError):
+                self._keep(path.with_suffix(_PROBLEM), str(error).encode())
             raise
         finally:
-            self._spent += time.monotonic() - started
+            self._left -= time.monotonic() - started
         self._keep(path, text)
         return text
 
@@ -93,27 +111,29 @@ class Conversions:
                     other.unlink()
 
 
-def _run(kind: str, data: bytes) -> bytes:
+def _run(kind: str, data: bytes, seconds: float) -> bytes:
     """Return the text of a document, converted in a separate process."""
-    import subprocess  # noqa: PLC0415 - it takes longer to import than most requests need
+    # Imported here, since it takes longer to import than most requests need.
+    from llm_kb.files.processes import TimedOutError, TooMuchOutputError, run_program  # noqa: PLC0415
 
-    # Run in the package's directory, so that nothing in the current one is imported.
-    package = Path(__file__).parents[2]
     try:
-        done = subprocess.run(  # noqa: S603 - our own program, no shell
+        ended = run_program(
             [sys.executable, "-m", PROGRAM, kind],
-            input=data,
-            capture_output=True,
-            timeout=SECONDS,
-            cwd=package,
-            check=False,
+            max_output=MAX_BYTES,
+            stdin=data,
+            # In the package's directory, so that nothing in the current one is imported.
+            cwd=Path(__file__).parents[2],
+            timeout=seconds,
         )
-    except subprocess.TimeoutExpired as error:
-        raise ConversionError(f"converting it takes more than {SECONDS} seconds") from error
+    except TimedOutError as error:
+        raise _TooSlowError(f"converting it takes more than {seconds:g} seconds") from error
+    except TooMuchOutputError as error:
+        reason = f"its text is larger than {MAX_BYTES // 1_000_000} MB"
+        raise ConversionError(reason) from error
     except OSError as error:
-        raise ConversionError(f"it cannot be converted: {error.strerror}") from error
-    if done.returncode:
-        last = done.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2][:200]
-        known = last if done.returncode == 2 and last else "over the bounds of memory or time"
+        raise NotYetError(error.strerror or str(error)) from error
+    if ended.code:
+        last = ended.messages.decode("utf-8", "replace").strip().rpartition("\n")[2][:200]
+        known = last if ended.code == 2 and last else "over the bounds of memory or time"
         raise ConversionError(f"it cannot be converted: {known}")
-    return done.stdout
+    return ended.output

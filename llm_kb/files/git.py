@@ -7,21 +7,15 @@ configuration names, and without `server` none fetches anything.
 from __future__ import annotations
 
 import os
-import selectors
 import shutil
-import subprocess
 import tempfile
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
-from math import inf
 from pathlib import Path
 
 from llm_kb.errors import KbError
-
-_MAX_MESSAGE = 4096
-"""The most bytes of git's messages that are kept, the last ones, which hold the reason."""
+from llm_kb.files.processes import TimedOutError, TooMuchOutputError, run_program, start_guard
 
 MAX_OUTPUT = 100_000_000
 """The most bytes of output of a command."""
@@ -36,10 +30,6 @@ MAX_OBJECT = 4_000_000
 
 SPARE_MEMORY = 2_000_000_000
 """Bytes of memory that a process with `max_file` may have besides two such files."""
-
-_CHUNK = 65_536
-_PAUSE = 0.2
-"""Seconds between two looks at the time."""
 
 _KEPT = frozenset(
     """
@@ -134,12 +124,27 @@ def run_git(  # noqa: PLR0913 - the arguments of a process
         raise GitError(args, NOT_STARTED, "git is not installed or not on PATH")
     options = [word for key, value in (*_SETTINGS, *settings) for word in ("-c", f"{key}={value}")]
     command = _limited([program, *options, *args], max_file)
-    is_guarded = timeout is not None and not terminal
-    with (
-        _hide_netrc() if server else nullcontext(git_environment() | _OFFLINE) as environment,
-        _start(command, args, stdin, cwd, environment | dict(env or {}), is_guarded) as process,
-    ):
-        return _communicate(process, args, timeout, watch, max_output)
+    try:
+        with _hide_netrc() if server else nullcontext(git_environment() | _OFFLINE) as environment:
+            ended = run_program(
+                command,
+                max_output=max_output,
+                stdin=stdin,
+                cwd=cwd,
+                env=environment | dict(env or {}),
+                timeout=timeout,
+                watch=watch,
+                guarded=timeout is not None and not terminal,
+            )
+    except OSError as error:
+        raise GitError(args, NOT_STARTED, f"{error.filename}: {error.strerror}") from error
+    except TimedOutError as error:
+        raise GitError(args, TIMED_OUT, f"timed out after {timeout:g} s") from error
+    except TooMuchOutputError as error:
+        raise OutputTooLargeError(args, error.data) from error
+    if ended.code:
+        raise GitError(args, ended.code, ended.messages.decode(errors="replace"))
+    return ended.output
 
 
 @contextmanager
@@ -150,12 +155,16 @@ def _hide_netrc() -> Iterator[dict[str, str]]:
     the user's credential helpers and configuration stay.
     """
     home = Path.home()
-    with tempfile.TemporaryDirectory(prefix="llm-kb-") as place:
+    place = tempfile.mkdtemp(prefix="llm-kb-")
+    guard = start_guard('rm -rf -- "$0"', place)  # deletes it also when this process is killed
+    try:
         with suppress(OSError):
             for name in os.listdir(home):  # noqa: PTH208 - names are all we need
                 if name not in {".netrc", "_netrc"}:
                     Path(place, name).symlink_to(home / name)
         yield git_environment() | {"HOME": place, "NETRC": os.devnull}
+    finally:
+        guard.communicate()
 
 
 def read_git(*args: str, cwd: Path, limit: int) -> tuple[bytes, bool]:
@@ -218,45 +227,6 @@ class OutputTooLargeError(GitError):
         super().__init__(command, TOO_LARGE, f"it printed over {len(data):,} bytes")
 
 
-def _communicate(
-    process: subprocess.Popen[bytes],
-    args: Sequence[str],
-    timeout: float | None,
-    watch: Callable[[], None],
-    max_output: int,
-) -> bytes:
-    """Return the output of a process, and raise GitError if it fails."""
-    deadline = time.monotonic() + timeout if timeout is not None else inf
-    out, messages = bytearray(), bytearray()
-    watched = 0.0
-    assert process.stdout and process.stderr  # noqa: S101, PT018 - pipes were asked for
-    with selectors.DefaultSelector() as pipes:
-        # Both pipes are read all the time: git stops when one is full.
-        pipes.register(process.stdout, selectors.EVENT_READ, out)
-        pipes.register(process.stderr, selectors.EVENT_READ, messages)
-        while pipes.get_map():
-            for pipe, _ in pipes.select(_PAUSE):
-                if chunk := os.read(pipe.fd, _CHUNK):
-                    pipe.data.extend(chunk)
-                else:
-                    pipes.unregister(pipe.fileobj)
-            del messages[:-_MAX_MESSAGE]
-            if len(out) > max_output:
-                raise OutputTooLargeError(args, bytes(out[:max_output]))
-            if (now := time.monotonic()) > watched + _PAUSE:
-                watched = now
-                watch()
-            if now > deadline:
-                break
-    try:
-        process.wait(None if timeout is None else max(0, deadline - time.monotonic()))
-    except subprocess.TimeoutExpired:
-        raise GitError(args, TIMED_OUT, f"timed out after {timeout:g} s") from None
-    if process.returncode:
-        raise GitError(args, process.returncode, messages.decode(errors="replace"))
-    return bytes(out)
-
-
 def _limited(command: Sequence[str], max_file: int | None) -> Sequence[str]:
     """Return a command that can only write files up to a size, and has memory in proportion."""
     if max_file is None:
@@ -264,60 +234,3 @@ def _limited(command: Sequence[str], max_file: int | None) -> Sequence[str]:
     blocks, kilobytes = max_file // 512 + 1, (2 * max_file + SPARE_MEMORY) // 1024
     limits = f"ulimit -f {blocks} 2>/dev/null; ulimit -v {kilobytes} 2>/dev/null"
     return ["/bin/sh", "-c", f'{limits}; exec "$0" "$@"', *command]
-
-
-@contextmanager
-def _start(  # noqa: PLR0913, PLR0917 - the arguments of a process
-    command: Sequence[str],
-    args: Sequence[str],
-    stdin: bytes,
-    cwd: Path | None,
-    env: Mapping[str, str],
-    is_guarded: bool,
-) -> Iterator[subprocess.Popen[bytes]]:
-    """Start a process with two pipes to read; it has ended after the block.
-
-    It is killed if the block raises. With `is_guarded` so are all processes that it started,
-    also when this process is killed: helpers such as git-remote-https outlive git itself
-    otherwise, and go on fetching.
-    """
-    with tempfile.TemporaryFile() as given:
-        # A file, since a command need not read all of it.
-        given.write(stdin)
-        given.seek(0)
-        try:
-            process = subprocess.Popen(  # noqa: S603 - a list, no shell
-                command,
-                cwd=cwd,
-                env=env,
-                stdin=given,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                start_new_session=is_guarded,
-            )
-        except OSError as error:
-            raise GitError(args, NOT_STARTED, f"{error.filename}: {error.strerror}") from error
-    guard = _start_guard(process.pid) if is_guarded else None
-    try:
-        yield process
-        if guard:
-            guard.kill()
-    except BaseException:
-        process.kill()
-        raise
-    finally:
-        if guard:
-            guard.communicate()  # unless it was killed, it kills the others now
-        with suppress(OSError), process:  # closes the pipes and waits for its end
-            pass
-
-
-def _start_guard(group: int) -> subprocess.Popen[bytes]:
-    """Start a shell that waits for the end of this process and then kills a process group."""
-    return subprocess.Popen(  # noqa: S603 - a list; the shell gets a number alone
-        ["/bin/sh", "-c", 'read -r _; kill -s KILL -- "-$0"', str(group)],
-        stdin=subprocess.PIPE,  # only this process has the other end
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )

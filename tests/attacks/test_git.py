@@ -559,7 +559,8 @@ def wait_until(condition: Callable[[], bool], seconds: float) -> bool:
 def test_git_ends_with_us_and_leaves_nothing(
     number: signal.Signals, tmp_path: Path, user_dir: Path, run_llm: RunLlm
 ) -> None:
-    pids = tmp_path / "pids"
+    pids, temporary = tmp_path / "pids", tmp_path / "tmp"
+    temporary.mkdir()
     fake = tmp_path / "bin" / "git"
     fake.parent.mkdir()
     fake.write_text(FAKE_GIT.format(pids=pids, git=find_program("git")))
@@ -569,7 +570,11 @@ def test_git_ends_with_us_and_leaves_nothing(
     create = ["kb", "references", "create", "-y", "--title", "T", "--body", "b"]
     process = Process(
         [*create, "--git", "file:///nowhere/x"],
-        env=os.environ | {"PATH": f"{fake.parent}{os.pathsep}{os.environ['PATH']}"},
+        env=os.environ
+        | {
+            "PATH": f"{fake.parent}{os.pathsep}{os.environ['PATH']}",
+            "TMPDIR": str(temporary),
+        },
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
@@ -580,6 +585,7 @@ def test_git_ends_with_us_and_leaves_nothing(
         process.send_signal(number)
         process.wait(30)
         assert wait_until(lambda: not any(map(is_alive, family)), 30)
+        assert wait_until(lambda: not list(temporary.iterdir()), 30)
     finally:
         process.kill()
         process.wait()

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -98,34 +99,49 @@ def test_what_cannot_be_converted_is_said_and_not_tried_again(
     assert kept.convert("pdf", data) == b"# By now\n"
 
 
-def test_a_conversion_is_kept_and_ends_in_time(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    kept = Conversions(tmp_path / "kept")
+def test_a_conversion_is_kept_and_ends_in_time(tmp_path: Path) -> None:
+    directory = tmp_path / "kept"
+    kept = Conversions(directory)
     assert kept.find("docx", WORD) is None
     text = kept.convert("docx", WORD)
     assert b"# Rules" in text
-    monkeypatch.setattr(conversion, "SECONDS", 0.001)
-    assert kept.convert("docx", WORD) == kept.find("docx", WORD) == text
+    hurried = Conversions(directory, seconds=0.001)
+    assert hurried.convert("docx", WORD) == kept.find("docx", WORD) == text
     with pytest.raises(ConversionError, match=r"takes more than 0\.001 seconds"):
-        Conversions(None).convert("docx", WORD)
-    old = next((tmp_path / "kept").iterdir())
+        Conversions(None, seconds=0.001).convert("docx", WORD)
+    old = next(directory.iterdir())
     os.utime(old, (1, 1))
-    monkeypatch.setattr(conversion, "SECONDS", 180)
     kept.convert("pdf", GUIDE)
     assert not old.exists()
 
 
-def test_many_documents_do_not_keep_a_request_for_ever(
+@pytest.mark.parametrize(
+    "late",
+    [
+        pytest.param({"most_seconds": 0}, id="others took all the time"),
+        pytest.param({"until": 0.0}, id="the time is over"),
+        pytest.param({"until": "soon"}, id="the time ends meanwhile"),
+    ],
+)
+def test_what_is_not_converted_for_lack_of_time_is_tried_again(
+    late: dict[str, Any], tmp_path: Path
+) -> None:
+    if late.get("until") == "soon":
+        late = {"until": time.monotonic() + 0.05}
+    with pytest.raises(ConversionError, match="not converted yet: others took too long; try again"):
+        Conversions(tmp_path, **late).convert("docx", WORD)
+    assert list(tmp_path.iterdir()) == []
+    assert b"# Rules" in Conversions(tmp_path).convert("docx", WORD)
+
+
+def test_a_failure_of_this_machine_is_not_the_documents(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(conversion, "_run", lambda *_: b"# Text\n")
-    monkeypatch.setattr(conversion, "MOST_SECONDS", -1)
-    kept = Conversions(tmp_path)
-    with pytest.raises(ConversionError, match="it is not converted yet: other documents took 0 s"):
-        kept.convert("pdf", b"one")
-    monkeypatch.setattr(conversion, "MOST_SECONDS", 60)
-    assert kept.convert("pdf", b"one") == b"# Text\n"
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "executable", "/nowhere/python")
+        with pytest.raises(ConversionError, match="not converted yet: No such file"):
+            Conversions(tmp_path).convert("docx", WORD)
+    assert b"# Rules" in Conversions(tmp_path).convert("docx", WORD)
 
 
 def test_what_lies_in_the_current_directory_is_not_imported(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ Needs the extra `documents`.
 from __future__ import annotations
 
 import io
+import logging
 import re
 import sys
 import zipfile
@@ -34,6 +35,7 @@ class BadDocumentError(KbError):
 def main() -> None:
     """Convert standard input; the first argument names its kind. Errors go to standard error."""
     _limit()
+    logging.disable()  # the libraries warn at length, and quote the document
     kind, data = sys.argv[1], sys.stdin.buffer.read()
     try:
         text = CONVERTERS[kind](data)
