@@ -17,7 +17,8 @@ from llm_kb.capture.rendering import Item, Section, code_span, shorten_commit
 from llm_kb.errors import KbError
 from llm_kb.files.fields import Fields
 from llm_kb.files.git import GitError, read_objects, run_git
-from llm_kb.rendering.plain_text import one_line, shorten
+from llm_kb.rendering.plain_text import shorten
+from llm_kb.texts.safe import one_line
 
 SCHEMA = "chronicle/v3"
 CATEGORIES = ("dead_end", "gotcha", "insight", "unfinished_thread")

@@ -18,8 +18,9 @@ from llm_kb.capture.rendering import render_short
 from llm_kb.capture.store import UnknownCommitError, load_store, require_repository
 from llm_kb.files.containment import read_regular
 from llm_kb.files.git import GitError, read_git, run_git
-from llm_kb.rendering.plain_text import count, estimate_tokens, one_line
+from llm_kb.rendering.plain_text import count, estimate_tokens
 from llm_kb.search.roles import Role, find_role, has_generated_name
+from llm_kb.texts.safe import defuse, one_line
 
 MAX_DIFF_CHARS = 60_000
 MAX_MESSAGE_CHARS = 10_000
@@ -224,13 +225,13 @@ def render_briefing(  # noqa: PLR0913 - the parts of a commit
         notices[MAX_NAMED:] = [f"{len(notices) - MAX_NAMED} more files"]
     parts = [
         f"Commit {commit}",
-        f"<message>\n{_defuse(message)}\n</message>",
-        f"<diff>\n{_defuse(''.join(cut.values()))}</diff>",
+        f"<message>\n{defuse(message)}\n</message>",
+        f"<diff>\n{defuse(''.join(cut.values()))}</diff>",
     ]
     if notices:
-        parts.append("Left out:\n" + "\n".join(f"- {notice}" for notice in notices))
+        parts.append("Left out:\n" + "\n".join(f"- {defuse(notice)}" for notice in notices))
     if known:
-        listed = "\n".join(f"- {_defuse(render_short(e))}" for e in known)
+        listed = "\n".join(f"- {defuse(render_short(e))}" for e in known)
         parts.append(f"Already recorded here, so do not record it again:\n{listed}")
     skip_reason = None
     if not any(cut.values()):
@@ -277,11 +278,6 @@ def share_room(diffs: Mapping[str, str], room: int = MAX_DIFF_CHARS) -> dict[str
             cut[path] = diffs[path][: diffs[path].rfind("\n", 0, share) + 1]
         room -= len(cut[path])
     return cut
-
-
-def _defuse(text: str) -> str:
-    # The content must not close the tag around it.
-    return text.replace("</message", "<\\/message").replace("</diff", "<\\/diff")
 
 
 class Journal:

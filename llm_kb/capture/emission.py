@@ -11,8 +11,7 @@ from llm_kb.capture.entries import KINDS, STABILITIES, Entry, Kind, KnowledgeSto
 from llm_kb.capture.rendering import render_short
 from llm_kb.errors import KbError, find_similar, limit_problems
 from llm_kb.files.fields import describe
-from llm_kb.rendering.plain_text import one_line
-from llm_kb.subjects.characters import JOINERS
+from llm_kb.texts.safe import JOINERS, one_line
 
 MAX_FIELD_CHARS = 2000
 """The most characters of one field: an entry is a sentence or two."""

@@ -15,7 +15,8 @@ from typing import NamedTuple, TypeAlias
 from llm_kb.capture import entries
 from llm_kb.capture.entries import KINDS, Anchor, Entry, Kind, KnowledgeStore, covers
 from llm_kb.errors import KbError
-from llm_kb.rendering.plain_text import count, one_line, shorten
+from llm_kb.rendering.plain_text import count, shorten
+from llm_kb.texts.safe import one_line
 
 _FULL_ID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 

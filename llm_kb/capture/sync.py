@@ -15,7 +15,8 @@ from llm_kb.capture.entries import Entry, KnowledgeStore, normalize
 from llm_kb.capture.rendering import render_short
 from llm_kb.errors import KbError
 from llm_kb.files.git import NO_PROGRAMS, GitError, Settings, find_program, run_git
-from llm_kb.rendering.plain_text import count, one_line
+from llm_kb.rendering.plain_text import count
+from llm_kb.texts.safe import one_line
 
 SHARED_REFS = (notes.KNOWLEDGE_REF, notes.ANNOTATIONS_REF)
 

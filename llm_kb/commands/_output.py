@@ -17,8 +17,7 @@ import click
 
 from llm_kb.errors import KbError, UnknownTopicError, find_similar
 from llm_kb.host import terminal
-from llm_kb.rendering.plain_text import visible_line, visible_text
-from llm_kb.subjects.names import UNUSABLE
+from llm_kb.texts.safe import UNUSABLE, visible_line, visible_text
 
 _NOT_A_LINE_END = re.compile(rf"(?!\n){UNUSABLE.pattern}")
 

@@ -15,7 +15,8 @@ from llm_kb.config.workspace import WORKSPACE_FILES, find_foreign_owner
 from llm_kb.errors import show_place
 from llm_kb.files.atomic import create_below
 from llm_kb.files.containment import resolve_links
-from llm_kb.rendering.plain_text import count, shorten, visible_line
+from llm_kb.rendering.plain_text import count, shorten
+from llm_kb.texts.safe import visible_line
 from llm_kb.upkeep.first_topics import Proposal, propose_topics
 from llm_kb.upkeep.project_files import RULES
 

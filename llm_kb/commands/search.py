@@ -21,8 +21,9 @@ from llm_kb.knowledge_base.subject_list import name_file
 from llm_kb.knowledge_base.tool_text import DEFAULT_LIMIT
 from llm_kb.knowledge_base.user_dir import find_user_dir
 from llm_kb.rendering.passages import Passage, find_notes
-from llm_kb.rendering.plain_text import MAX_NAMED, visible_line, visible_text
+from llm_kb.rendering.plain_text import MAX_NAMED
 from llm_kb.subjects.names import CONVERTED, find_extension
+from llm_kb.texts.safe import visible_line, visible_text
 
 
 @click.command()

@@ -21,7 +21,7 @@ from functools import partial
 from typing import TypeAlias, TypeVar
 
 from llm_kb.errors import MAX_PROBLEMS, MAX_SHOWN, cut, find_similar, limit_problems, quote
-from llm_kb.subjects.characters import CONTROLS, SURROGATES
+from llm_kb.texts.safe import CONTROLS, SURROGATES
 
 MAX_COUNT = 2**63 - 1
 """The largest number that TOML promises to hold; a larger one may not even be printable."""

@@ -48,7 +48,7 @@ def open_request(command: str, kwargs: MutableMapping[str, Any]) -> Iterator[Non
         arguments = Arguments(command, kwargs, knowledge, kb_cfg)
         request = _make_request(arguments, no_kb=bool(no_kb))
     except KbError as error:
-        from llm_kb.rendering.plain_text import visible_text  # most requests do not need it
+        from llm_kb.texts.safe import visible_text  # most requests do not need it
 
         raise click.ClickException(visible_text(str(error))) from error
     request.templates = arguments.hand_over_templates()

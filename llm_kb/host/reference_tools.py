@@ -20,7 +20,7 @@ from llm_kb.references.catalog import topic_entry
 from llm_kb.references.find_topics import find_topic
 from llm_kb.references.library import Library
 from llm_kb.references.topic.topic_file import parse_changes
-from llm_kb.rendering.plain_text import visible_line
+from llm_kb.texts.safe import visible_line
 
 if TYPE_CHECKING:
     from llm_kb.references.plan import Plan

@@ -39,7 +39,7 @@ def confirm(question: str) -> bool:
 
 def say(text: str) -> None:
     """Print a message of this plugin on standard error."""
-    from llm_kb.rendering.plain_text import visible_text  # noqa: PLC0415 - most requests say nothing
+    from llm_kb.texts.safe import visible_text  # noqa: PLC0415 - most requests say nothing
 
     click.echo(f"llm-kb: {visible_text(text)}", err=True)
 

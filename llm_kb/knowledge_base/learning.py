@@ -14,13 +14,14 @@ from llm_kb.knowledge_base.topics import OpenTopic
 from llm_kb.rendering import learn_text
 from llm_kb.rendering.menu import LONGEST_DESCRIPTION, Menu, MenuSubject, MenuTopic, fit_menu
 from llm_kb.rendering.parts import LONGEST_OUTLINE, OPENING, WHOLE, present_asked
-from llm_kb.rendering.plain_text import estimate_tokens, one_line
+from llm_kb.rendering.plain_text import estimate_tokens
 from llm_kb.rendering.presentation import Presented, present_unreadable
 from llm_kb.rendering.summaries import LONGEST_SUMMARY, summarize
 from llm_kb.subjects.names import NOTEBOOK, is_readable
 from llm_kb.subjects.patterns import parse_pattern
 from llm_kb.subjects.selection import NEAR_PATTERNS, Selection, find_near, select
 from llm_kb.subjects.topics import REFERENCE_PREFIX, Config, Layout, Subject
+from llm_kb.texts.safe import one_line
 
 OUTLINE_BYTES = learn_text.BYTES_A_CHARACTER * (OPENING + LONGEST_OUTLINE)
 """Least room, in bytes, for which an outline is made."""

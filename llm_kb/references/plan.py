@@ -30,7 +30,8 @@ from llm_kb.references.topic.topic_file import (
     refuse_problems,
     request_table,
 )
-from llm_kb.rendering.plain_text import count, format_size, shorten, visible_line
+from llm_kb.rendering.plain_text import count, format_size, shorten
+from llm_kb.texts.safe import visible_line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

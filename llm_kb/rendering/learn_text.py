@@ -9,9 +9,10 @@ from posixpath import commonpath, dirname
 
 from llm_kb.errors import NoMatchError
 from llm_kb.rendering.menu import MenuSubject, render_subject
-from llm_kb.rendering.plain_text import count, one_line
+from llm_kb.rendering.plain_text import count
 from llm_kb.rendering.presentation import Presented, truncate, wrap_subject
 from llm_kb.subjects.topics import Topic
+from llm_kb.texts.safe import one_line
 
 BYTES_A_CHARACTER = 4
 """Maximum number of bytes of a character in UTF-8."""

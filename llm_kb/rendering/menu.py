@@ -9,8 +9,9 @@ from functools import partial
 from typing import NamedTuple
 
 from llm_kb.rendering import plain_text
-from llm_kb.rendering.plain_text import count, defuse, one_line, shorten
+from llm_kb.rendering.plain_text import count, shorten
 from llm_kb.subjects.topics import REFERENCE_PREFIX, Topic
+from llm_kb.texts.safe import defuse, one_line
 
 LONGEST_DESCRIPTION = 1_024
 """Maximum number of characters of a skill's description, by which models choose it."""

@@ -6,16 +6,9 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from llm_kb.rendering.plain_text import (
-    MAX_NAMED,
-    attribute,
-    bounded_line,
-    count,
-    defuse,
-    name_some,
-    one_line,
-)
+from llm_kb.rendering.plain_text import MAX_NAMED, bounded_line, count, name_some
 from llm_kb.search.roles import Role
+from llm_kb.texts.safe import attribute, defuse, one_line
 
 MAX_CHARACTERS = 2_000
 """Maximum number of characters of what is quoted, for a reader who can load more."""

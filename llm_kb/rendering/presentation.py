@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from llm_kb.errors import UnreadableError
-from llm_kb.rendering.plain_text import attribute, count, defuse, one_line
+from llm_kb.rendering.plain_text import count
 from llm_kb.subjects.names import DOCUMENTS, NOTEBOOK
 from llm_kb.subjects.topics import Content, Subject, is_binary
+from llm_kb.texts.safe import attribute, defuse, one_line
 
 MARKDOWN = DOCUMENTS | {"md", "markdown", "mkd", "mdx", "mdc", "qmd", "rmd", NOTEBOOK}
 """Extensions of Markdown; notebooks and documents are read as such."""

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 from llm_kb.rendering.menu import Menu, render_menu
-from llm_kb.rendering.plain_text import attribute, defuse, estimate_tokens, join_fitting
+from llm_kb.rendering.plain_text import estimate_tokens, join_fitting
 from llm_kb.rendering.presentation import Presented, wrap_subject
 from llm_kb.subjects.topics import Topic
+from llm_kb.texts.safe import attribute, defuse
 
 PRELOADED = "The following knowledge has been pre-loaded into your system prompt:\n\n"
 

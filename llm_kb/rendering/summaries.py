@@ -9,10 +9,11 @@ from contextlib import suppress
 from itertools import chain, takewhile
 
 from llm_kb.files.toml import TomlError, decode_toml
-from llm_kb.rendering.plain_text import one_line, shorten
+from llm_kb.rendering.plain_text import shorten
 from llm_kb.rendering.presentation import PASS_THROUGH
 from llm_kb.search.chunking.markdown import mark_fenced
 from llm_kb.search.chunking.outline import find_outline
+from llm_kb.texts.safe import one_line
 
 LONGEST_SUMMARY = 100
 """A summary has at most this many characters."""

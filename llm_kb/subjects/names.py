@@ -10,9 +10,7 @@ import re
 from functools import cache
 from importlib.util import find_spec
 
-from llm_kb.subjects import characters
-
-UNUSABLE = re.compile(f"[{characters.UNUSABLE}]")
+from llm_kb.texts.safe import UNUSABLE
 
 FORBIDDEN_ON_WINDOWS = re.compile(r'[<>:"|?*\\]|[. ](?=/|$)')
 """Characters that Windows refuses in a name, and those it drops from a name's end."""

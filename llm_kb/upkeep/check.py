@@ -23,15 +23,15 @@ from llm_kb.files.layouts import SKILL_FILE, is_shown
 from llm_kb.knowledge_base.open_topics import OpenTopics
 from llm_kb.knowledge_base.subject_list import name_file, name_place
 from llm_kb.knowledge_base.topics import EmptyTopicError, OpenTopic
-from llm_kb.rendering.plain_text import count, name_some, visible_line, visible_text
+from llm_kb.rendering.plain_text import count, name_some
 from llm_kb.rendering.presentation import MARKDOWN, present
 from llm_kb.rendering.summaries import read_front_matter
 from llm_kb.search.chunking.outline import find_outline
 from llm_kb.search.index.documents import MAX_FILE_BYTES, TOO_LARGE, describe_unread
-from llm_kb.subjects.characters import REORDERING, TAG_CHARACTERS
 from llm_kb.subjects.names import is_readable, is_unread_document
 from llm_kb.subjects.patterns import parse_pattern
 from llm_kb.subjects.topics import Layout, Subject, Topic
+from llm_kb.texts.safe import REORDERING, TAG_CHARACTERS, visible_line, visible_text
 
 LEVELS = ("error", "warning", "note")
 """The levels of rules: what does not work, what could be better, and what is good to know."""

@@ -14,8 +14,9 @@ from llm_kb.errors import KbError
 from llm_kb.knowledge_base.open_topics import OpenTopics
 from llm_kb.knowledge_base.tool_text import LEARN, read_arguments
 from llm_kb.rendering.passages import FOUND_NOTHING, find_addresses
-from llm_kb.rendering.plain_text import count, visible_line
+from llm_kb.rendering.plain_text import count
 from llm_kb.subjects.selection import select
+from llm_kb.texts.safe import visible_line
 
 Subject: TypeAlias = "tuple[str, str]"
 """A topic and the name of one of its subjects."""

@@ -12,9 +12,9 @@ import pytest
 
 from llm_kb import KbError, KnowledgeBase
 from llm_kb.errors import NoMatchError
-from llm_kb.rendering.plain_text import defuse, one_line
 from llm_kb.subjects.selection import MOST_HASHES, find_near, select
 from llm_kb.subjects.topics import Config, Listing
+from llm_kb.texts.safe import defuse, one_line
 from tests.cost import at_most
 from tests.memory import MemoryCatalog, make_catalogs, make_topic
 

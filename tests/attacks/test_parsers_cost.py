@@ -14,13 +14,13 @@ from llm_kb.rendering.excerpt import (
     name_more,
 )
 from llm_kb.rendering.parts import find_spans, render_outline
-from llm_kb.rendering.plain_text import defuse, one_line, visible_text
 from llm_kb.rendering.summaries import read_front_matter, summarize
 from llm_kb.search.chunking.markdown import mark_fenced
 from llm_kb.search.chunking.outline import chunk_document, find_outline
 from llm_kb.search.chunking.sections import Section
 from llm_kb.search.question import find_more_words
 from llm_kb.search.roles import is_machine_made
+from llm_kb.texts.safe import defuse, one_line, visible_text
 from tests.cost import cases
 from tests.fuzz.__main__ import TARGETS
 from tests.growth import measure_growth

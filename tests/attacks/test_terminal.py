@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from llm_kb.subjects.names import UNUSABLE
+from llm_kb.texts.safe import UNUSABLE
 from tests.capture.repositories import Repo, make_repo
 from tests.conftest import RunLlm
 from tests.console import iter_commands

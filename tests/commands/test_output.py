@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from llm_kb.commands import _output
-from llm_kb.subjects.names import UNUSABLE
+from llm_kb.texts.safe import UNUSABLE
 
 texts = st.text(st.characters(exclude_categories=[]) | st.sampled_from("\x9b\u202e\U000e0041\n"))
 values = st.recursive(texts, lambda inner: st.lists(inner) | st.dictionaries(texts, inner))

@@ -16,9 +16,8 @@ import pytest
 from llm_kb.errors import UnreadableError
 from llm_kb.files import containment
 from llm_kb.files.containment import Containment, resolve_links
-from llm_kb.rendering.plain_text import attribute
-from llm_kb.subjects.names import UNUSABLE
 from llm_kb.subjects.topics import Content, Layout, Skipped, Subject, slugify
+from llm_kb.texts.safe import UNUSABLE, attribute
 from tests.files.test_directory import catalog, found, matched, names, read, root, skipped, write
 
 __all__ = ["root"]  # the fixture

@@ -12,8 +12,9 @@ from llm_kb.commands.new import place_subject
 from llm_kb.errors import KbError
 from llm_kb.files.directory import DirectoryCatalog
 from llm_kb.references.sources.rules import is_safe_path
-from llm_kb.subjects.names import UNUSABLE, find_flaw, is_portable
+from llm_kb.subjects.names import find_flaw, is_portable
 from llm_kb.subjects.topics import Layout, Topic
+from llm_kb.texts.safe import UNUSABLE
 
 JOINERS = {"\u200c", "\u200d"}
 ALL = [chr(code) for code in range(sys.maxunicode + 1)]

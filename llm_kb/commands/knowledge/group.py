@@ -22,7 +22,8 @@ from llm_kb.files.atomic import WriteError, replace_file
 from llm_kb.files.containment import read_regular, resolve_links
 from llm_kb.host import terminal
 from llm_kb.host.capture_tools import LIVE_INPUT
-from llm_kb.rendering.plain_text import count, visible_line, visible_text
+from llm_kb.rendering.plain_text import count
+from llm_kb.texts.safe import visible_line, visible_text
 
 _FIELDS = {
     "rule": "Convention: the rule",

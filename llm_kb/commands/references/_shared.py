@@ -16,7 +16,7 @@ from llm_kb.errors import KbError
 from llm_kb.host.terminal import confirm, is_terminal
 from llm_kb.knowledge_base import user_dir
 from llm_kb.references.library import Library
-from llm_kb.rendering.plain_text import one_line, visible_line
+from llm_kb.texts.safe import one_line, visible_line
 
 if TYPE_CHECKING:
     from click._termui_impl import ProgressBar

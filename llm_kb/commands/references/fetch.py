@@ -26,7 +26,7 @@ from llm_kb.references.find_topics import find_id
 from llm_kb.references.library import Library
 from llm_kb.references.plan import PendingPlans, pending_entry, render_plan
 from llm_kb.references.topic.topic_file import Status, TopicFile, is_stale
-from llm_kb.rendering.plain_text import visible_line
+from llm_kb.texts.safe import visible_line
 
 
 @click.command()

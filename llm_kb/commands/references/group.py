@@ -21,7 +21,8 @@ from llm_kb.knowledge_base.passages import search_references
 from llm_kb.references.catalog import list_topics, topic_details
 from llm_kb.references.find_topics import find_id
 from llm_kb.references.topic.topic_file import Status
-from llm_kb.rendering.plain_text import count, shorten, visible_line, visible_text
+from llm_kb.rendering.plain_text import count, shorten
+from llm_kb.texts.safe import visible_line, visible_text
 
 _TOLD_ELSEWHERE = frozenset(
     {"files", "body", "sources", "is_stale", "created_by", "created_by_ghost"}

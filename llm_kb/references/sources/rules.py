@@ -21,8 +21,9 @@ from urllib.parse import SplitResult, unquote, urlsplit
 import idna
 
 from llm_kb.references.errors import BlockedAddressError, FetchError, LedAwayError, SourceError
-from llm_kb.subjects.names import UNUSABLE, is_portable
+from llm_kb.subjects.names import is_portable
 from llm_kb.texts.html.addresses import ascii_url
+from llm_kb.texts.safe import UNUSABLE
 
 GIT_PROTOCOLS = frozenset({"https", "http"})
 """Protocols that git may use by default."""

@@ -21,8 +21,7 @@ from llm_kb.files.toml import TomlError, decode_toml
 from llm_kb.references.errors import TopicFileError
 from llm_kb.references.sources.records import Source, read_source, read_string, source_table
 from llm_kb.references.sources.rules import OPTIONAL_GIT_PROTOCOLS, slug_text
-from llm_kb.subjects.characters import HIDDEN
-from llm_kb.subjects.names import UNUSABLE
+from llm_kb.texts.safe import HIDDEN, UNUSABLE
 
 MAX_TITLE = 200
 MAX_ID = 80

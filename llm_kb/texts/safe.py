@@ -1,0 +1,108 @@
+"""Others' text made safe: on one line, visible, and unable to close a tag of our prompts.
+
+The characters that control a terminal, reorder or hide text, or cannot be seen are one table;
+each entry is what stands between the brackets of a regular expression's class.
+"""
+
+from __future__ import annotations
+
+import re
+
+CONTROLS = "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f"
+"""Control characters, without tabs and line ends."""
+
+SURROGATES = "\ud800-\udfff"
+"""Halves of pairs, which also stand for bytes that are not UTF-8."""
+
+JOINERS = "\u200c\u200d"
+"""Characters without width that belong to the spelling of scripts and emoji."""
+
+ZERO_WIDTH = "\u200b\u2060-\u2064\ufeff"
+REORDERING = "\u202a-\u202e\u2066-\u2069"
+TAG_CHARACTERS = "\U000e0000-\U000e007f"
+BLANK_LETTERS = "\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0\U00016fe4\U0001d159"
+"""Letters and symbols that are blank or joined, rows of which draw a line."""
+
+_SELECTORS = "\u034f\u180b-\u180f\ufe00-\ufe0f\U000e0080-\U000e0fff"
+_OTHER_FORMATS = (
+    "\xad\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u180e\u200e\u200f\u2065\u206a-\u206f"
+    "\ufff9-\ufffb\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3"
+    "\U0001d173-\U0001d17a"
+)
+
+HIDDEN = (
+    f"{CONTROLS}\u2028\u2029{REORDERING}{ZERO_WIDTH}{_OTHER_FORMATS}{SURROGATES}{TAG_CHARACTERS}"
+)
+"""All that controls, reorders or hides, tabs and line ends aside: not kept in a text."""
+
+UNUSABLE = re.compile(f"[\t\n\r{HIDDEN}]")
+"""All that controls, reorders, hides or ends a line, joiners aside: not in a name, not printed."""
+
+INVISIBLE = f"{HIDDEN}{JOINERS}{BLANK_LETTERS}{_SELECTORS}\ufff0-\ufff8"
+"""All that may be between the letters of a word without being seen."""
+
+TAGS = ("knowledge", "topic", "subject", "passage", "also", "message", "diff")
+"""The names of all tags that prompts and answers of ours have around others' text."""
+
+# White space, characters without width and attributes are not part of a well-formed end tag,
+# but a model reads `</ Subject >` as one, and `</sub\u200bject>` too.
+_GAP = rf"[\s{INVISIBLE}]*"
+_NAMES = "|".join(_GAP.join(name) for name in TAGS)
+_CLOSING_TAG = re.compile(
+    # Some blank characters count as letters, which must not make the name another one.
+    rf"<(?={_GAP}/{_GAP}(?:{_NAMES})(?:[{INVISIBLE}]|(?![\w.:-])))",
+    re.IGNORECASE,
+)
+
+
+def defuse(text: str) -> str:
+    r"""Return text that cannot close our tags: `</subject>` becomes `<\/subject>`."""
+    return _CLOSING_TAG.sub(r"<\\", text) if "<" in text else text
+
+
+def attribute(text: str) -> str:
+    """Return text for use between the quotes of a tag; a name keeps its spaces."""
+    text = UNUSABLE.sub(_remove, text)
+    return defuse(text.replace('"', "&quot;"))
+
+
+def one_line(text: str) -> str:
+    """Return text on one line: runs of white space become a space, controls vanish."""
+    if not text.isprintable():
+        text = UNUSABLE.sub(_remove, text)
+    elif "  " not in text:
+        return text.strip(" ")  # a space is the only white space that is printable
+    return " ".join(text.split())
+
+
+_BLANK_LETTERS = re.compile(f"[{BLANK_LETTERS}]")
+
+
+def visible_line(text: str) -> str:
+    """Return text on one line, for people: characters that `one_line` drops become codes."""
+    text = text if text.isascii() else _BLANK_LETTERS.sub(_encode, text)
+    if text.isprintable():
+        return one_line(text)
+    return one_line(UNUSABLE.sub(_encode, text))
+
+
+def visible_text(text: str) -> str:
+    """Return text for people, line by line: control characters become codes.
+
+    Only a line feed ends a line: any other separator could make one text look like two.
+    """
+    lines = text.replace("\r\n", "\n").split("\n")
+    return "\n".join(UNUSABLE.sub(_encode, line) for line in lines)
+
+
+def _remove(match: re.Match[str]) -> str:
+    """Return the replacement of an unusable character on a line: a space or nothing."""
+    return " " if match[0].isspace() else ""
+
+
+def _encode(match: re.Match[str]) -> str:
+    """Return the replacement of such a character for people: tabs stay, others are codes."""
+    character = match[0]
+    if character == "\t":
+        return character
+    return " " if character.isspace() else character.encode("unicode_escape").decode()
