@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from functools import wraps
 from importlib import import_module
+from itertools import chain
 from typing import Any, cast
 
 import click
@@ -67,6 +68,9 @@ CONSOLE = "llm-kb"
 
 EXTENDED = ("prompt", "chat")
 """The commands of the host that take our options."""
+
+READING = ("fragments", "logs", "templates")
+"""The groups of the host whose commands load a fragment or a template by name."""
 
 
 def __dir__() -> list[str]:
@@ -223,6 +227,9 @@ def extend_commands(cli: click.Group) -> None:
         command = get_command(ctx, cmd_name)
         if command is not None and command.name in EXTENDED:  # the default one is looked up as ""
             extend(command)
+        if isinstance(command, click.Group) and command.name in READING:
+            for each in command.commands.values():
+                guard(each)
         return command
 
     cli.get_command = get_extended  # type: ignore[method-assign]  # this group alone
@@ -233,6 +240,27 @@ def extend(command: click.Command) -> None:
     if command.callback is not None and all(each.name != "no_kb" for each in command.params):
         command.params.extend(make_options())
         command.callback = wrap_callback(command.callback, command.name or "prompt")
+
+
+def guard(command: click.Command) -> None:
+    """Make a command of the host refuse files that are named like our fragments and templates."""
+    callback = command.callback
+    if callback is None or hasattr(callback, "refuses_files"):
+        return
+
+    @wraps(callback)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        values = [each if isinstance(each, tuple) else (each,) for each in kwargs.values()]
+        names = [each for each in chain(*values) if isinstance(each, str) and each[:2] == "kb"]
+        if names:
+            # Imported here: other commands do not need it.
+            from llm_kb.host.request import require_no_files
+
+            require_no_files(names)
+        return callback(*args, **kwargs)
+
+    run.refuses_files = True  # type: ignore[attr-defined]  # groups are looked up repeatedly
+    command.callback = run
 
 
 def make_options() -> list[click.Option]:

@@ -16,7 +16,7 @@ from typing import Any
 
 import click
 import llm
-from llm.cli import _get_conversation_tools, load_conversation, load_template
+from llm.cli import _get_conversation_tools, load_conversation, load_template, template_dir
 
 from llm_kb.config.workspace import find_cwd, mentions_auto
 from llm_kb.errors import KbError
@@ -71,6 +71,7 @@ def _make_request(arguments: Arguments, *, no_kb: bool) -> requests.Request:
         return requests.Request(is_muted=True)
     arguments.refuse_long_searches()
     if arguments.command == "chat":
+        requests.require_no_files_here()
         arguments.take_chat_fragments()
     if arguments.is_asking or arguments.restored_tools or _may_be_automatic(arguments):
         from llm_kb.host.hooks import prepare  # it imports the knowledge base
@@ -100,8 +101,10 @@ class Arguments:
         """Whether `--save` writes a template instead of making a request."""
         self._templates: list[Any] = []
         self.conversation: Any = None
-        self._load()
+        named = kwargs.get("template") or ()
+        self._load([named] if isinstance(named, str) else named)
         self._fragments = [*self._iter_fragments()]
+        requests.require_no_files(self._fragments)
         sections = self._list_after(requests.SECTION)
         self.preloads = [each for each in sections if "/" in each]
         """The `TOPIC/PATTERN` that templates pre-load, as saved from `-k`."""
@@ -197,11 +200,13 @@ class Arguments:
                     " search` takes a text of any length, and its passages can be piped into llm"
                 )
 
-    def _load(self) -> None:
+    def _load(self, names: Iterable[str]) -> None:
         """Load the templates and the conversation, as the host will."""
-        given, named = self.kwargs, self.kwargs.get("template") or ()
+        requests.require_no_files(names)
+        for name in names:
+            _require_saved(name)
+        given = self.kwargs
         with suppress(Exception):  # the host reports the same error next
-            names = [named] if isinstance(named, str) else named
             # All or none: the host is to see the name that it cannot load.
             self._templates = [load_template(name) for name in names]
             if given.get("_continue") or given.get("conversation_id"):
@@ -210,6 +215,24 @@ class Arguments:
                     async_=bool(given.get("async_")),
                     database=given.get("database"),
                 )
+
+
+def _require_saved(name: str) -> None:
+    """Raise ClickException for a file that hides a saved template with knowledge.
+
+    The host reads a file of the current directory before the template of that name.
+    """
+    if os.path.lexists(name) and (template := _load_saved(name)) is not None:
+        fragments = [each for key in FRAGMENT_KEYS for each in getattr(template, key) or ()]
+        if _ours(template.tools or ()) or any(each.startswith(requests.OURS) for each in fragments):
+            raise requests.shadowed(name)
+
+
+def _load_saved(name: str) -> Any:
+    """Return a template of the user's directory; None if there is none, or it is invalid."""
+    with suppress(Exception):  # the host does not look at it
+        return load_template(str(template_dir() / f"{name}.yaml"))
+    return None
 
 
 class _NoTools(tuple[str, ...]):

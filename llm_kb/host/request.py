@@ -17,12 +17,12 @@ No topic's id begins with `@`, so these never meet `kb:TOPIC/PATTERN`.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -76,10 +76,31 @@ def running(request: Request) -> Iterator[None]:
 
 
 def require_no_files(names: Iterable[str]) -> None:
-    """Raise ClickException if a file has the name of one of our fragments or templates."""
+    """Raise ClickException if a file has the name of one of our fragments or templates.
+
+    The host looks for a file before it asks a plugin, and runs the functions of a template that
+    it read from one. A repository can have files of any name. Names of others are not examined.
+    """
     for name in names:
-        if Path(name).exists():
-            raise click.ClickException(
-                f"a file named {name!r} in this directory would be sent in place of knowledge:"
-                " rename it, or run llm elsewhere"
-            )
+        if name.startswith(OURS) and os.path.lexists(name):
+            raise shadowed(name)
+
+
+def require_no_files_here() -> None:
+    """Raise ClickException if a name that begins like ours is in the current directory.
+
+    The lines of a chat can name any fragment (`!fragment`), and the host resolves them alone.
+    """
+    with suppress(OSError), os.scandir() as entries:
+        # Some file systems ignore case.
+        found = next((each.name for each in entries if each.name.lower().startswith(OURS)), None)
+        if found is not None:
+            raise shadowed(found)
+
+
+def shadowed(name: str) -> click.ClickException:
+    """Return the error for a file that the host would use where knowledge is meant."""
+    return click.ClickException(
+        f"a file named {name!r} in this directory would be used in place of knowledge:"
+        " rename it, or run llm elsewhere"
+    )
