@@ -23,7 +23,8 @@ from llm_kb.mcp.server import (
     Discover,
     Message,
     ProtocolError,
-    answer,
+    Server,
+    is_response,
     parse_message,
     render_message,
 )
@@ -38,11 +39,13 @@ async def connect(discover: Discover) -> AsyncIterator[Any]:
     to_client, from_server = anyio.create_memory_object_stream[SessionMessage | Exception](100)
     to_server, from_client = anyio.create_memory_object_stream[SessionMessage](100)
 
+    server = Server(discover)
+
     async def reply() -> None:
         async for sent in from_client:
             message = parse_message(sent.message.model_dump_json(by_alias=True).encode())
-            if "id" in message:
-                text = await anyio.to_thread.run_sync(_answer, discover, message)
+            if "id" in message and not is_response(message):
+                text = await anyio.to_thread.run_sync(_answer, server, message)
                 await to_client.send(SessionMessage(jsonrpc_message_adapter.validate_json(text)))
 
     async with anyio.create_task_group() as tasks:
@@ -53,9 +56,9 @@ async def connect(discover: Discover) -> AsyncIterator[Any]:
             stream.close()
 
 
-def _answer(discover: Discover, message: Message) -> bytes:
+def _answer(server: Server, message: Message) -> bytes:
     try:
-        result = answer(discover, message, lambda *_: None)
+        result = server.answer(message, lambda *_: None)
     except ProtocolError as error:
         return render_message({"id": message["id"], "error": error.error})
     return render_message({"id": message["id"], "result": result})

@@ -5,16 +5,16 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 
 from llm_kb.errors import NoMatchError, NoPartError, UnreadableError
 from llm_kb.files.directory import DirectoryCatalog
 from llm_kb.files.layouts import SKILL_FILE, find_bundled, list_bundled
 from llm_kb.knowledge_base.topics import OpenTopic
 from llm_kb.rendering import learn_text
+from llm_kb.rendering.limit import NO_LIMIT, Limit
 from llm_kb.rendering.menu import LONGEST_DESCRIPTION, Menu, MenuSubject, MenuTopic, fit_menu
 from llm_kb.rendering.parts import LONGEST_OUTLINE, OPENING, WHOLE, present_asked
-from llm_kb.rendering.plain_text import estimate_tokens
+from llm_kb.rendering.plain_text import estimate_tokens, shorten
 from llm_kb.rendering.presentation import Presented, present_unreadable
 from llm_kb.rendering.summaries import LONGEST_SUMMARY, summarize
 from llm_kb.subjects.names import NOTEBOOK, is_readable
@@ -26,6 +26,9 @@ from llm_kb.texts.safe import one_line
 OUTLINE_BYTES = learn_text.BYTES_A_CHARACTER * (OPENING + LONGEST_OUTLINE)
 """Least room, in bytes, for which an outline is made."""
 
+LEAST_SHARE = 2_000
+"""Least number of bytes for the subjects of a topic, if one call asks for those of several."""
+
 SUMMARY_BYTES = 4096
 """Number of bytes of a subject that are read for its summary."""
 
@@ -33,31 +36,50 @@ MOST_READ = 20_000_000
 """Maximum number of bytes of a subject that are searched for parts."""
 
 
-def load(opened: OpenTopic, patterns: Sequence[str], config: Config, *, wrap: bool = False) -> str:
+def find_limit(config: Config) -> Limit:
+    """Return the configured limit of one answer."""
+    return Limit(most=config.max_result_chars, in_bytes=config.counts_bytes)
+
+
+def load(
+    opened: OpenTopic,
+    patterns: Sequence[str],
+    config: Config,
+    limit: Limit | None = None,
+    *,
+    wrap: bool = False,
+) -> str:
     """Return the text of subjects, and notes on those missing, left out or learned before.
 
-    `wrap` puts even a single one between tags. Raises NoMatchError if nothing is found.
+    The limit is the configured one if none is given. `wrap` puts even a single one between tags.
+    Raises NoMatchError if nothing is found.
     """
+    limit = limit or find_limit(config)
+    outline_over = config.outline_over
+    if limit.in_bytes and limit.most:
+        outline_over = min(outline_over, limit.texts)
     selection = select(opened.catalog, complete(opened, patterns))
     topic, named = opened.topic.id, selection.missing[:NEAR_PATTERNS]
     missing = [NoMatchError(topic, each, find_near(each, opened.catalog)) for each in named]
     missing += [NoMatchError(topic, each) for each in selection.missing[NEAR_PATTERNS:]]
     is_skills, preloaded = opened.topic.layout is Layout.SKILLS, opened.preloaded
     files = opened.catalog.list().subjects if is_skills else ()
-    answer = learn_text.Answer(
-        wrap=wrap or not selection.is_single, max_chars=config.max_result_chars
-    )
+    answer = learn_text.Answer(wrap=wrap or not selection.is_single, limit=limit, topic=topic)
     already: list[str] = []
     for subject in selection.subjects:
         if subject.identity in preloaded:
             already += selection.names_of(subject)
             continue
-        limit = answer.read_limit
-        has_room = limit is None or limit >= OUTLINE_BYTES
-        over = config.outline_over if has_room else 0
-        pieces, errors = read_asked(opened, selection, subject, limit=limit, outline_over=over)
+        most = answer.read_limit
+        if limit.in_bytes and answer.is_empty:
+            most = MOST_READ  # if it is cut, the lines that are left are named
+        has_room = most is None or most >= OUTLINE_BYTES
+        over = outline_over if has_room else 0
+        pieces, errors = read_asked(
+            opened, selection, subject, most=most, outline_over=over, limit=limit
+        )
         for piece in pieces:
-            answer.add(append_files(piece, subject, files))
+            answer.add(append_files(piece, subject, files, limit))
         missing += errors
     if answer.is_empty and not already:
         raise join_errors(missing)
@@ -65,21 +87,38 @@ def load(opened: OpenTopic, patterns: Sequence[str], config: Config, *, wrap: bo
 
 
 def load_groups(groups: Sequence[tuple[OpenTopic, Sequence[str]]], config: Config) -> str:
-    """Return subjects of several topics, each within its share of the limit of one answer."""
-    most = config.max_result_chars
-    share = replace(config, max_result_chars=max(1, most // len(groups)) if most else 0)
+    """Return subjects of several topics, each within its share of the limit of one answer.
+
+    Of topics whose shares would be too small the patterns are named.
+    """
+    limit = find_limit(config)
+    most = max(1, limit.most // LEAST_SHARE) if limit.in_bytes and limit.most else len(groups)
+    groups, later = groups[:most], groups[most:]
+    headings = [f"# Topic: {_name_topic(opened, limit)}\n\n" for opened, _ in groups]
+    more = [f"{opened.topic.id}/{each}" for opened, patterns in later for each in patterns]
+    used = sum(map(limit.measure, headings)) + (limit.notices if later else 0)
+    share = limit.share(len(groups), used)
     parts: list[str] = []
     missing: list[NoMatchError] = []
-    for opened, patterns in groups:
+    for heading, (opened, patterns) in zip(headings, groups, strict=True):
         try:
-            text = load(opened, patterns, share, wrap=True)
+            text = load(opened, patterns, config, share, wrap=True)
         except NoMatchError as error:
             missing.append(error)
         else:
-            parts.append(f"# Topic: {one_line(opened.topic.label)}\n\n{text}")
-    if not parts:
+            parts.append(f"{heading}{text}")
+    if not parts and not more:
         raise join_errors(missing)
-    return "\n\n".join([*parts, *([learn_text.render_missing(missing)] if missing else [])])
+    if missing:
+        parts.append(learn_text.render_missing(missing, limit, share.most))
+    if more:
+        parts.append(learn_text.render_more(more, limit))
+    return "\n\n".join(parts)
+
+
+def _name_topic(opened: OpenTopic, limit: Limit) -> str:
+    label = one_line(opened.topic.label)
+    return shorten(label, learn_text.LONGEST_HEADING) if limit.in_bytes else label
 
 
 def join_errors(errors: Sequence[NoMatchError]) -> NoMatchError:
@@ -91,26 +130,29 @@ def join_errors(errors: Sequence[NoMatchError]) -> NoMatchError:
 # Reading: whole subjects, their parts, and the files that belong to them
 
 
-def read_asked(
+def read_asked(  # noqa: PLR0913 - the last are options
     opened: OpenTopic,
     selection: Selection,
     subject: Subject,
     *,
-    limit: int | None = None,
+    most: int | None = None,
     outline_over: int = 0,
+    limit: Limit = NO_LIMIT,
 ) -> tuple[list[Presented], list[NoPartError]]:
     """Read a subject and return the requested pieces, and an error for each unknown anchor.
 
-    `limit` is the number of bytes of a whole subject that can be shown; None for all.
+    `most` is the number of bytes of a whole subject that can be shown; None for all.
     """
     asked = selection.asked_of(subject)
     is_whole = WHOLE in asked or (asked == (None,) and not outline_over)
     try:
-        content = opened.catalog.read(subject, limit if is_whole else MOST_READ)
+        content = opened.catalog.read(subject, most if is_whole else MOST_READ)
     except UnreadableError as error:
         return [present_unreadable(subject, error)], []
     topic = opened.topic.id
-    return present_asked(subject, content, asked, topic=topic, outline_over=outline_over)
+    return present_asked(
+        subject, content, asked, topic=topic, outline_over=outline_over, limit=limit
+    )
 
 
 def complete(opened: OpenTopic, patterns: Sequence[str]) -> Sequence[str]:
@@ -130,11 +172,13 @@ def complete(opened: OpenTopic, patterns: Sequence[str]) -> Sequence[str]:
     return [completed.get(pattern, pattern) for pattern in patterns]
 
 
-def append_files(piece: Presented, subject: Subject, files: Sequence[Subject]) -> Presented:
+def append_files(
+    piece: Presented, subject: Subject, files: Sequence[Subject], limit: Limit
+) -> Presented:
     """Return a SKILL.md with a list of its files, and any other piece as it is."""
     if not files or not subject.path.endswith(SKILL_FILE) or piece.name != subject.name:
         return piece
-    bundled = learn_text.render_files([each.name for each in list_bundled(files, subject)])
+    bundled = learn_text.render_files([each.name for each in list_bundled(files, subject)], limit)
     return piece._replace(below="\n\n".join(filter(None, (piece.below, bundled))))
 
 
@@ -166,7 +210,7 @@ def list_subjects(opened: OpenTopic, config: Config, patterns: Sequence[str] = (
         is_skills = opened.topic.layout is Layout.SKILLS
         entries = describe_each(opened, left, config, summaries=is_skills)
     learned = [] if opened.is_repeated else opened.learned.names
-    return learn_text.render_listing(opened.topic, entries, learned)
+    return learn_text.render_listing(opened.topic, entries, learned, find_limit(config))
 
 
 def describe_each(

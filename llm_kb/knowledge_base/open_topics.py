@@ -306,7 +306,7 @@ class OpenTopics:
         """
         pieces: list[Presented] = []
         for subject in selection.subjects:
-            pieces += learning.read_asked(opened, selection, subject, limit=learning.MOST_READ)[0]
+            pieces += learning.read_asked(opened, selection, subject, most=learning.MOST_READ)[0]
         return tuple(pieces)
 
     def require(self, topic: str, pattern: str) -> Selection:

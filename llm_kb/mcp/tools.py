@@ -8,28 +8,52 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from llm_kb.capture import annotation, emission, entries, notes, store
-from llm_kb.errors import KbError
+from llm_kb.config.load import read_layer, user_source
+from llm_kb.errors import KbError, quote
+from llm_kb.files.containment import resolve_links
 from llm_kb.host import reference_calls
 from llm_kb.host.capture_tools import EMIT, LIVE_INPUT, record
 from llm_kb.knowledge_base.api import KnowledgeBase
 from llm_kb.knowledge_base.tool_text import LEARN, SEARCH_KNOWLEDGE, ToolText, read_arguments
-from llm_kb.knowledge_base.user_dir import find_library
+from llm_kb.knowledge_base.user_dir import find_library, find_user_dir
 from llm_kb.references.library import Library
 from llm_kb.rendering.section import render_instructions
+from llm_kb.subjects.topics import Config, Layer, Origin
 
 if TYPE_CHECKING:
     from llm_kb.references.plan import Plan
 
-MOST_CHARS = 45_000
-"""The longest answer: Claude Code saves one over 50,000 characters to a file."""
 
-MENU_BUDGET, INSTRUCTIONS = 400, 2_048
-"""Tokens of the menu, and characters of the instructions that Claude Code shows."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What a client takes whole."""
+
+    answer: int = 20_000
+    """Bytes of an answer: clients cut or hide longer ones, some from the middle."""
+    menu: int = 400
+    """Tokens of the menu."""
+    instructions: int = 2_048
+    """Characters of the instructions: Claude Code cuts them there."""
+
+    def cut(self, text: str) -> str:
+        """Return an answer that is no longer, with a notice if its end is missing."""
+        data = text.encode("utf-8", "replace")
+        if not self.answer or len(data) <= self.answer:
+            return text
+        start = data[: max(0, self.answer - 150)].decode("utf-8", "ignore")
+        start = start[: start.rfind("\n") + 1] or start
+        missing = len(data) - len(start.encode("utf-8", "replace"))
+        return f"{start}\n(note: cut here; {missing:,} bytes are not shown; ask for less at once)"
+
+
+CODEX = Limits(answer=11_000)
+"""For models that Codex does not know, it cuts answers at 12,000 bytes, from the middle."""
 
 MOST_ITEMS, MOST_CHARACTERS = 200, 200_000
 """The most items and characters of an annotation: each entry is compared with all others."""
@@ -57,22 +81,51 @@ Report: TypeAlias = "Callable[..., None]"
 Arguments: TypeAlias = "Mapping[str, Any]"
 
 
-def fit_clients(kb: KnowledgeBase) -> KnowledgeBase:
-    """Lower default limits to what common clients accept; configured limits stay.
+def find_limits(client: object) -> Limits:
+    """Return what a client takes that gives this information about itself."""
+    name = client.get("name") if isinstance(client, dict) else None
+    return CODEX if isinstance(name, str) and "codex" in name.casefold() else Limits()
+
+
+def fit_client(kb: KnowledgeBase, limits: Limits) -> KnowledgeBase:
+    """Set the limits to what a client takes, unless the user configured others.
 
     Pre-loaded subjects can be learned too, since clients need not show the instructions.
     """
     kb.repeat_preloaded()
-    if "kb.max_result_chars" not in kb.config.settings:
-        kb.config = replace(kb.config, max_result_chars=MOST_CHARS)
+    most = _find_most(kb, limits)
+    kb.config = replace(kb.config, max_result_chars=most, counts_bytes=True)
     if "kb.menu_budget" not in kb.config.settings:
-        kb.config = replace(kb.config, menu_budget=MENU_BUDGET)
+        kb.config = replace(kb.config, menu_budget=limits.menu)
     return kb
 
 
-def write_instructions(kb: KnowledgeBase) -> str | None:
+def _find_most(kb: KnowledgeBase, limits: Limits) -> int:
+    """Return the bytes of an answer: the client's or the user's, which a workspace may lower."""
+    config, key = kb.config, "kb.max_result_chars"
+    if key not in config.settings:
+        return limits.answer
+    asked, origin = config.max_result_chars, config.settings[key].origins[-1]
+    if not _is_workspaces(config, origin):
+        return asked
+    own = read_layer(user_source(find_user_dir())).get(key)
+    allowed = int(cast(int, own.value)) if own else limits.answer
+    return min(asked or allowed, allowed or asked)
+
+
+def _is_workspaces(config: Config, origin: Origin) -> bool:
+    """Tell whether a setting is of a file in the workspace, which others may have written."""
+    if origin.layer is not Layer.FRAGMENT:
+        return origin.layer is Layer.WORKSPACE
+    if config.workspace is None or origin.place is None:
+        return False
+    root, place = config.workspace, Path(origin.place)
+    return place.is_relative_to(root) or resolve_links(place).is_relative_to(resolve_links(root))
+
+
+def write_instructions(kb: KnowledgeBase, limits: Limits) -> str | None:
     """Return the menu and the pre-loaded subjects that clients show; None without any."""
-    return render_instructions(kb.preloaded, kb.menu(), INSTRUCTIONS, SEARCH.name)
+    return render_instructions(kb.preloaded, kb.menu(), limits.instructions, SEARCH.name)
 
 
 def find_deadline(params: object) -> int:
@@ -122,8 +175,9 @@ def answer_call(kb: KnowledgeBase, name: str, arguments: Arguments, report: Repo
     """Check a call and answer it. Raises KbError."""
     if name not in ANSWERS:
         known = ", ".join(tool.name for tool in find_tools(kb))
-        raise KbError(f"unknown tool {name!r}; tools: {known}")
-    return ANSWERS[name](kb, arguments, report)
+        raise KbError(f"unknown tool {quote(name)}; tools: {known}")
+    limits = Limits(answer=kb.config.max_result_chars)
+    return limits.cut(ANSWERS[name](kb, arguments, report))
 
 
 def open_references(kb: KnowledgeBase) -> Library:

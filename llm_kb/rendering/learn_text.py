@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import re
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from itertools import accumulate
 from posixpath import commonpath, dirname
 
 from llm_kb.errors import NoMatchError
-from llm_kb.rendering.menu import MenuSubject, render_subject
-from llm_kb.rendering.plain_text import count
+from llm_kb.rendering.limit import NO_LIMIT, Limit
+from llm_kb.rendering.menu import LONGEST_DESCRIPTION, SHORTEST, MenuSubject, render_subject
+from llm_kb.rendering.plain_text import count, shorten
 from llm_kb.rendering.presentation import Presented, truncate, wrap_subject
 from llm_kb.subjects.topics import Topic
 from llm_kb.texts.safe import one_line
@@ -23,8 +27,19 @@ MOST_LISTED = 500
 MOST_FILES = 100
 """Maximum number of a skill's files, and of subjects left out, that are listed."""
 
+LONGEST_HEADING = 300
+"""Maximum number of characters of a topic's title above its subjects."""
+
 _CUT_NOTICE = 100
 """Room for the notice of a cut, which is shorter."""
+
+_REST_NOTICE = 120
+"""Room for what that says about the rest, besides the name."""
+
+_LISTING_FRAME, _NARROWED_FRAME, _NOTICE_FRAME = 400, 500, 60
+"""Room for what stands around a list of subjects, of patterns and of what is not found."""
+
+_BETWEEN = "\n\n"
 
 ALREADY = "## Already learned (in system prompt):"
 
@@ -34,22 +49,29 @@ _HOW_TO_LOAD = "Use the `learn` tool with the `subjects` argument to learn speci
 
 
 def render_listing(
-    topic: Topic, available: Sequence[MenuSubject], learned: Sequence[str] = ()
+    topic: Topic,
+    available: Sequence[MenuSubject],
+    learned: Sequence[str] = (),
+    limit: Limit = NO_LIMIT,
 ) -> str:
     """Return the listing of a topic: the subjects to learn, then those already learned.
 
     They keep their order, so pass them sorted. The heading has the id, since
-    the next call needs it.
+    the next call needs it. Over the limit, descriptions are shortened evenly or left out, and
+    then the subjects are summarized by patterns.
     """
     heading = one_line(topic.label)
+    if limit.most:
+        heading = shorten(heading, LONGEST_HEADING)
     parts = [f"# Topic: {heading}{f' ({topic.id})' if topic.title else ''}"]
     description = (topic.description or "").strip()
+    if limit.most and limit.measure(description) > limit.most // 4:
+        description = f"{description[: limit.fit(description, limit.most // 4)]}…"
     if description:
         parts.append(description)
-    if len(available) > MOST_LISTED:
-        listed = _render_narrowed([subject.name for subject in available])
-    else:
-        listed = _bullets(map(render_subject, available))
+    used = sum(map(limit.measure, (*parts, *map(one_line, learned))))
+    room = limit.most - used - _LISTING_FRAME if limit.most else None
+    listed = _list_fitting(available, room, limit)
     if available:
         parts += [f"## Available subjects:\n\n{listed}", _HOW_TO_LOAD]
     elif not learned:
@@ -59,11 +81,29 @@ def render_listing(
     return "\n\n".join(parts)
 
 
-def render_files(names: Sequence[str]) -> str:
+def _list_fitting(available: Sequence[MenuSubject], room: int | None, limit: Limit) -> str:
+    """Return a line for each subject or, if they do not fit into the room, for patterns."""
+
+    def measure(longest: int) -> int:
+        return sum(limit.measure(render_subject(each, longest)) + 3 for each in available)
+
+    if len(available) <= MOST_LISTED:
+        if room is None or measure(LONGEST_DESCRIPTION) <= room:
+            return _bullets(map(render_subject, available))
+        longest = bisect_right(range(SHORTEST, LONGEST_DESCRIPTION), room, key=measure)
+        shown = SHORTEST + longest - 1 if longest else 0
+        if measure(shown) <= room:
+            how = f"shortened to at most {shown} characters" if shown else "left out"
+            listed = _bullets(render_subject(each, shown) for each in available)
+            return f"(note: descriptions are {how}; each subject has its own)\n\n{listed}"
+    return _render_narrowed([subject.name for subject in available], room, limit)
+
+
+def render_files(names: Sequence[str], limit: Limit = NO_LIMIT) -> str:
     """Return the list of a skill's bundled files; empty if there are none."""
     if not names:
         return ""
-    shown = _bullets(_bound(names, MOST_FILES))
+    shown = _bullets(limit.keep(_bound(names, MOST_FILES), limit.notices))
     return f"## Files of this skill, to be learned by these names:\n\n{shown}"
 
 
@@ -71,16 +111,16 @@ class Answer:
     """The text of subjects within a limit, and the rest of the request.
 
     `wrap` puts each between its tags; without it there is at most one. The limit
-    (0 for none) counts the characters of subjects, in their order: one that no
-    longer fits is left out and listed with its size. Only if not even one
-    fits, the first is cut at a line, with a notice of the missing bytes.
-    Notices do not count.
+    counts subjects in their order: one that no longer fits is left out and listed
+    with its size. Only if not even one fits, the first is cut at a line, with a notice of
+    the missing bytes. `topic` is the id of the topic, for the call that loads what is left out.
     """
 
-    def __init__(self, *, wrap: bool, max_chars: int = 0) -> None:
+    def __init__(self, *, wrap: bool, limit: Limit = NO_LIMIT, topic: str = "") -> None:
         self._wrap = wrap
-        self._max_chars = max_chars
-        self._room = max_chars
+        self._limit = limit
+        self._topic = topic
+        self._room = limit.texts
         self._texts: list[str] = []
         self._first: Presented | None = None
         self._left_out: list[tuple[str, int]] = []
@@ -88,7 +128,7 @@ class Answer:
     @property
     def read_limit(self) -> int | None:
         """The number of bytes of the next subject that could be shown; None if unlimited."""
-        return self._room * BYTES_A_CHARACTER if self._max_chars else None
+        return max(0, self._room) * BYTES_A_CHARACTER if self._limit.most else None
 
     @property
     def is_empty(self) -> bool:
@@ -99,50 +139,94 @@ class Answer:
         """Add the next subject, of which at most `read_limit` bytes were read."""
         self._first = self._first or item
         text = self._render(item)
+        size = self._limit.measure(text)
         is_short = item.is_cut and not item.is_opening
-        if self._max_chars and (is_short or len(text) > self._room):
-            self._left_out.append((item.name, item.size))
+        if self._limit.most and (is_short or size > self._room):
+            self._left_out.append((item.address, item.size))
         else:
             self._texts.append(text)
-            self._room -= len(text)
+            self._room -= size + (len(_BETWEEN) if self._limit.in_bytes else 0)
 
     def render(self, *, already: Sequence[str] = (), missing: Sequence[NoMatchError] = ()) -> str:
         """Return the whole answer, with the subjects already learned and the patterns not found."""
-        parts, left_out = list(self._texts), self._left_out
+        parts, left_out, limit = list(self._texts), self._left_out, self._limit
         if self._first and not parts:
             parts.append(self._cut(self._first))
             left_out = left_out[1:]
+        room = limit.most - limit.measure(_BETWEEN.join(parts)) if limit.in_bytes else 0
         if left_out:
-            parts.append(_render_left_out(left_out, self._max_chars))
+            share = room // 2 if missing else room
+            parts.append(_render_left_out(left_out, self._topic, limit, share))
+            room -= limit.measure(parts[-1])
         if already:
             parts.append(_render_already(already))
         if missing:
-            parts.append(render_missing(missing))
-        return "\n\n".join(parts)
+            parts.append(render_missing(missing, limit, room))
+        return _BETWEEN.join(parts)
 
     def _render(self, item: Presented) -> str:
         return wrap_subject(item) if self._wrap else item.text
 
     def _cut(self, item: Presented) -> str:
         """Return the start of a subject, within the limit unless that is tiny."""
-        frame = len(self._render(item)) - len(item.body) + _CUT_NOTICE
-        return self._render(truncate(item, max(0, self._max_chars - frame)))
+        limit = self._limit
+        frame = limit.measure(self._render(item)) - limit.measure(item.body) + _CUT_NOTICE
+        frame += limit.measure(item.name) + _REST_NOTICE if limit.in_bytes else 0
+        # What has to be replaced all over a text makes the frame too large.
+        for size in (limit.texts - frame, limit.texts // 2, limit.texts // 4):
+            text = self._render(truncate(item, limit.fit(item.body, size)))
+            if size > 0 and limit.measure(text) <= limit.texts:
+                return text
+        return self._render(truncate(item, 0))
 
 
-def render_missing(missing: Sequence[NoMatchError]) -> str:
+def render_missing(missing: Sequence[NoMatchError], limit: Limit = NO_LIMIT, room: int = 0) -> str:
     """Return the list of patterns that match nothing."""
-    return "## Not found:\n\n" + _bullets([str(error) for error in missing])
+    lines = [str(error) for error in missing]
+    if limit.in_bytes:
+        most = max(0, room // 2)
+        lines = [line[: limit.fit(line, most)] for line in lines]
+    return "## Not found:\n\n" + _bullets(limit.keep(lines, room - _NOTICE_FRAME))
 
 
-def _render_left_out(left_out: Sequence[tuple[str, int]], max_chars: int) -> str:
-    """Return the notice of subjects that did not fit, with their sizes in bytes."""
+def _render_left_out(
+    left_out: Sequence[tuple[str, int]], topic: str, limit: Limit, room: int
+) -> str:
+    """Return the notice of subjects that did not fit, with their sizes in bytes.
+
+    Where room is counted, it ends with the call that brings the next ones.
+    """
     lines = [f"{name} ({size:,} bytes)" for name, size in left_out]
     total = f"{len(left_out):,} left out, {sum(size for _, size in left_out):,} bytes"
-    heading = f"## Left out (over the limit of {max_chars:,} characters):"
-    return f"{heading}\n\n{_bullets(_bound(lines, MOST_FILES))}\n\n{total}; {_HOW_TO_CONTINUE}"
+    heading = f"## Left out (over the limit of {limit.most:,} {limit.unit}):"
+    how = _HOW_TO_CONTINUE
+    if limit.in_bytes:
+        how = f"load them with {_render_call(left_out, topic, limit, room // 3)}"
+        room -= limit.measure(heading + total + how) + len(_BETWEEN) * 3
+    shown = _bullets(limit.keep(_bound(lines, MOST_FILES), room))
+    return f"{heading}\n\n{shown}\n\n{total}; {how}"
 
 
-def _render_narrowed(names: Sequence[str]) -> str:
+def _render_call(left_out: Sequence[tuple[str, int]], topic: str, limit: Limit, room: int) -> str:
+    """Return the call that loads as many subjects as one answer holds, in this order."""
+    ends = accumulate(size for _, size in left_out)
+    fitting = max(1, sum(end <= limit.texts for end in ends))
+    names = [name for name, _ in left_out[:fitting]]
+    while len(names) > 1 and limit.measure(json.dumps(names, ensure_ascii=False)) > room:
+        names = names[: len(names) // 2]
+    return f"learn({json.dumps(topic)}, {json.dumps(names, ensure_ascii=False)})"
+
+
+def render_more(patterns: Sequence[str], limit: Limit) -> str:
+    """Return the notice of patterns of other topics that were not even tried."""
+    heading = f"## Left out (over the limit of {limit.most:,} {limit.unit}):"
+    shown = _bullets(limit.keep(patterns, limit.notices // 2))
+    topic, _, _ = patterns[0].partition("/")
+    call = f"learn({json.dumps(topic)}, {json.dumps(patterns[:1], ensure_ascii=False)})"
+    return f"{heading}\n\n{shown}\n\n{len(patterns):,} left out; load them with {call}"
+
+
+def _render_narrowed(names: Sequence[str], room: int | None, limit: Limit) -> str:
     """Return the patterns that narrow down a list too long to read.
 
     Of subjects side by side, which share a pattern, the first names.
@@ -155,10 +239,14 @@ def _render_narrowed(names: Sequence[str]) -> str:
         example = f"{example[:-1]}{first}*"
     return (
         f"{len(names):,} subjects, too many to list; narrow by pattern:\n\n"
-        f"{_bullets(_bound(lines))}\n\n"
+        f"{_bullets(_bound(_fit_list(lines, room, limit)))}\n\n"
         f"Append `#` to a pattern to list its subjects, as `{example}#`; without it, it loads"
         " them."
     )
+
+
+def _fit_list(lines: Sequence[str], room: int | None, limit: Limit) -> Sequence[str]:
+    return lines if room is None else limit.keep(lines, room - _NARROWED_FRAME)
 
 
 def _bound(lines: Sequence[str], most: int = MOST_LISTED) -> list[str]:

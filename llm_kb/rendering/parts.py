@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from itertools import accumulate
 
 from llm_kb.errors import NoPartError, find_similar
+from llm_kb.rendering.limit import NO_LIMIT, Limit
 from llm_kb.rendering.plain_text import count, estimate_tokens
 from llm_kb.rendering.presentation import Presented, present, truncate
 from llm_kb.search.chunking.outline import find_outline
@@ -26,10 +27,10 @@ OUTLINE = ""
 """The anchor of a subject's outline, even if the subject is small."""
 
 OPENING = 1_500
-"""Number of characters of the text that are shown above an outline."""
+"""Number of characters, or bytes, of the text that are shown above an outline."""
 
 LONGEST_OUTLINE = 6_000
-"""Maximum number of characters of an outline; parts that do not fit are counted."""
+"""Maximum number of them in an outline; parts that do not fit are counted."""
 
 LONGEST_ANCHOR = 200
 """Maximum number of characters of a requested anchor that are read."""
@@ -131,51 +132,55 @@ def _add_span(text: str, spans: list[Section], new: Section) -> None:
 # Rendering
 
 
-def present_asked(
+def present_asked(  # noqa: PLR0913 - the last are options
     subject: Subject,
     content: Content,
     asked: Sequence[str | None],
     *,
     topic: str,
     outline_over: int = 0,
+    limit: Limit = NO_LIMIT,
 ) -> tuple[list[Presented], list[NoPartError]]:
     """Return the requested pieces of a subject, each once, and an error for each unknown anchor.
 
     `asked` has anchors, and None for the subject itself. A text over `outline_over`
-    characters (0: never) is given as its beginning and outline: the subject, or a part that
-    has parts of its own. Parts come after the subject.
+    characters (0: never), or bytes if the limit counts them, is given as its beginning and outline:
+    the subject, or a part that has parts of its own. Parts come after the subject.
     """
     whole = present(subject, content)
     if is_binary(content.data) or not content.data:
         return [whole], []
     text = decode_exactly(content.data)
+    whole = whole._replace(lines=(1, count_lines(text)))
     if WHOLE in asked:
-        return [whole._replace(lines=(1, count_lines(text)))], []
-    most = outline_over or len(text)
-    if None in asked and len(text) <= most:
+        return [whole._replace(anchor=f"#{WHOLE}")], []
+    most = outline_over or limit.measure(text)
+    if None in asked and limit.measure(text) <= most:
         return [whole], []
     outline = find_outline(subject.path, text)
     parts = outline.sections
     spans, unknown = find_spans(outline, [anchor for anchor in asked if anchor])
     pieces = []
     if OUTLINE in asked or None in asked:
-        below = render_outline(
-            subject.name, topic, text, Section(0, len(text), 0, "", WHOLE), parts
-        )
-        pieces.append(_open(whole, below))
+        all_of_it = Section(0, len(text), 0, "", WHOLE)
+        below = render_outline(subject.name, topic, text, all_of_it, parts, limit=limit)
+        opened = _open(whole, below, limit)
+        pieces.append(opened if None in asked else opened._replace(anchor="#"))
     for span in spans:
         piece = _present_span(subject, content, text, span)
         # Lines have no depth, and no parts.
         inner = [part for part in parts if span.start < part.start and part.end <= span.end]
-        if inner and span.depth and span.end - span.start > most:
-            piece = _open(piece, render_outline(subject.name, topic, text, span, inner))
+        if inner and span.depth and limit.measure(text[span.start : span.end]) > most:
+            below = render_outline(subject.name, topic, text, span, inner, limit=limit)
+            piece = _open(piece, below, limit)
         pieces.append(piece)
     return pieces, [NoPartError(topic, subject.name, each, near) for each, near in unknown.items()]
 
 
-def _open(piece: Presented, outline: str) -> Presented:
+def _open(piece: Presented, outline: str, limit: Limit) -> Presented:
     """Return the beginning of a piece with its outline."""
-    return truncate(piece, OPENING)._replace(below=outline, is_opening=True)
+    opening = truncate(piece, limit.fit(piece.body, OPENING))
+    return opening._replace(below=outline, is_opening=True)
 
 
 def take_pieces(subject: Subject, data: bytes, asked: Sequence[str | None]) -> list[bytes]:
@@ -208,8 +213,14 @@ def _present_span(subject: Subject, content: Content, text: str, span: Section) 
     return piece._replace(lines=(first, last))
 
 
-def render_outline(
-    name: str, topic: str, text: str, span: Section, parts: Sequence[Section]
+def render_outline(  # noqa: PLR0913 - each is a part of the sentence
+    name: str,
+    topic: str,
+    text: str,
+    span: Section,
+    parts: Sequence[Section],
+    *,
+    limit: Limit = NO_LIMIT,
 ) -> str:
     """Return the parts of a span of a subject with their sizes, nested, and how to load them."""
     part_name = name if span.anchor == WHOLE else f"{name}#{span.anchor}"
@@ -217,7 +228,7 @@ def render_outline(
     tokens = estimate_tokens(text[span.start : span.end])
     sizes = f"{count(last - first + 1, 'line')}, ~{tokens:,} tokens"
     heading = f"## Outline of {part_name} ({sizes})"
-    shown = "\n".join(_render_parts(parts)) if parts else "It has no headings."
+    shown = "\n".join(_render_parts(parts, limit)) if parts else "It has no headings."
     calls = [f"{name}#{parts[min(1, len(parts) - 1)].anchor}"] if parts else []
     calls.append(f"{name}#{name_lines(first, min(last, first + 199))}")
     kinds = "parts or lines" if parts else "lines"
@@ -228,14 +239,14 @@ def render_outline(
     return defuse(f"{heading}\n\n{shown}\n\n{how}")
 
 
-def _render_parts(parts: Sequence[Section]) -> list[str]:
+def _render_parts(parts: Sequence[Section], limit: Limit) -> list[str]:
     """Return a line for each part, down to the depth that fits; deeper parts are counted."""
     deepest = max(part.depth for part in parts)
     for depth in range(deepest, 0, -1):
         lines = _render_depths(parts, depth)
-        if sum(map(len, lines)) + len(lines) <= LONGEST_OUTLINE:
+        if sum(map(limit.measure, lines)) + len(lines) <= LONGEST_OUTLINE:
             return lines
-    ends = accumulate(len(line) + 1 for line in lines)
+    ends = accumulate(limit.measure(line) + 1 for line in lines)
     kept = sum(end <= LONGEST_OUTLINE for end in ends)
     return [*lines[:kept], f"- and {len(lines) - kept:,} more at this level"]
 

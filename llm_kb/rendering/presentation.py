@@ -55,6 +55,13 @@ class Presented(NamedTuple):
     """Whether only the start of the file should be shown."""
     lines: tuple[int, int] | None = None
     """The first and the last line of a piece that was asked for, if its rest can be loaded."""
+    anchor: str = ""
+    """What a request of the same adds to the name: `#*` for a whole subject."""
+
+    @property
+    def address(self) -> str:
+        """The pattern that loads the same again."""
+        return self.name + self.anchor
 
     @property
     def size(self) -> int:
@@ -126,13 +133,22 @@ def closing(presented: Presented) -> str:
 
 
 def _name_rest(presented: Presented) -> str:
-    """Return how to load what was cut from a requested piece; empty if it has no lines."""
-    if not presented.lines or presented.below or not presented.body.endswith("\n"):
+    """Return how to load what was cut from a requested piece; empty if it has no lines.
+
+    Lines are the smallest that can be loaded, so of one that was cut the rest cannot.
+    """
+    if not presented.lines or presented.below:
         return ""
     first, last = presented.lines
-    first += presented.body.count("\n")
-    slug = presented.name.partition("#")[0]
-    return f"; load {slug}#L{first}-L{last} for more" if first <= last else ""
+    lines = presented.body.count("\n")
+    first += lines
+    slug, lost = presented.name.partition("#")[0], ""
+    if presented.body and not presented.body.endswith("\n"):
+        lost = f"; the rest of line {first:,}, which is too long, cannot be loaded"
+        first += 1
+    if len(presented.content.data) < presented.size:  # nobody knows how many lines it has
+        last = first + max(lines, 1) - 1
+    return f"{lost}; load {slug}#L{first}-L{last} for more" if first <= last else lost
 
 
 def truncate(presented: Presented, limit: int) -> Presented:

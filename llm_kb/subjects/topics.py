@@ -238,6 +238,8 @@ class Config:
     menu: str = "topics"
     menu_budget: int = 1200
     max_result_chars: int = 100_000
+    counts_bytes: bool = False
+    """Whether that is the bytes of a whole answer: the limit of a client, which no key sets."""
     outline_over: int = 24_000
     search: bool | str = "auto"
     """Whether `search_knowledge` comes with `learn`; "auto" means for large topics."""

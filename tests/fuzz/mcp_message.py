@@ -10,10 +10,17 @@ from functools import cache, partial
 from typing import Any
 
 from llm_kb.knowledge_base.api import KnowledgeBase
-from llm_kb.mcp.server import Discover, ProtocolError, answer, parse_message, render_message
+from llm_kb.mcp.server import (
+    Discover,
+    ProtocolError,
+    Server,
+    is_response,
+    parse_message,
+    render_message,
+)
 from tests.console import SAMPLE
 
-METHODS = ("initialize", "ping", "tools/list", "tools/call", "completion/complete")
+METHODS = ("initialize", "ping", "tools/list", "tools/call", "server/discover")
 
 NAMES = (
     *("name", "arguments", "context", "protocolVersion"),
@@ -32,8 +39,9 @@ def fuzz(data: bytes) -> None:
     for message in (data, json.dumps(request).encode()):
         with suppress(ProtocolError):
             parsed = parse_message(message)
-            if "id" in parsed and not _writes(parsed):
-                render_message({"id": 1, "result": answer(_discover(), parsed, lambda *_: None)})
+            if "id" in parsed and not is_response(parsed) and not _writes(parsed):
+                answered = Server(_discover()).answer(parsed, lambda *_: None)
+                render_message({"id": 1, "result": answered})
 
 
 def _read(text: str) -> Any:

@@ -25,23 +25,10 @@ def write_topic(directory: Path, files: dict[str, str], config: str = "") -> Pat
 LONG = {f"s{number:02}.md": "word " * 2_000 + "\n" for number in range(20)}
 
 
-def test_an_answer_stays_below_what_clients_take(tmp_path: Path) -> None:
-    workspace = write_topic(tmp_path, {"one.md": f"{'word ' * 20}\n" * 5_000})
-    answer, is_error = call(workspace, "learn", {"topic": "t", "subjects": "one#*"})
-    assert not is_error
-    assert 20_000 < len(answer) < 50_000
-
-
 def test_what_is_left_out_is_named(tmp_path: Path) -> None:
     answer, _ = call(write_topic(tmp_path, LONG), "learn", {"topic": "t", "subjects": "**"})
     assert len(answer) < 50_000
     assert [name for name in LONG if name.removesuffix(".md") not in answer] == []
-
-
-def test_a_limit_that_is_configured_stands(tmp_path: Path) -> None:
-    workspace = write_topic(tmp_path, LONG, "[kb]\nmax_result_chars = 150_000\n")
-    answer, _ = call(workspace, "learn", {"topic": "t", "subjects": "**"})
-    assert 100_000 < len(answer) < 160_000
 
 
 def test_an_error_is_short_enough_to_be_shown_whole(tmp_path: Path) -> None:

@@ -168,6 +168,8 @@ def test_what_is_no_message_is_an_error_without_id(client: Client, line: bytes, 
         ("nope", {}, -32601),
         ("tools/call", {"name": 3}, -32602),
         ("tools/call", {"name": "learn", "arguments": []}, -32602),
+        ("tools/call", {"name": "learn", "arguments": "[]"}, -32602),
+        ("tools/call", {"name": "learn", "arguments": "topic"}, -32602),
         ("resources/list", {}, -32601),
         ("prompts/get", {"name": "nope"}, -32601),
         ("completion/complete", {"ref": 3}, -32601),
@@ -255,3 +257,74 @@ def test_a_defect_is_an_error_and_the_server_goes_on(stuck: Client) -> None:
     stuck.search(1, "defect")
     assert stuck.receive()["error"]["code"] == -32603
     assert stuck.ask("ping") == {}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        pytest.param(b"\n", id="empty"),
+        pytest.param(b" \t\r\n", id="blank"),
+        pytest.param(b'{"jsonrpc": "2.0", "id": 7, "result": {}}\n', id="response"),
+        pytest.param(b'{"jsonrpc": "2.0", "id": null, "error": {"code": 1}}\n', id="error"),
+    ],
+)
+def test_what_needs_no_answer_gets_none(client: Client, line: bytes) -> None:
+    client.write(line * 3)
+    assert client.ask("ping") == {}
+
+
+def test_arguments_may_be_json_in_a_string(client: Client) -> None:
+    arguments = json.dumps({"topic": "t", "subjects": ["style"]})
+    answer = client.ask("tools/call", name="learn", arguments=arguments)
+    assert answer["content"][0]["text"] == "Short lines.\n"
+
+
+def test_requests_with_the_same_id_are_each_answered(stuck: Client) -> None:
+    for _ in range(3):
+        stuck.search(1, "nothing")
+    assert [stuck.receive()["id"] for _ in range(3)] == [1, 1, 1]
+
+
+def test_a_cancellation_behind_many_requests_is_read(workspace: Path) -> None:
+    client = Client(workspace, STUCK.replace("SECONDS = 1", "SECONDS = 600"))
+    client.search("slow", "sleep")
+    assert client.process.stderr.readline() == b"works\n"
+    for id_ in range(500):
+        client.send("ping", id_)
+    client.send("notifications/cancelled", requestId="slow")
+    assert [client.receive()["id"] for _ in range(500)] == list(range(500))
+    assert client.end() == 0
+
+
+def test_requests_beyond_the_room_for_them_wait_at_the_client(workspace: Path) -> None:
+    limited = f"from llm_kb.mcp import server; server.MOST_WAITING = 5_000; {LLM_KB}"
+    client = Client(workspace, limited)
+    for id_ in range(100):
+        client.send("ping", id_)
+    assert [client.receive()["id"] for _ in range(100)] == list(range(100))
+    assert client.end() == 0
+
+
+def test_what_was_asked_before_the_input_ends_is_answered(workspace: Path) -> None:
+    client = Client(workspace)
+    for id_ in range(50):
+        client.send("tools/list" if id_ % 10 == 0 else "ping", id_)
+    client.process.stdin.close()
+    assert [client.receive()["id"] for _ in range(50)] == list(range(50))
+    assert client.process.wait(timeout=30) == 0
+    client.process.stdout.close()
+    client.process.stderr.close()
+
+
+@pytest.mark.parametrize("question", ["pattern", "sleep", "swallow"])
+def test_the_end_of_the_input_ends_the_work(workspace: Path, question: str) -> None:
+    program = STUCK.replace("SECONDS = 1", "SECONDS = 600").replace(
+        "tools.ANSWERS", "from llm_kb.mcp import server; server.LAST_SECONDS = 1; tools.ANSWERS"
+    )
+    client = Client(workspace, program)
+    client.search(1, question)
+    client.send("ping", 2)
+    assert client.process.stderr.readline() == b"works\n"
+    started = time.monotonic()
+    client.end()
+    assert time.monotonic() - started < 20

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from llm_kb.errors import NoMatchError, UnreadableError
 from llm_kb.rendering.learn_text import Answer, render_listing
+from llm_kb.rendering.limit import Limit
 from llm_kb.rendering.menu import MenuSubject
 from llm_kb.rendering.presentation import Presented, present_unreadable
 from tests.golden_files import Golden
@@ -27,7 +28,7 @@ def render_load(
     missing: Sequence[NoMatchError] = (),
 ) -> str:
     """Return the answer that holds these subjects, as far as they fit."""
-    answer = Answer(wrap=wrap, max_chars=max_chars)
+    answer = Answer(wrap=wrap, limit=Limit(most=max_chars))
     for item in items:
         answer.add(item)
     return answer.render(already=already, missing=missing)
@@ -168,7 +169,7 @@ def test_a_subject_that_was_not_read_whole_is_cut_or_left_out() -> None:
 
 
 def test_no_more_is_to_be_read_than_finds_room() -> None:
-    answer = Answer(wrap=False, max_chars=10)
+    answer = Answer(wrap=False, limit=Limit(most=10))
     assert answer.read_limit == 40
     answer.add(make_presented("a.md", "é" * 4))
     assert answer.read_limit == 24
