@@ -1,0 +1,347 @@
+"""The table of formats: the one place that knows an extension and what follows from it. Pure.
+
+A row says by which names its files are known, how their headings are found, how they are shown
+to a model, and where `init` looks for them. All others ask `find_format`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+from functools import cache
+from importlib.util import find_spec
+
+START = 4_096
+"""Bytes, or characters, at the start of a file by which an ambiguous extension is decided."""
+
+
+class Kind(Enum):
+    """What the files of a format are to a reader."""
+
+    PROSE = "prose"
+    """Documentation in a markup of its own."""
+    PLAIN = "plain"
+    """Documentation or anything else: plain text, and pages of HTML."""
+    CODE = "code"
+    DATA = "data"
+    """Text that programs read: tables and settings."""
+    MEDIA = "media"
+    """Not text, or not text for readers; no search or menu names it."""
+
+
+class Proposed(Enum):
+    """Where `init` takes a format for pages of a project."""
+
+    EVERYWHERE = "everywhere"
+    DOCUMENTATION = "documentation"
+    """Only in directories of documentation; plain text also in the root."""
+    NOWHERE = "nowhere"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Format:
+    """One format: a row of the table."""
+
+    name: str
+    """Its name in messages."""
+    extensions: tuple[str, ...]
+    """In lower case, without the dot; an empty one stands for names without an extension."""
+    kind: Kind
+    names: str = ""
+    """Whole names without the extension, as an expression, if only these have the format."""
+    confirm: Callable[[str], bool] | None = None
+    """Tells by the start of a text whether it has this format, if the extension alone does not."""
+    markup: str = ""
+    """The markup of its headings or definitions, a key of `OUTLINES`; empty if none is known."""
+    is_fenced: bool = True
+    """Whether a model sees it as a block of code; Markdown and plain text are shown as they are."""
+    converter: str = ""
+    """What turns it into Markdown, whose lines it then has; `files/conversion.py` knows it."""
+    needs_extra: bool = False
+    """Whether that needs the extra `documents`."""
+    is_page: bool = False
+    """Whether sites serve pages in it."""
+    is_built: bool = False
+    """Whether it is mostly made from other pages, so that a link to it may lead nowhere yet."""
+    proposed: Proposed = Proposed.NOWHERE
+
+    @property
+    def is_prose(self) -> bool:
+        """Whether its files are documentation, by their format."""
+        return self.kind in {Kind.PROSE, Kind.PLAIN}
+
+    @property
+    def is_plain_text(self) -> bool:
+        """Whether it is text without a markup that its name tells."""
+        return self.kind is Kind.PLAIN and not self.is_built
+
+    @property
+    def is_markdown(self) -> bool:
+        """Whether it is read as Markdown."""
+        return self.markup == "markdown"
+
+
+def _is_pod(start: str) -> bool:
+    """Tell whether documentation of Perl comes before all code, or is more than the code."""
+    pod = code = 0
+    is_pod = False
+    for line in start.splitlines():
+        if line.startswith("=") and line[1:2].isalpha():
+            if not code:
+                return True
+            is_pod = not line.startswith("=cut")
+        elif is_pod:
+            pod += len(line)
+        elif line.strip() and not _BEFORE_CODE.match(line):
+            code += len(line)
+    return pod > code
+
+
+_BEFORE_CODE = re.compile(r"\s*#|package\s+[\w:]+\s*(?:v?[\d._]+\s*)?;\s*(?:#.*)?\Z")
+_NOT_ASCIIDOC = re.compile(r"\s*(?:-----BEGIN |ncols\s)", re.IGNORECASE)
+_MAN_TITLE = re.compile(r"^[.']\s{0,8}(?:TH|Dd)[ \t]", re.MULTILINE)
+_PLUGIN_TITLE = re.compile(r"\s{0,80}={3}[ \t]*[^=\s][^=\n]{0,200}={3}[ \t]*(?:\r?\n|\Z)")
+
+
+def _prose(name: str, extensions: str, markup: str = "", **more: object) -> Format:
+    """Return the row of a markup for documentation."""
+    known = {"kind": Kind.PROSE, "proposed": Proposed.EVERYWHERE, **more}
+    return Format(name=name, extensions=_words(extensions), markup=markup, **known)  # type: ignore[arg-type]
+
+
+def _plain(name: str, extensions: str, *, proposed: Proposed, names: str = "") -> Format:
+    """Return a row of plain text."""
+    return Format(
+        name=name, extensions=_words(extensions) or ("",), kind=Kind.PLAIN, markup="rst",
+        names=names, is_fenced=False, is_page=True, proposed=proposed,
+    )  # fmt: skip
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(text.split())
+
+
+_DOCUMENTATION = Proposed.DOCUMENTATION
+
+FORMATS = (
+    # Markdown; some names of it have always been shown as they are
+    _prose("Markdown", "md markdown mkd mdx", "markdown", is_fenced=False, is_page=True),
+    _prose("Cursor rules", "mdc", "markdown", is_fenced=False, proposed=Proposed.EVERYWHERE),
+    _prose("Quarto", "qmd", "markdown", is_fenced=False),
+    _prose("R Markdown", "rmd", "markdown", is_fenced=False),
+    _prose("Markdown", "mdown mkdn mkdown livemd cheatmd", "markdown"),
+    # Read as Markdown
+    _prose("Jupyter notebook", "ipynb", "markdown", is_fenced=False, converter="notebook"),
+    _prose(
+        "PDF", "pdf", "markdown", is_fenced=False, converter="pdf", needs_extra=True, is_page=True,
+        is_built=True, proposed=_DOCUMENTATION,
+    ),
+    _prose(
+        "Word document", "docx", "markdown", is_fenced=False, converter="docx", needs_extra=True,
+        is_page=True, is_built=True, proposed=_DOCUMENTATION,
+    ),
+    # Other markup
+    _prose("reStructuredText", "rst rest", "rst", is_page=True),
+    _prose("AsciiDoc", "adoc asciidoc", "asciidoc"),
+    _prose("AsciiDoc", "asc", "asciidoc", confirm=lambda start: not _NOT_ASCIIDOC.match(start)),
+    _prose("Org", "org", "org"),
+    _prose("POD", "pod", "pod"),
+    _prose("POD", "pl pm", "pod", confirm=_is_pod),
+    _prose("LaTeX", "tex ltx latex", "latex"),
+    _prose("MediaWiki", "mediawiki wiki wikitext", "mediawiki"),
+    _prose("Creole", "creole", "mediawiki"),
+    _prose("Typst", "typ", "typst"),
+    _prose("Textile", "textile", "textile"),
+    _prose("Literate Haskell", "lhs", "lhs"),
+    _prose("RDoc", "rdoc", "rdoc"),
+    _prose("Texinfo", "texi texinfo", "texinfo"),
+    _prose("R documentation", "rd"),
+    _prose(
+        "man page",
+        "1 2 3 4 5 6 7 8 9 n 1m 1p 1ssl 3p 3pm 3perl 3ssl 3x 5ssl 7ssl man mdoc roff",
+        "man",
+        confirm=lambda start: bool(_MAN_TITLE.search(start)),
+    ),
+    # WordPress has a markup of its own for the description of a plugin.
+    _prose(
+        "WordPress readme", "txt", "wordpress", is_fenced=False, names="readme",
+        confirm=lambda start: bool(_PLUGIN_TITLE.match(start)),
+    ),
+    # Plain text, which underlines titles as reStructuredText does, and may be some
+    _plain(
+        "page without an extension", "", proposed=Proposed.EVERYWHERE,
+        names=r"readme|install|hacking|contributing|architecture|design|agents"
+        r"|\.(?:cursor|windsurf|cline)rules",
+    ),
+    _plain(
+        "list for tools", "txt text", proposed=Proposed.NOWHERE,
+        names="(?:.*[_-])?(?:requirements|constraints)(?:[_-].*)?|cmakelists|robots|humans|runtime"
+        "|top_level|sources|entry_points|manifest|(?:.*[_-])?(?:packages|deps|list)",
+    ),
+    _plain("plain text", "txt text", proposed=_DOCUMENTATION),
+    _plain("text without an extension", "", proposed=Proposed.NOWHERE),
+    Format(
+        name="HTML", extensions=_words("html htm xhtml"), kind=Kind.PLAIN, markup="html",
+        is_page=True, is_built=True, proposed=_DOCUMENTATION,
+    ),
+    # Code, by the shape of its definitions
+    Format(name="Python", extensions=_words("py pyi pyx"), kind=Kind.CODE, markup="python"),
+    Format(
+        name="JavaScript", extensions=_words("js jsx mjs cjs ts tsx mts cts"), kind=Kind.CODE,
+        markup="script",
+    ),
+    Format(name="PHP", extensions=("php",), kind=Kind.CODE, markup="keywords", is_page=True),
+    Format(
+        name="code", kind=Kind.CODE, markup="keywords",
+        extensions=_words(
+            "rs go rb kt kts swift scala ex exs lua pl pm jl zig nim hs sh bash vue svelte"
+        ),
+    ),
+    Format(
+        name="code", kind=Kind.CODE, markup="braces",
+        extensions=_words("c h cc cpp cxx hpp hh java cs m mm dart groovy"),
+    ),
+    Format(name="server page", extensions=_words("asp aspx"), kind=Kind.CODE, is_page=True),
+    Format(name="code", extensions=_words("css sql"), kind=Kind.CODE),
+    # Data
+    Format(name="settings", extensions=_words("toml yaml yml json xml"), kind=Kind.DATA),
+    Format(
+        name="pictures and fonts", kind=Kind.MEDIA,
+        extensions=_words(
+            "png jpg jpeg gif webp bmp ico icns tif tiff psd eps svg avif heic xcf pxm sketch"
+            " drawio excalidraw ttf otf woff woff2 eot"
+        ),
+    ),
+    Format(
+        name="sound and video", kind=Kind.MEDIA,
+        extensions=_words("mp3 wav ogg flac m4a mp4 mov avi mkv webm"),
+    ),
+    Format(
+        name="archives and programs", kind=Kind.MEDIA,
+        extensions=_words(
+            "zip gz tgz bz2 xz zst 7z rar tar jar whl exe dll so dylib o class pyc pyo wasm bin"
+        ),
+    ),
+    Format(
+        name="documents and data", kind=Kind.MEDIA,
+        extensions=_words(
+            "doc epub xls xlsx ppt pptx odt ods odp db sqlite sqlite3 parquet npy npz pkl pickle"
+            " inv typed"
+        ),
+    ),
+)  # fmt: skip
+"""All formats. Of several rows with an extension the first that confirms a text is its format."""
+
+MARKDOWN_ENDING = ".md"
+"""The extension of what we write ourselves, with its dot."""
+
+_SERVED = re.compile(r"-(?:html?|md|markdown|txt|php)$")
+
+_LANGUAGES = {"yml": "yaml", "rs": "rust", "py": "python", "js": "javascript", "ts": "typescript"}
+"""Languages of fenced code that are not the extension itself."""
+
+
+def _index() -> dict[str, list[Format]]:
+    """Return the rows by extension, those of only some of its files first."""
+    rows: dict[str, list[Format]] = {}
+    for row in sorted(FORMATS, key=lambda row: not (row.confirm or row.names)):
+        for extension in row.extensions:
+            rows.setdefault(extension, []).append(row)
+    return rows
+
+
+_ROWS = _index()
+
+
+def find_extension(path: str) -> str:
+    """Return the last extension of a file without its dot, in lower case; empty without one."""
+    stem, dot, extension = path.rpartition("/")[2].lstrip(".").rpartition(".")
+    return extension.lower() if dot and stem else ""
+
+
+def find_format(path: str, data: str | bytes | None = None) -> Format | None:
+    """Return the format of a file by its name and, where that is ambiguous, its start.
+
+    None for an unknown one. Without the data a format that has to be confirmed is unknown.
+    """
+    for row in _list_rows(path):
+        if row.confirm is None or (data is not None and row.confirm(_start(data))):
+            return row
+    return None
+
+
+def is_ambiguous(path: str) -> bool:
+    """Tell whether the format of a file of this name depends on its start."""
+    return any(row.confirm for row in _list_rows(path))
+
+
+def _list_rows(path: str) -> Iterator[Format]:
+    """Yield the rows that the name of a file admits."""
+    extension = find_extension(path)
+    for row in _ROWS.get(extension, ()):
+        if not row.names or re.fullmatch(row.names, find_stem(path), re.IGNORECASE):
+            yield row
+
+
+def find_stem(path: str) -> str:
+    """Return the name of a file without its last extension."""
+    name = path.rpartition("/")[2]
+    return name[: -len(extension) - 1] if (extension := find_extension(name)) else name
+
+
+def _start(data: str | bytes) -> str:
+    start = data[:START]
+    return start.decode("utf-8", "replace") if isinstance(start, bytes) else start
+
+
+def find_fence_language(path: str) -> str | None:
+    """Return the language of the block of code that a model sees; None if it sees no block."""
+    row = find_format(path)
+    extension = find_extension(path)
+    return None if row and not row.is_fenced else _LANGUAGES.get(extension, extension)
+
+
+def is_prose(path: str, data: str | bytes | None = None) -> bool:
+    """Tell whether a file is documentation, by its format."""
+    row = find_format(path, data)
+    return row is not None and row.is_prose
+
+
+def strip_served(slug: str) -> str:
+    """Return the slug of an address without the extension that most sites give their pages."""
+    return _SERVED.sub("", slug)
+
+
+def find_converter(path: str) -> str:
+    """Return what turns a file into Markdown; empty if it is text."""
+    row = find_format(path)
+    return row.converter if row else ""
+
+
+INSTALL = "llm install 'llm-kb[documents]'"
+"""The command that makes documents readable."""
+
+
+@cache
+def can_convert() -> bool:
+    """Tell whether the extra `documents` is installed."""
+    return all(find_spec(name) for name in ("pypdf", "mammoth"))
+
+
+def needs_extra(path: str) -> bool:
+    """Tell whether a file is a document, which is read as Markdown with the extra `documents`."""
+    row = find_format(path)
+    return row is not None and row.needs_extra
+
+
+def is_unread_document(path: str) -> bool:
+    """Tell whether a file is a document, and the extra `documents` is not installed."""
+    return needs_extra(path) and not can_convert()
+
+
+def is_readable(path: str) -> bool:
+    """Tell by its extension whether a file may be text; listings and menus omit others."""
+    row = find_format(path)
+    return row is None or (row.kind is not Kind.MEDIA and not is_unread_document(path))

@@ -1,0 +1,61 @@
+"""The table of formats, by the names of files and their first lines."""
+
+from __future__ import annotations
+
+import pytest
+
+from llm_kb.texts.formats import FORMATS, find_extension, find_fence_language, find_format
+
+
+@pytest.mark.parametrize(
+    ("path", "start", "name"),
+    [
+        ("book/one.asc", "= Book\n", "AsciiDoc"),
+        ("key.asc", "-----BEGIN PGP PUBLIC KEY BLOCK-----\n", None),
+        ("key.asc", None, None),
+        ("a.pm", "=head1 NAME\n\nA\n\n=cut\n\npackage A;\n", "POD"),
+        ("a.pm", "package A;\n# why\n\n=head1 NAME\n", "POD"),
+        ("a.pm", "use strict;\nsub a { 1 }\n\n=head1 A\n\n" + "Words. " * 9, "POD"),
+        ("a.pl", "use strict;\nsub a { 1 }\n", "code"),
+        ("a.pl", None, "code"),
+        ("x.1", '.\\" a comment\n.TH X 1\n', "man page"),
+        ("x.8", ".Dd today\n.Dt X 8\n", "man page"),
+        ("lib.so.1", "\x7fELF", None),
+        ("v1.2", None, None),
+        ("readme.txt", "=== Two-Factor ===\nTags: a\n", "WordPress readme"),
+        ("readme.txt", "Words\n", "plain text"),
+        ("notes.txt", "=== Two-Factor ===\n", "plain text"),
+        ("requirements-dev.txt", "a\n", "list for tools"),
+        ("README", None, "page without an extension"),
+        (".cursorrules", None, "page without an extension"),
+        ("Makefile", None, "text without an extension"),
+        ("A.MD", None, "Markdown"),
+        ("a.xyz", None, None),
+    ],
+)
+def test_the_format_of_a_file(path: str, start: str | None, name: str | None) -> None:
+    found = find_format(path, start)
+    assert (found.name if found else None) == name
+    if start is not None:
+        assert find_format(path, start.encode()) == found
+
+
+@pytest.mark.parametrize(
+    ("path", "language"),
+    [
+        ("a.md", None), ("a.mkd", None), ("a.qmd", None), ("a.txt", None), ("README", None),
+        ("a.mdown", "mdown"), ("a.livemd", "livemd"), ("a.pod", "pod"), ("x.1", "1"),
+        ("a.py", "python"), ("a.pyi", "pyi"), ("a.yml", "yaml"), ("a.yaml", "yaml"),
+        ("a.rs", "rust"), ("a.xyz", "xyz"),
+    ],
+)  # fmt: skip
+def test_only_markdown_and_plain_text_are_shown_without_a_fence(
+    path: str, language: str | None
+) -> None:
+    assert find_fence_language(path) == language
+
+
+def test_each_extension_has_one_format_besides_those_that_are_confirmed() -> None:
+    sure = [e for row in FORMATS if not (row.confirm or row.names) for e in row.extensions]
+    assert sorted(sure) == sorted(set(sure))
+    assert all(find_extension(f"a.{each}") == each for each in sure if each)
