@@ -25,7 +25,7 @@ from llm_kb.references.sources.web import request as get
 from llm_kb.texts.html.page import MAX_LINKS, page_links
 from llm_kb.texts.html.to_markdown import html_to_markdown
 from llm_kb.texts.html.tree import PageTooComplexError, parse_html
-from tests.cost import at_most, peak_of
+from tests.cost import at_most, cases, peak_of
 from tests.references.requests import files_of, plan_topic, request, yes
 from tests.references.sites import Answer, Handler, Site
 
@@ -47,22 +47,79 @@ def folded(text: str) -> str:
     return "\r\n ".join(text[at : at + 60_000] for at in range(0, len(text), 60_000))
 
 
+HEADS = {
+    "one value": ('Content-Type: text/html; a="{}', ";"),
+    "many values": ("Content-Type: text/html{}", ";"),
+    "a codec": ("Content-Type: a/b; charset*=punycode''{}", "a"),
+    "an address": ("Location: /{}", "a"),
+    "an encoding": ("Content-Encoding: {}", "x "),
+    "a tag": ("ETag: {}", "x"),
+}
+
+
 @pytest.mark.parametrize(
-    "head",
+    ("length", "message"),
+    [(30_000, "has over 1,000 characters"), (300_000, "Receive buffer too long")],
+)
+@pytest.mark.parametrize("head", cases(HEADS))
+def test_a_long_header_is_refused_in_time(
+    site: Site, head: tuple[str, str], length: int, message: str
+) -> None:
+    """One took hours: the deadline ends the connection, and the parser ran after that."""
+    line = head[0].format(head[1] * (length // len(head[1])))
+    url = site.answer("/", raw(folded(line)))
+    with at_most(1), pytest.raises(FetchError, match=message):
+        get(url, TRUSTING)
+
+
+@pytest.mark.parametrize(
+    ("head", "flood", "message"),
     [
-        pytest.param(f'Content-Type: text/html; a="{";" * 300_000}', id="one value"),
-        pytest.param(f"Content-Type: text/html{';' * 300_000}", id="many values"),
-        pytest.param(f"Content-Type: a/b; charset*=punycode''{'a' * 300_000}", id="a codec"),
-        pytest.param(f"Location: /{'a' * 300_000}", id="an address"),
-        pytest.param(f"Content-Encoding: {'x ' * 150_000}", id="an encoding"),
-        pytest.param(f"ETag: {'x' * 300_000}", id="a tag"),
+        ("", "HTTP/1.1 100 Continue\r\n\r\n", "its head has no end"),
+        ("Transfer-Encoding: chunked\r\n\r\n", "1;x=y\r\na\r\n", "in too many pieces"),
     ],
 )
-def test_a_long_header_is_refused_in_time(site: Site, head: str) -> None:
-    """One took hours: the deadline ends the connection, and the parser ran after that."""
-    url = site.answer("/", raw(folded(head)))
-    with at_most(1), pytest.raises(FetchError, match="has over 1,000 characters"):
-        get(url, TRUSTING)
+def test_a_server_does_not_send_without_end(
+    site: Site, head: str, flood: str, message: str
+) -> None:
+    """Each piece comes in time, and is small."""
+
+    def pour(handler: BaseHTTPRequestHandler) -> None:
+        handler.close_connection = True
+        handler.wfile.write(f"HTTP/1.1 200 OK\r\n{head}".encode() if head else b"")
+        with suppress(OSError):
+            for _ in range(200):
+                handler.wfile.write(flood.encode() * 1_000)
+
+    with at_most(3), pytest.raises(FetchError, match=message):
+        get(site.answer("/", pour), replace(TRUSTING, timeout=60))
+
+
+@pytest.mark.parametrize("status", [100, 102, 103])
+def test_an_answer_may_come_after_others(site: Site, status: int) -> None:
+    head = f"HTTP/1.1 {status} Wait\r\nLink: </x>; rel=preload\r\n\r\n"
+
+    def handle(handler: BaseHTTPRequestHandler) -> None:
+        handler.wfile.write(2 * head.encode())
+        handler.send_response(200)
+        handler.send_header("Content-Length", "5")
+        handler.end_headers()
+        handler.wfile.write(b"hello")
+
+    assert get(site.answer("/", handle), TRUSTING).body == b"hello"
+
+
+@pytest.mark.parametrize(
+    "head",
+    ["101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade", "999999 No", "20 OK", "x"],
+)
+def test_an_answer_of_another_kind_is_an_error(site: Site, head: str) -> None:
+    def handle(handler: BaseHTTPRequestHandler) -> None:
+        handler.close_connection = True
+        handler.wfile.write(f"HTTP/1.1 {head}\r\n\r\nhello".encode())
+
+    with pytest.raises(FetchError):
+        get(site.answer("/", handle), TRUSTING)
 
 
 @pytest.mark.parametrize("size", ["-1", "+5", "0x5", "1_0", "", "5 5", "fffffffff"])

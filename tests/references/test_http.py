@@ -7,13 +7,15 @@ import shutil
 import socket
 import ssl
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
+import httpcore2
 import pytest
 
 from llm_kb.references.errors import (
@@ -22,6 +24,7 @@ from llm_kb.references.errors import (
     LedAwayError,
     TooLargeError,
 )
+from llm_kb.references.sources import connections
 from llm_kb.references.sources.rules import Policy
 from llm_kb.references.sources.web import request
 from tests.references.sites import Answer, Site, serve_site
@@ -222,7 +225,7 @@ def test_an_address_that_is_none_is_an_error(url: str) -> None:
 
 def test_a_size_of_five_thousand_digits_is_refused(site: Site) -> None:
     url = site.answer("/x", Answer(b"x", headers={"Content-Length": "9" * 5000}))
-    with pytest.raises(FetchError, match="its header content-length has over 1,000 characters"):
+    with pytest.raises(FetchError, match="bad Content-Length"):
         request(url, TRUSTING)
 
 
@@ -250,6 +253,60 @@ def test_a_server_that_drips_is_given_up_at_the_deadline(site: Site, part: str) 
 def test_a_refused_connection_is_an_error() -> None:
     with pytest.raises(FetchError, match="refused"):
         request("http://127.0.0.1:9/", TRUSTING)
+
+
+class OwnWay(httpcore2.ConnectionPool):
+    """A pool that connects as it likes."""
+
+    def __init__(self, **options: object) -> None:
+        super().__init__()
+
+
+def test_nothing_is_fetched_if_the_library_does_not_connect_through_us(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = site.put("/", "hello")
+    connections.is_proven.cache_clear()
+    with monkeypatch.context() as patch:
+        patch.setattr(httpcore2, "ConnectionPool", OwnWay)
+        with pytest.raises(FetchError, match="install another version"):
+            request(url, TRUSTING)
+    connections.is_proven.cache_clear()
+    assert site.requests == []
+    assert request(url, TRUSTING).body == b"hello"
+
+
+@pytest.mark.parametrize("name", ["http_proxy", "HTTP_PROXY", "ALL_PROXY"])
+def test_no_proxy_is_used(site: Site, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setenv(name, "http://127.0.0.1:9")
+    assert request(site.put("/", "hello"), TRUSTING).body == b"hello"
+
+
+def test_a_server_at_an_address_of_ipv6_is_named_in_brackets() -> None:
+    hosts: list[str] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            hosts.append(self.headers["Host"])
+            self.send_response(204)
+            self.end_headers()
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Say nothing on the console."""
+
+    class Server(HTTPServer):
+        address_family = socket.AF_INET6
+
+    try:
+        server = Server(("::1", 0), Handler)
+    except OSError:
+        pytest.skip("this machine has no IPv6")
+    with server:
+        thread = threading.Thread(target=server.handle_request)
+        thread.start()
+        request(f"http://[::1]:{server.server_port}/", Policy(allow_hosts=("::1",), timeout=5))
+        thread.join()
+    assert hosts == [f"[::1]:{server.server_port}"]
 
 
 # TLS

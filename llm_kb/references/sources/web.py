@@ -1,6 +1,5 @@
 """Requests over HTTP to checked addresses, within limits, and web pages as Markdown.
 
-The standard library's client lets us choose the address a connection goes to.
 No cookies, no credentials, no proxies.
 """
 
@@ -8,19 +7,13 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-import http.client
 import io
 import re
-import socket
-import ssl
-import threading
 import time
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import IO
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import urlsplit
 
 import webencodings
 
@@ -28,6 +21,7 @@ from llm_kb.files.conversion import ConversionError, Conversions
 from llm_kb.references import errors
 from llm_kb.references.errors import FetchError
 from llm_kb.references.sources import rules
+from llm_kb.references.sources.connections import HTTP_ERRORS, Answer, open_answer
 from llm_kb.references.sources.robots import PRODUCT
 from llm_kb.references.sources.rules import Policy, host_and_port
 from llm_kb.subjects.names import DOCUMENTS, INSTALL, can_convert, find_extension
@@ -47,6 +41,9 @@ MAX_TEXT_BYTES = 500_000
 MAX_FIELD = 1_000
 """The most characters of a header that is read."""
 
+MAX_PIECES = 20_000
+"""The most small pieces of a body, each of which takes time, beside one for 64 bytes."""
+
 ACCEPT = "text/markdown, text/html;q=0.9, application/xhtml+xml;q=0.9, text/plain;q=0.8, */*;q=0.1"
 HTML_TYPES = frozenset({"text/html", "application/xhtml+xml"})
 TEXT_TYPES = frozenset({"application/json", "application/xml", "application/yaml"})
@@ -61,10 +58,12 @@ _READ = (
 )  # fmt: skip
 """The headers that are read."""
 
+_ENCODINGS = frozenset({"", "identity", "none", "gzip", "x-gzip"})
+"""Encodings of a body; `none` is not one, but servers send it."""
+
 _REFRESH = re.compile(rb"""http-equiv\s*=\s*["']?refresh""", re.IGNORECASE)
 _CHARSET = re.compile(r"""charset\s*=\s*["']?([\w.:+-]{1,40})""", re.ASCII | re.IGNORECASE)
 _META_CHARSET = re.compile(rf"<meta[^>]{{0,200}}?{_CHARSET.pattern}", re.ASCII | re.IGNORECASE)
-_CHUNK_SIZE = re.compile(rb"[0-9a-fA-F]{1,8}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,123 +144,58 @@ def _find_target(response: Response) -> str | None:
 
 def _exchange(url: str, policy: Policy, headers: Mapping[str, str], deadline: float) -> Response:
     """Return the answer to one request, without following redirects."""
+    sent = {"User-Agent": USER_AGENT, "Accept-Encoding": "gzip", "Connection": "close", **headers}
     try:
-        split = urlsplit(url)
-        target = urlunsplit(("", "", escape_url(split.path or "/"), escape_url(split.query), ""))
-        with _connect(url, policy, deadline) as connection:
-            sent = {"User-Agent": USER_AGENT, "Accept-Encoding": "gzip", "Connection": "close"}
-            connection.request("GET", target, headers={**sent, **headers})
-            answer = connection.getresponse()
-            fields = _read_fields(answer)
+        with open_answer(url, policy, list(sent.items()), deadline) as answer:
+            fields = _read_fields(answer.headers)
             has_body = answer.status not in _REDIRECTS | {204, 304}
             body = _read_body(answer, fields, url, policy.max_bytes) if has_body else b""
-        if time.monotonic() >= deadline:
-            raise TimeoutError
-        return Response(url=url, status=answer.status, headers=fields, body=body)
-    except (OSError, EOFError, http.client.HTTPException, zlib.error, ValueError) as error:
-        # After the deadline any error may come from the broken connection.
-        is_late = time.monotonic() >= deadline or isinstance(error, TimeoutError)
+            if time.monotonic() >= deadline:
+                raise TimeoutError
+            return Response(url=url, status=answer.status, headers=fields, body=body)
+    except (*HTTP_ERRORS, OSError, EOFError, zlib.error, ValueError) as error:
+        # After the deadline any error may come from it.
+        is_late = time.monotonic() >= deadline
         late = f"no complete answer within {policy.timeout:g} s"
         raise FetchError(url, late if is_late else str(error) or type(error).__name__) from error
 
 
-@contextmanager
-def _connect(url: str, policy: Policy, deadline: float) -> Iterator[http.client.HTTPConnection]:
-    """Connect to a checked address of a URL's host; break the connection at the deadline.
-
-    A socket's own timeout restarts with each byte.
-    """
-    split = urlsplit(url)
-    usual = rules.USUAL_PORTS[split.scheme]
-    connection = http.client.HTTPConnection(split.hostname or "", split.port or usual)
-    connection.default_port = usual  # so that `Host` has no needless port
-    addresses = rules.resolve_host(url, connection.host, connection.port, policy)
-    connection.sock = found = _open(addresses, connection.port, deadline)
-    if split.scheme == "https":
-        # The handshake comes later, so that it ends at the deadline as well.
-        connection.sock = found = ssl.create_default_context().wrap_socket(
-            found, server_hostname=connection.host, do_handshake_on_connect=False
-        )
-    timer = threading.Timer(max(0.0, deadline - time.monotonic()), _abort, [found])
-    timer.daemon = True
-    timer.start()
-    try:
-        if isinstance(found, ssl.SSLSocket):
-            found.do_handshake()
-        yield connection
-    finally:
-        timer.cancel()
-        found.close()
-
-
-def _open(addresses: Sequence[str], port: int, deadline: float) -> socket.socket:
-    """Return a connection to the first address that answers."""
-    *first, last = addresses
-    for address in first:
-        with suppress(OSError):
-            return _open([address], port, deadline)
-    return socket.create_connection((last, port), timeout=max(0.001, deadline - time.monotonic()))
-
-
-def _abort(connected: socket.socket) -> None:
-    """Break a connection, so that pending reads of another thread end at once."""
-    with suppress(OSError):  # it may be gone already
-        socket.socket.shutdown(connected, socket.SHUT_RDWR)
-
-
-def _read_fields(answer: http.client.HTTPResponse) -> dict[str, str]:
-    """Return the headers that are read; raise ValueError for a long one.
-
-    Parsers of the standard library take quadratic time for what is in them.
-    """
-    fields = {name: str(answer.headers[name]) for name in _READ if name in answer.headers}
+def _read_fields(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
+    """Return the headers that are read, the first of each name; raise ValueError for a long one."""
+    fields: dict[str, str] = {}
+    for name, value in headers:
+        key = name.decode("latin-1").lower()
+        if key in _READ:
+            fields.setdefault(key, value.decode("latin-1"))
     if long := [name for name, text in fields.items() if len(text) > MAX_FIELD]:
         raise ValueError(f"its header {long[0]} has over {MAX_FIELD:,} characters")
     return fields
 
 
-def _read_body(
-    answer: http.client.HTTPResponse, fields: Mapping[str, str], url: str, most: int
-) -> bytes:
+def _read_body(answer: Answer, fields: Mapping[str, str], url: str, most: int) -> bytes:
     """Return the body, decompressed; raise TooLargeError before it is over `most` bytes."""
-    declared = fields.get("content-length", "")
-    if re.fullmatch(r"[0-9]{1,18}", declared) and int(declared) > most:
-        reason = f"it has {int(declared):,} bytes, over the limit of {most:,}"
-        raise errors.TooLargeError(url, reason)
+    declared = int(fields.get("content-length", "0"))
+    if declared > most:
+        raise errors.TooLargeError(url, f"it has {declared:,} bytes, over the limit of {most:,}")
     encoding = fields.get("content-encoding", "").strip().lower()
-    if encoding not in {"", "identity", "gzip", "x-gzip"}:
+    if encoding not in _ENCODINGS:
         raise ValueError(f"its encoding {encoding!r} was not asked for")
-    body = _read_chunks(answer.fp, most) if answer.chunked else answer.read(most + 1)
-    if answer.length and len(body) <= most:
-        raise EOFError(f"the connection ended {answer.length:,} bytes early")
-    if encoding.endswith("gzip") and len(body) <= most:
-        body = gzip.GzipFile(fileobj=io.BytesIO(body)).read(most + 1)
-    if len(body) > most:
-        raise errors.TooLargeError(url, f"it is over the limit of {most:,} bytes")
-    return body
-
-
-def _read_chunks(file: IO[bytes], most: int) -> bytes:
-    """Return the content of chunks up to over `most` bytes; raise ValueError for an odd size.
-
-    `http.client` reads a chunk of size -1 to its end.
-    """
     body = bytearray()
-    while len(body) <= most:
-        size = _CHUNK_SIZE.fullmatch(file.readline(MAX_FIELD).partition(b";")[0].strip())
-        if size is None:
-            raise ValueError("a chunk of the answer has no size")
-        length = int(size[0], 16)
-        if not length:
-            break
-        left = min(length, most + 1 - len(body))
-        piece = file.read(left)
-        if len(piece) < left:
-            raise EOFError("the connection ended early")
+    for number, piece in enumerate(answer.iter_stream()):
         body += piece
-        if left == length and file.readline(3).strip():
-            raise ValueError("a chunk of the answer is longer than its size")
-    return bytes(body)
+        if number > MAX_PIECES + len(body) // 64:
+            raise ValueError("it comes in too many pieces")
+        if len(body) > most:
+            raise errors.TooLargeError(url, f"it is over the limit of {most:,} bytes")
+    return unpack(bytes(body), url, most) if encoding.endswith("gzip") else bytes(body)
+
+
+def unpack(data: bytes, url: str, most: int) -> bytes:
+    """Return what gzip has packed; raise TooLargeError before it is over `most` bytes."""
+    unpacked = gzip.GzipFile(fileobj=io.BytesIO(data)).read(most + 1)
+    if len(unpacked) > most:
+        raise errors.TooLargeError(url, f"it is over the limit of {most:,} bytes")
+    return unpacked
 
 
 Conditions = Mapping[str, str | None]
