@@ -75,7 +75,7 @@ def confirm(question: str, *, yes: bool = False) -> None:
     """Ask on a terminal and abort on no; without a terminal require `-y`."""
     if yes:
         return
-    if not terminal.is_terminal(sys.stdin):
+    if not terminal.can_ask():
         raise click.ClickException(
             f"there is no terminal to ask on: {visible_line(question)} Pass -y to say yes"
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from inspect import Parameter, Signature
@@ -13,7 +12,7 @@ import llm
 
 from llm_kb.errors import join_names, quote
 from llm_kb.host.reference_calls import ALL, CREATE, TOPIC_UPDATE, create, read
-from llm_kb.host.terminal import confirm, is_terminal, say
+from llm_kb.host.terminal import can_ask, confirm, say
 from llm_kb.knowledge_base.tool_text import ToolText, read_arguments
 from llm_kb.knowledge_base.user_dir import current_library
 from llm_kb.references.catalog import topic_entry
@@ -87,7 +86,7 @@ class References(llm.Toolbox):
         """Ask the operator to approve a plan; without a terminal, store it for later."""
         if self._approve is not None:
             return self._approve(plan)
-        if not self._pauses and is_terminal(sys.stdin) and is_terminal(sys.stderr):
+        if not self._pauses and can_ask():
             if plan.request.digest in self._denied or not ask_on_terminal(plan):
                 self._denied.add(plan.request.digest)
                 return False

@@ -26,6 +26,11 @@ def has_terminal() -> bool:
     return is_terminal(sys.stdin) and is_terminal(sys.stdout)
 
 
+def can_ask() -> bool:
+    """Tell whether somebody sees a question on standard error, and can answer it."""
+    return is_terminal(sys.stdin) and is_terminal(sys.stderr)
+
+
 def confirm(question: str) -> bool:
     """Ask a question on the terminal and return the answer, ignoring input typed earlier.
 

@@ -159,9 +159,9 @@ def format_about(size: int) -> str:
 
 
 MOST_NOTES = 10
-MOST_HOSTS = 10
 WIDTH = 300
-"""Characters shown of an address, of a list of paths and of a note."""
+"""Characters shown of a note and of a name. What an approval covers is shown whole, whatever its
+length, which `parse_request` limits: hosts, addresses and paths."""
 
 
 def summarize_plan(plan: Plan) -> str:
@@ -189,7 +189,7 @@ def describe_plan(plan: Plan) -> str:
         source = planned.source
         lines.append(f"  {source.type} {_show_url(source.url)}: {_show(_figures(planned))}")
         if source.details:
-            lines.append(f"    {_show(source.details)}")
+            lines.append(f"    {visible_line(source.details)}")
         lines += [f"    {_show(note)}" for note in planned.notes[:MOST_NOTES]]
         if len(planned.notes) > MOST_NOTES:
             lines.append(f"    and {count(len(planned.notes) - MOST_NOTES, 'more note')}")
@@ -197,10 +197,8 @@ def describe_plan(plan: Plan) -> str:
 
 
 def list_hosts(hosts: Sequence[str]) -> str:
-    """Return hosts on one line: in ASCII, with their spelling if it differs."""
-    shown = [_show(show_host(host)) for host in hosts[:MOST_HOSTS]] or ["this machine"]
-    more = [f"and {len(hosts) - MOST_HOSTS} more"] if len(hosts) > MOST_HOSTS else []
-    return ", ".join([*shown, *more])
+    """Return all hosts on one line: in ASCII, with their spelling if it differs."""
+    return ", ".join(visible_line(show_host(host)) for host in hosts) or "this machine"
 
 
 def _name(planned: PlannedSource) -> str:
@@ -214,12 +212,10 @@ def _figures(planned: PlannedSource) -> str:
 
 
 def _show_url(url: str) -> str:
-    """Return an address with its host in ASCII; a long one is cut in the middle."""
+    """Return an address with its host in ASCII."""
     host = host_and_port(url)
     if not host.isascii():
         url = url.replace(urlsplit(url).netloc, show_host(host).partition(" ")[0], 1)
-    if len(url) > WIDTH:
-        url = f"{url[: WIDTH - 100]}…{url[-80:]} ({len(url):,} characters)"
     return visible_line(url)
 
 

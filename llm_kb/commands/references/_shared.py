@@ -13,7 +13,7 @@ from click.shell_completion import CompletionItem
 from llm_kb.commands._options import complete_quietly
 from llm_kb.commands._output import say
 from llm_kb.errors import KbError
-from llm_kb.host.terminal import confirm, is_terminal
+from llm_kb.host.terminal import can_ask, confirm, is_terminal
 from llm_kb.knowledge_base import user_dir
 from llm_kb.references.library import Library
 from llm_kb.texts.safe import one_line, visible_line
@@ -44,7 +44,7 @@ def approve_plan(library: Library, plan: Plan, *, yes: bool) -> bool:
     say(render_plan(plan))
     if yes:
         return True
-    if not is_terminal(sys.stdin):
+    if not can_ask():
         raise KbError(f"{PendingPlans(library).ask_later(plan)}, or repeat this with -y")
     if not confirm("Keep this?" if plan.is_measured else "Contact these hosts?"):
         raise KbError(f"you said no, so nothing is kept of {plan.request.title!r}")

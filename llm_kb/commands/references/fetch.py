@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import click
@@ -19,7 +18,7 @@ from llm_kb.commands.references._shared import (
 )
 from llm_kb.commands.references.create import tell_created
 from llm_kb.errors import KbError
-from llm_kb.host.terminal import confirm, is_terminal
+from llm_kb.host.terminal import can_ask, confirm
 from llm_kb.references.errors import UnknownPlanError
 from llm_kb.references.fetch.topics import carry_out, refresh_topic
 from llm_kb.references.find_topics import find_id
@@ -135,8 +134,9 @@ def _render_counts(answer: dict[str, Any]) -> str:
 def _refresh(library: Library, topic_id: str, *, yes: bool) -> dict[str, Any]:
     def ask(reason: str) -> bool:
         if yes:
+            say(f"{topic_id}: {reason}")
             return True
-        if not is_terminal(sys.stdin):
+        if not can_ask():
             raise KbError(
                 f"{reason}; to fetch it all the same: llm kb references refresh {topic_id} -y"
             )

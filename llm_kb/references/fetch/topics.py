@@ -358,11 +358,11 @@ def _reason_to_ask(plan: Plan, old: OldTopic) -> str:
     It would contact a host that was not approved here, or fetch more than twice as much as before.
     """
     approved = old.approved or ()
+    reasons = []
     if strange := [host for host in plan.hosts if host not in approved]:
-        if not approved:
-            return f"no approval of its hosts is recorded here: {list_hosts(strange)}"
-        return f"it now leads to {list_hosts(sorted(strange))}"
+        what = "it now leads to" if approved else "no approval of its hosts is recorded here:"
+        reasons.append(f"{what} {list_hosts(strange)}")
     before = topic_directory.total_size(old.record.files.values())
     if plan.size > 2 * before + SMALL_GROWTH:
-        return f"it grew from {format_about(before)} to {format_about(plan.size)}"
-    return ""
+        reasons.append(f"it grew from {format_about(before)} to {format_about(plan.size)}")
+    return "; ".join(reasons)
