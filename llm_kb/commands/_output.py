@@ -73,14 +73,19 @@ def _escape(match: re.Match[str]) -> str:
 
 def confirm(question: str, *, yes: bool = False) -> None:
     """Ask on a terminal and abort on no; without a terminal require `-y`."""
+    if not ask(question, yes=yes):
+        raise click.Abort
+
+
+def ask(question: str, *, yes: bool = False) -> bool:
+    """Ask on a terminal and return the answer; without a terminal require `-y`."""
     if yes:
-        return
+        return True
     if not terminal.can_ask():
         raise click.ClickException(
             f"there is no terminal to ask on: {visible_line(question)} Pass -y to say yes"
         )
-    if not terminal.confirm(visible_line(question)):
-        raise click.Abort
+    return terminal.confirm(visible_line(question))
 
 
 def explain(

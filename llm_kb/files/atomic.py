@@ -38,7 +38,7 @@ def replace_file(path: Path, data: bytes, *, new_mode: int = 0o644) -> None:
     """
     target = Path(os.path.realpath(path))
     written = target.with_name(f".{target.name}.{os.urandom(6).hex()}~")
-    _make_directory(target.parent)
+    make_directory(target.parent)
     with writing(path):
         with suppress(FileNotFoundError):
             new_mode &= target.stat().st_mode  # at no moment can more people read it than before
@@ -64,7 +64,7 @@ def create_below(root: Path, path: str, data: bytes) -> None:
     """
     *parents, name = path.split("/")
     containment = Containment(root)
-    _make_directory(root)
+    make_directory(root)
     with writing(root):
         directory, _ = containment.open_directory("")
     try:
@@ -93,9 +93,10 @@ def writing(path: Path) -> Iterator[None]:
         raise WriteError(path, error.strerror or str(error)) from error
 
 
-def _make_directory(directory: Path) -> None:
+def make_directory(directory: Path, *, mode: int = 0o777) -> None:
+    """Make a directory unless it is there; raise WriteError, also if a file is in its place."""
     try:
-        directory.mkdir(parents=True, exist_ok=True)
+        directory.mkdir(parents=True, exist_ok=True, mode=mode)
     except OSError as error:
         raise WriteError(directory, error.strerror or str(error)) from error
 
@@ -125,7 +126,7 @@ def locked(path: Path, *, seconds: float = LOCK_SECONDS) -> Iterator[None]:
     # Imported here, since only commands that write need it.
     from filelock import FileLock, Timeout  # noqa: PLC0415
 
-    _make_directory(path.parent)
+    make_directory(path.parent)
     lock = FileLock(path, timeout=seconds, poll_interval=0.02, fallback_to_soft=False)
     try:
         lock.acquire()

@@ -147,7 +147,4 @@ def ask_on_terminal(plan: Plan) -> bool:
     try:
         return confirm(question)
     except click.Abort as error:
-        click.echo(err=True)
-        if isinstance(error.__context__, EOFError):
-            return False
         raise KeyboardInterrupt from error

@@ -34,12 +34,18 @@ def can_ask() -> bool:
 def confirm(question: str) -> bool:
     """Ask a question on the terminal and return the answer, ignoring input typed earlier.
 
-    Raises click.Abort at the end of input and on Ctrl-C.
+    The end of input is a no. Raises click.Abort on Ctrl-C.
     """
     # Standard input may be an object without a descriptor.
     with suppress(OSError, termios.error):
         termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
-    return click.confirm(question, default=False, err=True)
+    try:
+        return click.confirm(question, default=False, err=True)
+    except click.Abort as error:
+        click.echo(err=True)
+        if isinstance(error.__context__, EOFError):
+            return False
+        raise
 
 
 def say(text: str) -> None:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from llm_kb.errors import KbError
-from llm_kb.files.atomic import BusyError, WriteError, locked, replace_file, writing
+from llm_kb.files.atomic import BusyError, WriteError, locked, make_directory, replace_file, writing
 from llm_kb.files.containment import read_regular
 from llm_kb.files.conversion import Conversions
 from llm_kb.files.directory import DirectoryCatalog
@@ -261,7 +261,7 @@ class Library:
         self.require_free(topic_id)
         current, old = self.directory(topic_id), self.root / ".old" / topic_id
         if os.path.lexists(current):
-            old.parent.mkdir(exist_ok=True)
+            make_directory(old.parent)
             _move(current, old)
         try:
             _move(staged, current)
@@ -298,7 +298,7 @@ class Library:
     def _trash(self, directory: Path) -> None:
         """Delete a directory: move it away in one step, then delete its files."""
         target = self.root / ".staging" / f"{directory.name}.{secrets.token_hex(4)}"
-        target.parent.mkdir(exist_ok=True)
+        make_directory(target.parent)
         _move(directory, target)
         remove(target)
 
@@ -328,7 +328,7 @@ class Library:
     def approve_hosts(self, topic_id: str, hosts: Collection[str]) -> None:
         """Record that a person has approved hosts for a topic, in addition to earlier ones."""
         path = self._approval(topic_id)
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_directory(path.parent, mode=0o700)
         known = self.approved_hosts(topic_id)
         if not known.issuperset(hosts):
             replace_file(path, "\n".join(sorted(known.union(hosts))).encode(), new_mode=0o600)
@@ -397,7 +397,9 @@ class Library:
         with self.lock(topic_id, create=False):
             self.require(topic_id)
             self._trash(self.directory(topic_id))
-            self._approval(topic_id).unlink(missing_ok=True)
+            approval = self._approval(topic_id)
+            with writing(approval), suppress(NotADirectoryError):
+                approval.unlink(missing_ok=True)
             forget_topic(self.index, topic_id)
 
 

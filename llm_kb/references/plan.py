@@ -7,7 +7,8 @@ import json
 import re
 import secrets
 import shutil
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
@@ -15,14 +16,16 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from llm_kb.errors import KbError
-from llm_kb.files.atomic import replace_file, writing
+from llm_kb.files.atomic import BusyError, WriteError, locked, make_directory, replace_file, writing
 from llm_kb.files.containment import read_regular
 from llm_kb.files.fields import Fields
-from llm_kb.references.errors import ApprovalNeededError, UnknownPlanError
+from llm_kb.files.walk import iter_files
+from llm_kb.references.errors import ApprovalNeededError, DeniedError, UnknownPlanError
 from llm_kb.references.library import Library, list_names, remove
 from llm_kb.references.sources.records import Source, read_source, read_string, source_table
 from llm_kb.references.sources.rules import host_and_port, show_host
 from llm_kb.references.topic import topic_directory
+from llm_kb.references.topic.staging import take_over
 from llm_kb.references.topic.topic_file import (
     TopicFile,
     format_time,
@@ -266,14 +269,18 @@ class PendingPlans:
                 " some: llm kb references pending"
             )
         new = self.directory / f"new-{secrets.token_hex(8)}"
-        try:
-            with writing(place):
-                self._write(new, replace(plan, stored_at=format_time(self._clock())))
-                if plan.directory:
-                    shutil.move(plan.directory, new / _TOPIC)
-                new.rename(place)
-        finally:
-            remove(new)  # is there only if that failed
+        with locked(self.directory / "new.lock"):
+            for name in list_names(self.directory):
+                if name.startswith("new-"):  # of a process that was killed: this one has the lock
+                    remove(self.directory / name)
+            try:
+                with writing(place):
+                    self._write(new, replace(plan, stored_at=format_time(self._clock())))
+                    if plan.directory:
+                        shutil.move(plan.directory, new / _TOPIC)
+                    new.rename(place)
+            finally:
+                remove(new)  # is there only if that failed
         for each in replaced:
             self.drop(each.id)
 
@@ -320,28 +327,28 @@ class PendingPlans:
         """Mark a plan as approved: the request that made it may carry it out, once."""
         self._write(self._place(plan_id), replace(self.read(plan_id), is_approved=True))
 
-    def take(self, plan_id: str, directory: Path) -> Plan:
-        """Move a plan's files into a directory and forget it; of several processes one succeeds.
+    @contextmanager
+    def carrying_out(self, plan_id: str, scratch: Path) -> Iterator[Plan]:
+        """Yield a plan with its files below a directory, and forget it after the block.
 
-        Raises UnknownPlanError if they are not those that were fetched.
+        If the block fails or is killed the plan waits on, since its files are linked, not moved,
+        unless it was denied. Of several processes one succeeds. Raises UnknownPlanError if they
+        are not those that were fetched.
         """
-        plan = self.read(plan_id)
-        if plan.directory:
-            _check_content(plan, plan.directory)
-        taken = self.directory / f"taken-{secrets.token_hex(8)}"
-        try:
-            self._place(plan_id).rename(taken)
-        except FileNotFoundError as error:
-            raise UnknownPlanError(plan_id, "another process has just used it") from error
-        try:
+        with ExitStack() as held:
+            try:
+                held.enter_context(locked(self._place(plan_id).with_suffix(".lock"), seconds=0))
+            except BusyError as error:
+                raise UnknownPlanError(plan_id, "another process is just using it") from error
+            plan = self.read(plan_id)
             if plan.directory:
-                with writing(directory):
-                    shutil.move(taken / _TOPIC, directory)
-        except BaseException:
-            taken.rename(self._place(plan_id))  # it waits again
-            raise
-        remove(taken)
-        return replace(plan, directory=directory / _TOPIC if plan.directory else None)
+                plan = replace(plan, directory=_link_content(plan, plan.directory, scratch))
+            try:
+                yield plan
+            except DeniedError:
+                self.drop(plan_id)
+                raise
+            self.drop(plan_id)
 
     def drop(self, plan_id: str) -> bool:
         """Delete a plan, usable or not; tell whether there was one."""
@@ -351,11 +358,31 @@ class PendingPlans:
         """Return the ids of all plans; what has expired, or a killed process left, is deleted."""
         found = []
         for name in list_names(self.directory):
-            if self._is_expired(self.directory / name):
+            if name.startswith("taken-"):
+                name = self._bring_back(name)
+            if name.startswith("gone-"):
+                remove(self.directory / name)
+            elif self._is_expired(self.directory / name):
                 self._forget(self.directory / name)
             elif _ID.fullmatch(name):
                 found.append(name)
-        return sorted(found)
+        return sorted(set(found))
+
+    def _bring_back(self, name: str) -> str:
+        """Give a plan its name again that an earlier version took, and return it.
+
+        It was killed before it published the files; without them the rest is forgotten.
+        """
+        taken = self.directory / name
+        try:
+            fields = Fields(json.loads(read_regular(taken / _PLAN))).fields("plan")
+            plan = parse_plan(fields, self._settings.allow_protocols)
+            if plan.content:
+                (taken / _TOPIC / topic_directory.FILE_NAME).lstat()
+            taken.rename(self._place(plan.id))
+        except (OSError, ValueError, RecursionError, KbError):
+            return name if self._forget(taken) else ""
+        return plan.id
 
     def _forget(self, place: Path) -> bool:
         """Delete a directory; tell whether there was one.
@@ -389,20 +416,34 @@ class PendingPlans:
             "approved": plan.is_approved,
             "plan": plan_table(plan),
         }
-        place.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_directory(place, mode=0o700)
         data = json.dumps(table, indent=1, ensure_ascii=True).encode()
         replace_file(place / _PLAN, data, new_mode=0o600)
 
 
-def _check_content(plan: Plan, directory: Path) -> None:
-    """Raise UnknownPlanError unless a directory has the files of a plan, and no others."""
+def _link_content(plan: Plan, source: Path, scratch: Path) -> Path:
+    """Link the files of a waiting plan into a directory of their own, and return that.
+
+    Raises UnknownPlanError unless they are those of the plan, and no others.
+    """
+    target = scratch / _TOPIC
     try:
-        record = read_regular(directory / topic_directory.FILE_NAME)
-        differences = topic_directory.find_differences(directory)
+        record = read_regular(source / topic_directory.FILE_NAME)
+        files = topic_directory.parse_provenance(record, str(source)).files
+        names = {path for path, _ in iter_files(source)}
+        for path in names:
+            make_directory((target / path).parent)
+            with writing(target / path):
+                take_over(source / path, target / path)
+        is_changed = any(topic_directory.find_differences(target).values())
+    except WriteError:
+        raise
     except (OSError, KbError) as error:
         raise UnknownPlanError(plan.id, f"its files cannot be read: {error}") from error
-    if topic_directory.hash_content(record) != plan.content or any(differences.values()):
+    is_changed |= source.is_symlink() or names != {topic_directory.FILE_NAME, *files}
+    if topic_directory.hash_content(record) != plan.content or is_changed:
         raise UnknownPlanError(plan.id, "its files were changed since they were fetched")
+    return target
 
 
 def pending_entry(plan: Plan) -> dict[str, Any]:

@@ -87,3 +87,9 @@ def store_plan(library: Library, asked: TopicFile) -> Plan:
     with pytest.raises(ApprovalNeededError) as needed:
         create_topic(library, asked, keep_waiting(library))
     return PendingPlans(library).read(needed.value.plan_id)
+
+
+def use_up(pending: PendingPlans, plan: Plan) -> None:
+    """Carry a plan out by doing nothing."""
+    with pending.carrying_out(plan.id, pending.directory):
+        pass

@@ -19,7 +19,7 @@ from llm_kb.references.plan import PendingPlans, Plan, PlannedSource
 from llm_kb.references.sources.records import GitSource, WebSource
 from llm_kb.references.topic.topic_file import format_time
 from llm_kb.subjects.topics import References
-from tests.references.requests import request
+from tests.references.requests import request, use_up
 
 GIT, WEB = GitSource(url="https://e.org/x", commit="1" * 40), WebSource(url="https://e.org/")
 PLAN = Plan(
@@ -65,7 +65,7 @@ def test_a_plan_that_was_changed_is_told_of_and_can_be_dropped(pending: PendingP
     table["plan"]["request"]["title"] = "Another"
     change(pending, table)
     with pytest.raises(UnknownPlanError, match="its file was changed since it was planned"):
-        pending.take(PLAN.id, pending.directory)
+        use_up(pending, PLAN)
     assert pending.read_all() == (
         [],
         [f"no plan '{PLAN.id}' to approve: its file was changed since it was planned"],

@@ -146,3 +146,17 @@ def test_what_cannot_be_read_is_neither_changed_nor_missing() -> None:
         unreadable=["locked", "shut/"],
     )
     assert compare(recorded, {"./": None}) | {"problems": []} == differences(unreadable=["./"])
+
+
+def test_names_with_brackets_are_not_counted_as_tables() -> None:
+    """As of a site with routes such as `app/[lang]/[org]/page.tsx`."""
+    name = "app/[lang]/{{cookiecutter}}/[org]/[team]/[repo]/[id]"
+    record_of = FileRecord(source=0, url="https://e.org/a")
+    files = {f'{name}/"{number}".md': record_of for number in range(40_000)}
+    data = render_provenance(Provenance(files=files))
+    assert parse_provenance(data, "x").files == files
+
+
+def test_a_text_without_an_end_is_counted_in_time() -> None:
+    with pytest.raises(TopicFileError, match="is not a record"):
+        parse_provenance(b"[" * 250_001 + b'"' + b'\\"' * 1_000_000, "x")

@@ -39,6 +39,7 @@ def current_library() -> Library:
 def approve_plan(library: Library, plan: Plan, *, yes: bool) -> bool:
     """Show a plan and ask; without a terminal store it and say how to approve it."""
     # Imported here: these commands are loaded for a search as well.
+    from llm_kb.references.errors import SaidNoError  # noqa: PLC0415
     from llm_kb.references.plan import PendingPlans, render_plan  # noqa: PLC0415
 
     say(render_plan(plan))
@@ -47,7 +48,7 @@ def approve_plan(library: Library, plan: Plan, *, yes: bool) -> bool:
     if not can_ask():
         raise KbError(f"{PendingPlans(library).ask_later(plan)}, or repeat this with -y")
     if not confirm("Keep this?" if plan.is_measured else "Contact these hosts?"):
-        raise KbError(f"you said no, so nothing is kept of {plan.request.title!r}")
+        raise SaidNoError(plan.request.title)
     return True
 
 

@@ -6,8 +6,7 @@ from typing import Any
 
 import click
 
-from llm_kb.commands._output import confirm as confirm_or_abort
-from llm_kb.commands._output import say, show_json
+from llm_kb.commands._output import ask, say, show_json
 from llm_kb.commands.references._shared import (
     approve_plan,
     complete_reference,
@@ -19,7 +18,7 @@ from llm_kb.commands.references._shared import (
 from llm_kb.commands.references.create import tell_created
 from llm_kb.errors import KbError
 from llm_kb.host.terminal import can_ask, confirm
-from llm_kb.references.errors import UnknownPlanError
+from llm_kb.references.errors import SaidNoError, UnknownPlanError
 from llm_kb.references.fetch.topics import carry_out, refresh_topic
 from llm_kb.references.find_topics import find_id
 from llm_kb.references.library import Library
@@ -79,16 +78,19 @@ def _is_due(library: Library, topic: TopicFile, *, by_name: bool, stale: bool) -
 @json_option
 def approve(plan_id: str, yes: bool, json_: bool) -> None:
     """
-    Show a waiting plan, and make its topic if you approve
+    Show a waiting plan, and make its topic if you approve; else delete it
 
     \b
         llm kb references pending
         llm kb references approve 3f2a9c01d4be5f6a7b8c9d0e1f2a3b4c
     """
     library = current_library()
-    plan = PendingPlans(library).read(plan_id)
+    waiting = PendingPlans(library)
+    plan = waiting.read(plan_id)
     say(render_plan(plan))
-    confirm_or_abort("Keep this?" if plan.is_measured else "Contact these hosts?", yes=yes)
+    if not ask("Keep this?" if plan.is_measured else "Contact these hosts?", yes=yes):
+        waiting.drop(plan_id)
+        raise SaidNoError(plan.request.title)
     with show_progress() as progress:
         created = carry_out(
             library, plan_id, lambda plan: approve_plan(library, plan, yes=yes), progress
@@ -132,7 +134,7 @@ def _render_counts(answer: dict[str, Any]) -> str:
 
 
 def _refresh(library: Library, topic_id: str, *, yes: bool) -> dict[str, Any]:
-    def ask(reason: str) -> bool:
+    def approve_changes(reason: str) -> bool:
         if yes:
             say(f"{topic_id}: {reason}")
             return True
@@ -143,7 +145,7 @@ def _refresh(library: Library, topic_id: str, *, yes: bool) -> dict[str, Any]:
         return confirm(visible_line(f"{topic_id}: {reason}. Keep it?"))
 
     with show_progress() as progress:
-        refreshed = refresh_topic(library, topic_id, ask, progress)
+        refreshed = refresh_topic(library, topic_id, approve_changes, progress)
     for warning in refreshed["warnings"]:
         say(f"Warning: {warning}")
     return refreshed

@@ -87,24 +87,21 @@ def _create(
 def carry_out(
     library: Library, plan_id: str, approve: Approve, progress: Progress = silent
 ) -> dict[str, Any]:
-    """Approve and carry out a pending plan; if that fails, the plan waits again.
+    """Carry out a pending plan that is approved; if that fails, the plan waits on.
 
-    If its sources were not contacted yet, they are, and what they hold needs approval.
+    If its sources were not contacted yet, they are, and what they hold needs approval; if that is
+    denied, the plan is deleted.
     """
-    pending = PendingPlans(library)
-    with library.scratch() as scratch:
-        plan = pending.take(plan_id, scratch)
-        try:
-            if plan.directory:
-                return _publish(library, plan, plan.directory, progress)
-            hosts = approved_hosts(library) | set(plan.hosts)
-            return _create(library, plan.request, approve, progress, hosts)
-        except BaseException:
-            # Unless the plan is used: the topic exists, and only its index failed, or what its
-            # hosts hold waits in its place.
-            if not _is_made(library, plan.request) and not pending.find(plan.request):
-                pending.add(plan)
-            raise
+    with (
+        library.scratch() as scratch,
+        PendingPlans(library).carrying_out(plan_id, scratch) as plan,
+    ):
+        if _is_made(library, plan.request):  # by a process that was killed right after
+            return _index_new(library, plan.request.id, plan.warnings, progress)
+        if plan.directory:
+            return _publish(library, plan, plan.directory, progress)
+        hosts = approved_hosts(library) | set(plan.hosts)
+        return _create(library, plan.request, approve, progress, hosts)
 
 
 def _publish(library: Library, plan: Plan, directory: Path, progress: Progress) -> dict[str, Any]:
@@ -123,8 +120,8 @@ def _publish(library: Library, plan: Plan, directory: Path, progress: Progress) 
         )
         text = topic_file.render_topic_file(topic)
         topic_directory.write_staged(directory, topic_directory.TOPIC_FILE, text.encode())
+        library.approve_hosts(id_, plan.hosts)  # first: if that fails, nothing is published
         library.publish(id_, directory)
-        library.approve_hosts(id_, plan.hosts)
         # A waiting plan for the same request could bring the topic back after it is deleted.
         if waiting := PendingPlans(library).find(plan.request):
             PendingPlans(library).drop(waiting.id)
@@ -202,6 +199,7 @@ def stage_topic(  # noqa: PLR0913, PLR0917 - what a topic is made of
         ),
     )
     data = topic_directory.render_provenance(record)
+    topic_directory.parse_provenance(data, request.title)  # before anybody is asked
     topic_directory.write_staged(directory, topic_directory.FILE_NAME, data)
     plan = Plan(
         request=request,
@@ -299,9 +297,9 @@ def refresh_topic(
         is_changed = any(counts.values())
         if is_changed and (reason := _reason_to_ask(plan, old)) and not confirm(reason):
             raise KbError("you said no, so it stays as it was")
-        _replace(library, topic, plan, staged)
         if is_changed:
             library.approve_hosts(topic_id, plan.hosts)
+        _replace(library, topic, plan, staged)
     # Also if nothing has changed: an earlier run may have been interrupted, or had no
     # embedding model.
     _, problems = index_topic(library, topic_id, progress)

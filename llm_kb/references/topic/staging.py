@@ -234,7 +234,7 @@ class Staged:
             try:
                 target.parent.mkdir(parents=True, exist_ok=True)
                 if origin:
-                    _take_over(origin, target)
+                    take_over(origin, target)
                 else:
                     with target.open("xb") as file:
                         file.write(data)
@@ -279,7 +279,7 @@ class Staged:
             target = self.directory / name
             try:
                 target.parent.mkdir(parents=True, exist_ok=True)
-                _take_over(self.old.directory / path, target)
+                take_over(self.old.directory / path, target)
             except OSError as error:
                 reason = f"{error.strerror or error}; {path!r} was added by hand and would be lost"
                 raise WriteError(target, reason) from error
@@ -287,7 +287,7 @@ class Staged:
         self.own = tuple(kept)
 
 
-def _take_over(origin: Path, target: Path) -> None:
+def take_over(origin: Path, target: Path) -> None:
     """Link or copy a file with its time; a link costs no space, and is deleted in no time."""
     try:
         os.link(origin, target, follow_symlinks=False)
