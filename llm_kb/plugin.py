@@ -116,8 +116,10 @@ def register_tools(register: Callable[..., None]) -> None:
     The host gathers tools on every prompt that names one. Tools that the request does not
     use have only names, for the host's error that lists the tools.
     """
-    from llm import Tool
-
+    try:
+        from llm import Tool
+    except ImportError:  # a host of the future: the tools of others must still be found
+        return
     from llm_kb.host.request import OUR_TOOLS, current_request
 
     request = current_request()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +13,7 @@ from llm_kb.capture.emission import Addition, render_reply
 from llm_kb.capture.store import load_store
 from llm_kb.errors import KbError
 from llm_kb.host.capture_tools import EMIT, record
+from llm_kb.host.llm_internals import log_responses
 from llm_kb.rendering.plain_text import estimate_tokens
 
 if TYPE_CHECKING:
@@ -134,16 +134,7 @@ def _answer(
 
 def _log(responses: Sequence[llm.Response], say: Callable[[str], None]) -> None:
     """Log responses as `llm prompt` does; what was captured must not be lost if that fails."""
-    import sqlite_utils  # noqa: PLC0415 - start-up time
-    from llm.cli import logs_db_path, logs_on  # noqa: PLC0415
-    from llm.migrations import migrate  # noqa: PLC0415
-
-    if not logs_on():
-        return
     try:
-        with closing(sqlite_utils.Database(logs_db_path())) as db:
-            migrate(db)
-            for response in responses:
-                response.log_to_db(db)
+        log_responses(responses)
     except Exception as error:  # noqa: BLE001 - see above
         say(f"Warning: not logged: {error}")

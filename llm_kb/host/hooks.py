@@ -47,9 +47,14 @@ class _Preparation:
         self._arguments = arguments
         self._has_repository = find_repository(find_cwd()) is not None
         self._memory: Memory | None = None
+        self._unread: KbError | None = None
+        """Why it is not known what the conversation excluded."""
         if arguments.conversation is not None:
             database = arguments.kwargs.get("database")
-            self._memory = read_memory(arguments.conversation.id, database)
+            try:
+                self._memory = read_memory(arguments.conversation.id, database)
+            except KbError as error:
+                self._unread = error
 
     def save(self) -> requests.Request:
         """Let `--save` write `-k` as live references, after checking that they match something."""
@@ -153,6 +158,12 @@ class _Preparation:
     def _keep_restored(self, kb: KnowledgeBase) -> AbstractSet[str]:
         """Return the tools of a conversation without those for another workspace."""
         restored, memory = self._arguments.restored_tools, self._memory
+        if self._unread:
+            say(
+                f"{self._unread}: what --kb-cfg excluded earlier in this conversation is"
+                " forgotten; give it again"
+            )
+            return restored - {"learn", "search_knowledge"}
         workspace = str(kb.config.workspace or "")
         if "learn" not in restored or memory is None or memory.workspace == workspace:
             return restored
@@ -236,6 +247,7 @@ def _find_useful() -> requests.Request:
     tools |= {"emit_knowledge"} if find_repository(find_cwd()) else set()
     with suppress(KbError):  # a broken configuration must not break commands that do not use it
         kb = KnowledgeBase.discover()
+        kb.repeat_preloaded()  # nothing that is pre-loaded was sent
         tools |= {"learn"} if kb.has_left() else set()
         tools |= {"search_knowledge"} if kb.offers_search() else set()
     return requests.Request(kb, tools)
@@ -248,7 +260,8 @@ def load_fragments(reference: str) -> list[llm.Fragment]:
         return []
     if reference.startswith("@"):
         # A `kb:@TOPIC` is part of the section of the request.
-        texts = request.texts.get(f"{requests.PREFIX}{reference}", ()) if request else ()
+        source = f"{requests.PREFIX}{reference}"
+        texts = _make_section(source) if request is None else request.texts.get(source, ())
         return [llm.Fragment(text, source) for text, source in texts]
     kb = _open(request)
     topic, pattern = split_knowledge(reference)
@@ -262,6 +275,18 @@ def load_fragments(reference: str) -> list[llm.Fragment]:
         llm.Fragment(presented.text, f"{requests.PREFIX}{topic}/{presented.name}")
         for presented in subjects
     ]
+
+
+def _make_section(fragment: str) -> Sequence[tuple[str, str]]:
+    """Return the section that a saved template asks for, outside of a request of ours.
+
+    Commands of other plugins resolve fragments by themselves, such as `llm openai endpoint`.
+    """
+    name = fragment.removeprefix(requests.SECTION)
+    pattern = [name] if "/" in name else []
+    kb = KnowledgeBase.discover(knowledge=pattern, only=[] if pattern else [name])
+    section = kb.section(learn=not pattern and kb.has_left())
+    return [(section, fragment)] if section else ()
 
 
 def load_passages(reference: str) -> llm.Fragment | list[llm.Fragment]:

@@ -8,41 +8,19 @@ own, whose text is blank, different for each memory, and not sent by the host.
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
 from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple
 
-from llm_kb.errors import KbError
+from llm_kb.errors import MAX_PATH_SHOWN, KbError, quote
+from llm_kb.host.llm_internals import list_calls, list_fragments, open_log
 from llm_kb.host.request import SEARCH, SECTION
 from llm_kb.knowledge_base.user_dir import find_user_dir
 from llm_kb.upkeep.usage import Turn
 
 _MARK = f"{SECTION}{{"
 """The start of the source of a memory, which is JSON."""
-
-_FRAGMENTS = """
-    select turns.id, turns.thread_id, fragments.source, fragments.content from turns
-    join turn_fragments on turn_fragments.turn_id = turns.id
-    join fragments on fragments.id = turn_fragments.fragment_id
-    where substr(fragments.source, 1, ?) = ?
-"""
-_CALLS = """
-    select results.tool_name, json_extract(calls.payload, '$.arguments'),
-        json_extract(results.payload, '$.output'),
-        json_type(results.payload, '$.exception') is not null from turns
-    join messages on messages.hash = turns.parent_message_hash and messages.role = 'tool'
-    join parts results on results.message_hash = messages.hash and results.type = 'tool_result'
-    join parts calls on calls.message_hash = messages.parent_hash and calls.type = 'tool_call'
-        and json_extract(calls.payload, '$.tool_call_id')
-        = json_extract(results.payload, '$.tool_call_id')
-    where turns.id = ? and results.tool_name in ('learn', 'search_knowledge')
-    and json_type(calls.payload, '$.arguments') = 'object'
-    and json_type(results.payload, '$.output') = 'text' order by results.position
-"""
-"""The calls whose answers a turn was sent, with these answers."""
 
 
 class Memory(NamedTuple):
@@ -71,13 +49,11 @@ def read_memory(conversation_id: str, database: str | None) -> Memory | None:
 
     It was made in the workspace of the first turn, stays with the topics of the first
     restriction, and excludes what the last turn did. A conversation loaded from the log holds
-    the texts that were sent, not their sources.
+    the texts that were sent, not their sources. Raises KbError if the log cannot be read, for
+    instance because another version of `llm` wrote it.
     """
-    try:
-        with closing(_open(Path(database or find_user_dir() / "logs.db"))) as log:
-            rows = list(_list_fragments(log, _MARK, "turns.thread_id =", conversation_id))
-    except sqlite3.Error:
-        return None  # also for a log in another format
+    with open_log(Path(database or find_user_dir() / "logs.db")) as log:
+        rows = list(list_fragments(log, _MARK, "turns.thread_id =", conversation_id))
     memories = [memory for row in rows if (memory := parse_memory(row[2]))]
     if not memories:
         return None
@@ -103,32 +79,19 @@ def read_turns(since: str = "") -> Iterator[Turn]:
     locked, or an earlier `llm` wrote it.
     """
     path = find_user_dir() / "logs.db"
-    shown = f"the log of llm, {str(path)!r},"
     if not path.is_file():
-        raise KbError(f"{shown} is not there; `llm logs status` says whether llm keeps one")
-    try:
-        with closing(_open(path)) as log:
-            for row in _list_fragments(log, _MARK, "turns.datetime_utc >=", since):
-                if memory := parse_memory(row[2]):
-                    sent = [(topic, name) for topic, _, name in memory.sent]
-                    given = _list_fragments(log, SEARCH, "turns.id =", row[0])
-                    passages = [content for _, _, _, content in given]
-                    calls = [
-                        (tool, json.loads(arguments), answer, bool(failed))
-                        for tool, arguments, answer, failed in log.execute(_CALLS, row[:1])
-                    ]
-                    yield Turn(row[1], memory.workspace, sent, passages, calls)
-    except sqlite3.Error as error:
-        raise KbError(f"{shown} cannot be read: {error}") from error
-
-
-def _list_fragments(
-    log: sqlite3.Connection, start: str, condition: str, value: str
-) -> Iterator[tuple[str, str, str, str]]:
-    """Yield turn, conversation, source and text of each fragment whose source begins so."""
-    query = f"{_FRAGMENTS} and {condition} ? order by turns.id"
-    yield from log.execute(query, (len(start), start, value))
-
-
-def _open(path: Path) -> sqlite3.Connection:
-    return sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=2)
+        raise KbError(
+            f"the log of llm, {quote(str(path), MAX_PATH_SHOWN)}, is not there; `llm logs status`"
+            " says whether llm keeps one"
+        )
+    with open_log(path) as log:
+        for row in list_fragments(log, _MARK, "turns.datetime_utc >=", since):
+            if memory := parse_memory(row[2]):
+                sent = [(topic, name) for topic, _, name in memory.sent]
+                given = list_fragments(log, SEARCH, "turns.id =", row[0])
+                passages = [content for _, _, _, content in given]
+                calls = [
+                    (tool, json.loads(arguments), answer, bool(failed))
+                    for tool, arguments, answer, failed in list_calls(log, row[0])
+                ]
+                yield Turn(row[1], memory.workspace, sent, passages, calls)

@@ -16,13 +16,18 @@ from typing import Any
 
 import click
 import llm
-from llm.cli import _get_conversation_tools, load_conversation, load_template, template_dir
 
 from llm_kb.config.workspace import find_cwd, mentions_auto
 from llm_kb.errors import KbError
+from llm_kb.host import llm_internals
 from llm_kb.host import request as requests
+from llm_kb.host.llm_internals import HostChangedError
+from llm_kb.host.terminal import say
 
 FRAGMENT_KEYS = ("system_fragments", "fragments")
+
+OPTIONS = ("knowledge", "kb_cfg", "no_kb")
+"""Our options, as click names their values."""
 
 LONGEST_NAME = 255
 """The most bytes that a file's name can have."""
@@ -38,34 +43,78 @@ def open_request(command: str, kwargs: MutableMapping[str, Any]) -> Iterator[Non
     Changes `kwargs` in place, and takes our options out. Raises ClickException before any model
     is called if the configuration is invalid, or if requested knowledge does not exist.
     """
-    knowledge, kb_cfg, no_kb = (
-        kwargs.pop(name, None) or () for name in ("knowledge", "kb_cfg", "no_kb")
-    )
+    options = [kwargs.pop(name, None) or () for name in OPTIONS]
     if requests.current_request() is not None:
         yield  # wrapped twice: by us, around another plugin's wrapper of our wrapper
         return
-    try:
-        arguments = Arguments(command, kwargs, knowledge, kb_cfg)
-        request = _make_request(arguments, no_kb=bool(no_kb))
-    except KbError as error:
-        from llm_kb.texts.safe import visible_text  # most requests do not need it
-
-        raise click.ClickException(visible_text(str(error))) from error
-    request.templates = arguments.hand_over_templates()
+    request = _open(command, kwargs, *options)
+    if request is None:
+        yield
+        return
     with requests.running(request):
         try:
             yield
         except (click.ClickException, ValueError) as error:  # a chat does not catch the ValueError
             # The host makes errors whose message is an exception, which `str` refuses.
             text, limit = str(getattr(error, "message", error)), kwargs.get("chain_limit")
-            if limit and "learn" in request.tools and text.startswith("Chain limit of "):
+            if limit and "learn" in request.tools and text.startswith(llm_internals.CHAIN_LIMIT):
                 text += f" --cl {2 * limit} allows more rounds of tool calls, --cl 0 any number"
             elif "References" not in request.tools or isinstance(error, click.ClickException):
                 raise
             raise click.ClickException(text) from error
+        except TypeError as error:
+            if (changed := llm_internals.explain_argument(error)) is None:
+                raise
+            raise click.ClickException(_explain(changed)) from error
+
+
+def _open(
+    command: str,
+    kwargs: MutableMapping[str, Any],
+    knowledge: Sequence[str],
+    kb_cfg: Sequence[str],
+    no_kb: Any,
+) -> requests.Request | None:
+    """Return the request; None if this `llm` lacks what only a template or `-c` may need.
+
+    Raises ClickException.
+    """
+    given = dict(kwargs)
+    try:
+        arguments = Arguments(command, kwargs, knowledge, kb_cfg)
+        request = _make_request(arguments, no_kb=bool(no_kb))
+        request.templates = arguments.hand_over_templates()
+        return request
+    except (HostChangedError, AttributeError, ImportError, TypeError) as error:
+        if knowledge or kb_cfg or _names_ours(given):
+            raise click.ClickException(_explain(error)) from error
+        say(f"left out: {_explain(error)}")
+        kwargs.update(given)
+        return requests.Request(is_muted=True) if no_kb else None
+    except KbError as error:
+        raise click.ClickException(_explain(error)) from error
+
+
+def _explain(error: Exception) -> str:
+    """Return the message of an error of ours, or of what a changed host made of our code."""
+    from llm_kb.texts.safe import visible_text  # most requests do not need it
+
+    return visible_text(str(error if isinstance(error, KbError) else HostChangedError(str(error))))
+
+
+def _names_ours(kwargs: MutableMapping[str, Any]) -> bool:
+    """Tell whether a command line itself names a tool, a fragment or a template of ours."""
+    template = kwargs.get("template") or ()
+    names = [template] if isinstance(template, str) else [*template]
+    names += [each for key in FRAGMENT_KEYS for each in kwargs.get(key) or ()]
+    return any(each.startswith(requests.OURS) for each in names) or bool(
+        _ours(kwargs.get("tools") or ())
+    )
 
 
 def _make_request(arguments: Arguments, *, no_kb: bool) -> requests.Request:
+    if arguments.misfit is not None:
+        raise arguments.misfit
     if no_kb:
         arguments.offer(())
         return requests.Request(is_muted=True)
@@ -101,8 +150,10 @@ class Arguments:
         """Whether `--save` writes a template instead of making a request."""
         self._templates: list[Any] = []
         self.conversation: Any = None
+        self.misfit: HostChangedError | None = None
+        """What this `llm` lacks of what the templates or the conversation need."""
         named = kwargs.get("template") or ()
-        self._load([named] if isinstance(named, str) else named)
+        restored = self._load([named] if isinstance(named, str) else named)
         self._fragments = [*self._iter_fragments()]
         requests.require_no_files(self._fragments)
         sections = self._list_after(requests.SECTION)
@@ -112,7 +163,6 @@ class Arguments:
         """The topics of `-t kb:TOPIC`, to which the request is restricted."""
         typed = list(kwargs.get("tools") or ())
         brought = [tool for template in self._templates for tool in template.tools or ()]
-        restored = list(_get_conversation_tools(self.conversation, typed) or ())
         self._tools = [*brought, *typed] or restored
         """The tools of the request, in the order of the host."""
         if command == "chat":
@@ -155,10 +205,8 @@ class Arguments:
                 kept.append(spec)
         kept += sorted(set(ours) - set(map(tool_name, kept)))
         if kept != self._tools:
-            self._templates = [
-                template.model_copy(update={"tools": None}) for template in self._templates
-            ]
-            self.kwargs["tools"] = tuple(kept) or _NoTools()
+            self._templates = list(map(llm_internals.drop_tools, self._templates))
+            self.kwargs["tools"] = tuple(kept) or llm_internals.NoTools()
 
     def supports_tools(self) -> bool:
         """Tell whether the model can call tools; False for an unknown model."""
@@ -200,21 +248,24 @@ class Arguments:
                     " search` takes a text of any length, and its passages can be piped into llm"
                 )
 
-    def _load(self, names: Iterable[str]) -> None:
-        """Load the templates and the conversation, as the host will."""
+    def _load(self, names: Sequence[str]) -> Sequence[str]:
+        """Load the templates and the conversation, as the host will; return the tools of that."""
         requests.require_no_files(names)
         for name in names:
             _require_saved(name)
         given = self.kwargs
         with suppress(Exception):  # the host reports the same error next
-            # All or none: the host is to see the name that it cannot load.
-            self._templates = [load_template(name) for name in names]
-            if given.get("_continue") or given.get("conversation_id"):
-                self.conversation = load_conversation(
-                    given.get("conversation_id"),
-                    async_=bool(given.get("async_")),
-                    database=given.get("database"),
-                )
+            try:
+                if names:  # all or none: the host is to see the name that it cannot load
+                    self._templates = llm_internals.load_templates(names)
+                if given.get("_continue") or given.get("conversation_id"):
+                    self.conversation = llm_internals.load_conversation(given)
+                if self.conversation is not None:
+                    typed = given.get("tools") or ()
+                    return llm_internals.find_conversation_tools(self.conversation, typed)
+            except HostChangedError as error:
+                self.misfit = error
+        return ()
 
 
 def _require_saved(name: str) -> None:
@@ -231,17 +282,8 @@ def _require_saved(name: str) -> None:
 def _load_saved(name: str) -> Any:
     """Return a template of the user's directory; None if there is none, or it is invalid."""
     with suppress(Exception):  # the host does not look at it
-        return load_template(str(template_dir() / f"{name}.yaml"))
+        return llm_internals.load_saved_template(name)
     return None
-
-
-class _NoTools(tuple[str, ...]):
-    """An empty tuple that is true, so that the host does not restore a conversation's tools."""
-
-    __slots__ = ()
-
-    def __bool__(self) -> bool:
-        return True
 
 
 def tool_name(spec: str) -> str:
