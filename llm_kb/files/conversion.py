@@ -14,7 +14,7 @@ from llm_kb.errors import KbError
 from llm_kb.files.atomic import replace_file
 from llm_kb.files.converters import MAX_BYTES, PROGRAM
 
-VERSION = 1
+VERSION = 2
 """Version of the converted text; texts of other versions are not used."""
 
 KEPT_SECONDS, FAILED_SECONDS = 60 * 86_400, 86_400

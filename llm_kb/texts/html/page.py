@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from urllib.parse import urlsplit
 
 from llm_kb.texts.html.addresses import join_url
 from llm_kb.texts.html.tree import TEXT, Element
+from llm_kb.texts.html.visible import find_visible, is_hidden
 
 MAX_LINK = 2_000
 """Longest link, in characters; longer links and `<base>` addresses are ignored."""
 
 MAX_LINKS = 5_000
 """The most links of a page that are followed."""
+
+_APART = frozenset({"aside", "noscript", "template"})
+"""Elements in which no main part is looked for."""
 
 _REFRESH = re.compile(r"""\s*[0-5](?:\.\d*)?\s*[;,]\s*url\s*=\s*["']?([^"']+)""", re.IGNORECASE)
 
@@ -61,25 +65,33 @@ def absolute_link(base: str, href: str) -> str:
 
 
 def find_main(root: Element) -> Element:
-    """Return an element with the content: the longest `main`, else all `article`s, else the page.
+    """Return what is seen of the main part of a page: every `main`, else its `article`s, else all.
 
-    One without text is a shell that a script fills.
+    Articles that have less of the text than what is around them are teasers. A page without text
+    is a shell that a script fills.
     """
-    mains, articles = (
-        [element for element in _find_outermost(root, name) if element.holds({TEXT})]
-        for name in ("main", "article")
-    )
-    if mains:
-        return max(mains, key=lambda element: len(element.text()))
-    return Element("div", children=[*articles]) if articles else root
+    mains = [*_find_outermost(root, "main")]
+    shown = [main for main in mains if not is_hidden(main)] or mains
+    parts = [part for part in map(find_visible, shown) if part.holds({TEXT})]
+    if parts:
+        return _join(parts)
+    page = find_visible(root)
+    articles = [part for part in _find_outermost(page, "article") if part.holds({TEXT})]
+    weight = sum(len(part.text()) for part in articles)
+    return _join(articles) if 2 * weight > len(page.text()) else page
+
+
+def _join(parts: Sequence[Element]) -> Element:
+    inside = frozenset().union(*(part.inside for part in parts), *({part.tag} for part in parts))
+    return parts[0] if len(parts) == 1 else Element("div", {}, [*parts], inside)
 
 
 def _find_outermost(root: Element, name: str) -> Iterator[Element]:
-    """Yield the elements with a tag or role that are not in another one."""
+    """Yield the elements with a tag or role that are not in another one, nor in an `aside`."""
     stack = [root]
     while stack:
         element = stack.pop()
         if name in {element.tag, element.attributes.get("role")}:
             yield element
-        else:
+        elif element.tag not in _APART:
             stack.extend(reversed(element.elements()))

@@ -10,7 +10,9 @@ import re
 from collections.abc import Iterator, Sequence
 
 from llm_kb.texts.html import page
-from llm_kb.texts.html.tree import BLOCKS, HEADINGS, Element, PageTooComplexError, parse_html
+from llm_kb.texts.html.code import find_language, find_row_groups
+from llm_kb.texts.html.formulas import raise_text
+from llm_kb.texts.html.tree import BLOCKS, HEADINGS, TEXT, Element, PageTooComplexError, parse_html
 
 _MARKS = {"strong": "**", "b": "**", "em": "*", "i": "*", "del": "~~", "s": "~~"}
 _CODE = frozenset({"code", "kbd", "samp", "tt"})
@@ -19,30 +21,21 @@ _ADMONITIONS = frozenset({"admonition", "theme-admonition", "markdown-alert", "c
 _ADMONITION_TITLE = re.compile(r"(?:^|[-_ ])(?:title|admonitionHeading)")
 _NO_LANGUAGE = frozenset({"default", "none", "notranslate"})
 _BLANK = re.compile(r"[ \t\r\n\f]+")
+_ITEM = re.compile(r"(?:-|[0-9a-zA-Z]{1,9}\.) ")
+_RAISED = {"sup": "^", "sub": "_"}
+_NUMBERINGS = {"loweralpha": "a", "upperalpha": "A", "lowerroman": "i", "upperroman": "I"}
+_ROMAN = ("", "i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix")
 _BREAK = "\x00"
 """Placeholder for a line break while blanks are collapsed."""
-
-_SKIPPED = frozenset(
-    """
-    script style template noscript svg nav form button input select textarea iframe object
-    canvas audio video map head footer dialog menu title link meta label
-    """.split()  # noqa: SIM905 - as strings, one a line, nobody would read them
-)
-_SKIPPED_ROLES = frozenset(
-    {"navigation", "search", "banner", "contentinfo", "dialog", "menu", "tablist"}
-)
-# Classes of links that documentation tools add to headings, and to source code.
-_PERMALINKS = frozenset(
-    {"headerlink", "permalink", "anchor", "anchor-link", "hash-link", "header-anchor", "src"}
-)
-_PERMALINK_TEXTS = frozenset({"¶", "#", "§", "[source]"})
-_LANGUAGE = re.compile(r"(?:language|lang|highlight-source|highlight)-([A-Za-z0-9+#-]{1,40})")
 
 ADDED_PER_CHARACTER = 5
 """Characters of markup that Markdown may add for each character of the page."""
 
 MAX_COLUMNS = 100
-"""Most columns to which short rows of a table are filled up."""
+"""Most columns to which short rows of a table are filled up, or which a cell spans."""
+
+_MAX_REPEATED = 200
+"""Longest text of a cell that is repeated in each row that it spans."""
 
 
 def html_to_markdown(html: str, url: str) -> str:
@@ -83,8 +76,7 @@ class _Writer:
             if isinstance(child, Element) and (child.tag in BLOCKS or child.holds(BLOCKS)):
                 yield from self._paragraph(inline)
                 inline = []
-                if not _is_skipped(child):
-                    yield from self._block(child)
+                yield from self._block(child)
             else:
                 inline.append(child)
         yield from self._paragraph(inline)
@@ -115,22 +107,22 @@ class _Writer:
             yield "---"
         else:
             outer = self._language
-            self._language = _find_language(element) or outer
+            self._language = find_language(element) or outer
             yield from self.blocks(element.children)
             self._language = outer
 
     def _heading(self, element: Element, level: int) -> Iterator[str]:
         """Yield a heading as plain text: signatures are full of links to types."""
-        if text := " ".join(_plain(element).split()):
+        text = " ".join(_plain(element).split())
+        if text := text or " ".join(self._text(element.children).split()):
             yield f"{'#' * level} {text}"
 
     def _fence(self, element: Element) -> Iterator[str]:
         """Yield preformatted text as a fence of more backticks than the text has in a row."""
-        text = "".join(_verbatim(element)).strip("\n")
+        text = element.text()
         if text.strip():
             fence = "`" * max(3, _longest_run(text) + 1)
-            code = next(element.find("code"), element)
-            language = _find_language(element) or _find_language(code) or self._language
+            language = find_language(element) or self._language
             self._add(2 * len(fence) + len(language))
             yield f"{fence}{'' if language in _NO_LANGUAGE else language}\n{text}\n{fence}"
 
@@ -183,12 +175,13 @@ class _Writer:
                 yield from self.blocks([child] if isinstance(child, str) else child.children)
             return
         items: list[str] = []
+        numbers = _Numbers(element)
         for child in element.children:
             inner: Sequence[Element | str] = [child]
-            if isinstance(child, Element) and child.tag == "li" and not _is_skipped(child):
+            if isinstance(child, Element) and child.tag == "li":
                 inner = child.children
-            marker = f"{len(items) + 1}. " if element.tag == "ol" else "- "
-            items += self._item(marker, list(self.blocks(inner)))
+            blocks = list(self.blocks(inner))
+            items += self._item(numbers.next_marker(child) if blocks else "", blocks)
         if items:
             is_loose = any("\n\n" in item for item in items)
             yield ("\n\n" if is_loose else "\n").join(items)
@@ -198,33 +191,66 @@ class _Writer:
         if blocks:
             is_simple = all("\n\n" not in block for block in blocks)
             # A list after a single paragraph follows it without a blank line.
-            is_tight = is_simple and len(blocks) == 2 and blocks[1].startswith(("- ", "1. "))
+            is_tight = is_simple and len(blocks) == 2 and _ITEM.match(blocks[1]) is not None
             text = ("\n" if is_tight else "\n\n").join(blocks)
             self._add((1 + text.count("\n")) * len(marker))
             indent = "\n" + " " * len(marker)
             yield marker + text.replace("\n", indent).replace(f"{indent}\n", "\n\n")
 
     def _table(self, element: Element) -> Iterator[str]:
-        rows = [cells for row in _find_rows(element) if (cells := _find_cells(row))]
-        if element.holds({"pre", "table"}) or max(map(len, rows), default=0) < 2:
-            # A table used for layout, such as code beside line numbers.
-            for row in rows:
-                for cell in row:
-                    yield from self.blocks(cell.children)
-            return
-        width = min(max(map(len, rows)), MAX_COLUMNS)
-        lines = [
-            [
-                _tidy(" ".join(self.blocks(cell.children))).replace("\n", " ").replace("|", "\\|")
-                for cell in row
-            ]
-            for row in rows
+        for caption in (child for child in element.elements() if child.tag == "caption"):
+            yield from self.blocks(caption.children)
+        groups = [
+            [cells for row in group if (cells := _find_cells(row))]
+            for group in find_row_groups(element)
         ]
+        width = max((len(row) for group in groups for row in group), default=0)
+        if width < 2 or _is_layout(element):
+            for cell in (cell for group in groups for row in group for cell in row):
+                yield from self.blocks(cell.children)
+            return
+        lines = [line for group in groups for line in self._lines(group)]
+        width = min(max(map(len, lines)), MAX_COLUMNS)
+        if not _has_header(element, next(row for group in groups for row in group)):
+            lines.insert(0, [])
         for line in lines:
             self._add(3 * max(width, len(line)))
             line += [""] * (width - len(line))
         lines.insert(1, ["---"] * len(lines[0]))
         yield "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+    def _lines(self, rows: Sequence[Sequence[Element]]) -> Iterator[list[str]]:
+        """Yield the texts of rows, with those of cells that span several in each of them."""
+        spanning: dict[int, tuple[int, str]] = {}
+        for row in rows:
+            line: list[str] = []
+            for cell in row:
+                self._fill(line, spanning)
+                text = self._cell(cell)
+                kept = text if len(text) <= _MAX_REPEATED else ""
+                height = _span(cell, "rowspan", len(rows)) or len(rows)
+                for column in range(min(_span(cell, "colspan", MAX_COLUMNS) or 1, MAX_COLUMNS)):
+                    if height > 1:
+                        spanning[len(line)] = (height - 1, kept)
+                    self._add(3)
+                    is_repeated = column and cell.tag == "th"
+                    line.append(text if not column else kept if is_repeated else "")
+            self._fill(line, spanning)
+            yield line
+
+    def _fill(self, line: list[str], spanning: dict[int, tuple[int, str]]) -> None:
+        """Add the cells of rows above that reach into a line at its end."""
+        while span := spanning.pop(len(line), None):
+            left, text = span
+            if left > 1:
+                spanning[len(line)] = (left - 1, text)
+            self._add(3 + len(text))
+            line.append(text)
+
+    def _cell(self, cell: Element) -> str:
+        """Return a cell in one line; code in it becomes words of code."""
+        blocks = self.blocks(_with_inline_code(cell).children)
+        return _tidy(" ".join(blocks)).replace("\n", " ").replace("|", "\\|")
 
     def _add(self, characters: int) -> None:
         """Count added markup; raise PageTooComplexError when it is out of proportion."""
@@ -234,29 +260,36 @@ class _Writer:
 
     def _text(self, children: Sequence[Element | str]) -> str:
         """Return inline children as Markdown."""
-        return _tidy("".join(map(self._inline, children)))
+        return _tidy(self._inner(children))
 
-    def _inline(self, child: Element | str) -> str:  # noqa: PLR0911 - one for each kind
+    def _inner(self, children: Sequence[Element | str]) -> str:
+        """Return inline children with powers and indices behind what they belong to."""
+        parts: list[str] = []
+        for child in children:
+            text = self._inline(child)
+            if parts and isinstance(child, Element) and child.tag in _RAISED:
+                text = raise_text(parts[-1], text, _RAISED[child.tag])
+            if text:
+                parts.append(text)
+        return "".join(parts)
+
+    def _inline(self, child: Element | str) -> str:
         if isinstance(child, str):
             return _BLANK.sub(" ", child)
-        if _is_skipped(child):
-            return ""
         if child.tag == "br":
             return _BREAK
         if child.tag == "img":
             alt = " ".join(child.attributes.get("alt", "").split())
             return f"[{alt}]" if alt else ""
         if child.tag in _CODE:
-            return _code_span(child.text())
-        text = "".join(self._inline(inner) for inner in child.children)
+            return _BREAK.join(filter(None, map(_code_span, _plain(child).split(_BREAK))))
+        text = self._inner(child.children)
         if child.tag in _MARKS:
             return _wrap(text, _MARKS[child.tag])
         return self._link(child, text) if child.tag == "a" else text
 
     def _link(self, element: Element, text: str) -> str:
         """Return a link of a text; the text alone if it leads to no page."""
-        if _is_permalink(element, text):
-            return ""
         href = element.attributes.get("href", "")
         link = page.absolute_link(self._base, href) if text.strip() else ""
         self._add(len(link))
@@ -283,56 +316,24 @@ def _code_span(text: str) -> str:
     return f"{ticks}{pad}{text}{pad}{ticks}"
 
 
-def _verbatim(element: Element) -> Iterator[str]:
-    for child in element.children:
-        if isinstance(child, str):
-            yield child
-        elif child.tag == "br":
-            yield "\n"
-        elif not _is_skipped(child):
-            yield from _verbatim(child)
-
-
 def _plain(node: Element | str) -> str:
-    """Return the visible text of a heading."""
+    """Return the text of a heading or of code, with powers, and placeholders for line breaks."""
     if isinstance(node, str):
         return node
-    if _is_skipped(node):
-        return ""
-    text = " " if node.tag == "br" else "".join(map(_plain, node.children))
-    return "" if _is_permalink(node, text) else text
+    if node.tag == "br":
+        return _BREAK
+    parts: list[str] = []
+    for child in node.children:
+        text = _plain(child)
+        if parts and isinstance(child, Element) and child.tag in _RAISED:
+            text = raise_text(parts[-1], text, _RAISED[child.tag])
+        if text:
+            parts.append(text)
+    return "".join(parts)
 
 
 def _longest_run(text: str) -> int:
     return max(map(len, re.findall("`+", text)), default=0)
-
-
-def _is_skipped(element: Element) -> bool:
-    """Tell whether an element is invisible, navigation, a form or a script."""
-    attributes = element.attributes
-    role = attributes.get("role")
-    style = attributes.get("style", "").replace(" ", "").lower()
-    is_hidden = "hidden" in attributes or "display:none" in style
-    # Panels of tabs and accordions count as visible, though most are hidden at first.
-    is_panel = role == "tabpanel" or attributes.get("hidden") == "until-found"
-    return (
-        element.tag in _SKIPPED
-        or (is_hidden and not is_panel)
-        or attributes.get("aria-hidden") == "true"
-        or role in _SKIPPED_ROLES
-        or (element.tag == "td" and "linenos" in element.classes())
-        # VitePress's name of the language above a code block.
-        or (element.tag == "span" and element.classes() == ["lang"])
-        # rustdoc's "Expand description".
-        or (element.tag == "summary" and "hideme" in element.classes())
-    )
-
-
-def _is_permalink(element: Element, text: str) -> bool:
-    """Tell whether an element is a link of a heading to itself, or to its source code."""
-    return element.tag == "a" and (
-        not _PERMALINKS.isdisjoint(element.classes()) or text.strip() in _PERMALINK_TEXTS
-    )
 
 
 def _find_members(definitions: Element) -> Iterator[Element]:
@@ -340,27 +341,87 @@ def _find_members(definitions: Element) -> Iterator[Element]:
     for child in definitions.elements():
         if child.tag == "div":
             yield from _find_members(child)
-        elif not _is_skipped(child):
+        else:
             yield child
-
-
-def _find_rows(table: Element) -> Iterator[Element]:
-    """Yield the rows of a table, without those of nested tables."""
-    for child in table.elements():
-        if child.tag == "tr":
-            yield child
-        elif child.tag in {"thead", "tbody", "tfoot"}:
-            yield from _find_rows(child)
 
 
 def _find_cells(row: Element) -> list[Element]:
-    """Return the visible cells of a row."""
-    return [c for c in row.elements() if c.tag in {"td", "th"} and not _is_skipped(c)]
+    return [cell for cell in row.elements() if cell.tag in {"td", "th"}]
 
 
-def _find_language(element: Element) -> str:
-    """Return the language that an element states for its code; empty without one."""
-    named = element.attributes.get("data-lang") or element.attributes.get("data-language")
-    found = _LANGUAGE.match(f"language-{named}" if named else "")
-    found = found or next(filter(None, map(_LANGUAGE.match, element.classes())), None)
-    return found[1].lower() if found else ""
+def _is_layout(table: Element) -> bool:
+    """Tell whether a table places blocks side by side, such as code beside its numbers."""
+    if table.holds({"table"}) or table.attributes.get("role") in {"presentation", "none"}:
+        return True
+    return table.holds({"pre"}) and any("\n" in code.text() for code in table.find("pre"))
+
+
+def _has_header(table: Element, first: Sequence[Element]) -> bool:
+    """Tell whether the first row names the columns; else its `th` names the row alone."""
+    if any(child.tag == "thead" for child in table.elements()):
+        return True
+    data = [cell for cell in first if cell.tag == "td" and cell.holds({TEXT})]
+    return not data or len(data) == len(first)
+
+
+def _span(cell: Element, name: str, most: int) -> int:
+    """Return how many rows or columns a cell spans; 0 is all that follow."""
+    value = cell.attributes.get(name, "").strip()
+    return min(int(value), most) if value.isascii() and value.isdigit() and len(value) < 6 else 1
+
+
+def _with_inline_code(cell: Element) -> Element:
+    """Return a cell with its lines of code in place of blocks."""
+    if cell.tag != "pre" and not cell.holds({"pre"}):
+        return cell
+    inside = cell.inside - {"pre"}
+    if cell.tag == "pre":
+        return Element("p", {}, [Element("code", {}, cell.children, inside)], inside)
+    children = [
+        _with_inline_code(child) if isinstance(child, Element) else child for child in cell.children
+    ]
+    return Element(cell.tag, cell.attributes, children, cell.inside)
+
+
+class _Numbers:
+    """The markers of the items of a list."""
+
+    def __init__(self, element: Element) -> None:
+        attributes = element.attributes
+        self._is_ordered = element.tag == "ol"
+        self._step = -1 if "reversed" in attributes else 1
+        count = sum(child.tag == "li" for child in element.elements()) if self._step < 0 else 1
+        self._next = _number(attributes.get("start", ""), count)
+        self._kind = _find_numbering(element)
+
+    def next_marker(self, item: Element | str) -> str:
+        """Return the marker of the next item."""
+        if not self._is_ordered:
+            return "- "
+        value = item.attributes.get("value", "") if isinstance(item, Element) else ""
+        number = _number(value, self._next)
+        self._next = max(0, number + self._step)
+        return f"{_spell(number, self._kind)}. "
+
+
+def _number(text: str, default: int) -> int:
+    """Return a number that Markdown has for items; a default for any other text."""
+    text = text.strip()
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= 9 else default
+
+
+def _find_numbering(element: Element) -> str:
+    """Return the letter that HTML has for a way to number: `a`, `A`, `i`, `I` or none."""
+    kind = element.attributes.get("type", "")
+    names = [name for name in element.classes() if name in _NUMBERINGS]  # docutils, Asciidoctor
+    return kind if kind in _NUMBERINGS.values() else _NUMBERINGS[names[0]] if names else ""
+
+
+def _spell(number: int, kind: str) -> str:
+    """Return a number in letters or Roman numerals, as far as these go."""
+    text = str(number)
+    if kind in {"a", "A"} and 1 <= number <= 26:
+        text = chr(ord("a") + number - 1)
+    elif kind in {"i", "I"} and 1 <= number < 40:
+        text = "x" * (number // 10) + _ROMAN[number % 10]
+    return text.upper() if kind.isupper() else text

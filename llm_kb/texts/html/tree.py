@@ -16,6 +16,10 @@ from html import unescape
 MAX_DEPTH = 120
 """Deepest nesting parsed; deeper elements become text of their parent."""
 
+GROUPING_DEPTH = 100
+"""Deepest nesting of elements that only group or format; the content of deeper ones is their
+parent's. So on pages that leave such elements open, headings and code stay what they are."""
+
 MAX_ELEMENTS = 200_000
 """Most elements parsed; the text of later ones becomes text of their parent."""
 
@@ -30,16 +34,20 @@ VOID = frozenset(
 _RAW = frozenset({"script", "style", "textarea", "title", "xmp", "iframe", "noembed", "noframes"})
 BLOCKS = frozenset(
     """
-    address article aside blockquote body center dd details div dl dt fieldset figcaption
-    figure footer form h1 h2 h3 h4 h5 h6 header hgroup hr html li main menu nav ol p pre
-    section summary table ul
+    address article aside blockquote body center dd details dialog div dl dt fieldset figcaption
+    figure footer form h1 h2 h3 h4 h5 h6 header hgroup hr html legend li listing main menu nav ol
+    p pre search section summary table ul xmp
     """.split()  # noqa: SIM905 - as strings, one a line, nobody would read them
 )
 HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
 TEXT = "#text"
 """What an element with words in it is noted to contain, like the name of a tag."""
 
-_NOTED = BLOCKS | {TEXT}
+WORDS = "#words"
+"""The same for text other than digits and blanks, which a column of line numbers lacks."""
+
+_NOTED = BLOCKS | {TEXT, WORDS, "math", "br"}
+_NUMBERS = re.compile(r"[\d\s]*")
 # A start tag on the left ends an open element on the right, up to a boundary.
 _ENDS: dict[str, frozenset[str]] = {
     "li": frozenset({"li"}),
@@ -53,6 +61,16 @@ _ENDS: dict[str, frozenset[str]] = {
     "option": frozenset({"option"}),
 }
 _BOUNDARIES = frozenset({"ul", "ol", "dl", "table", "select"})
+# A block ends an open paragraph, also through what is open inside it, up to one of these.
+_PARAGRAPH_BOUNDARIES = frozenset({"table", "td", "th", "caption", "button", "object", "template"})
+_GROUPING = frozenset(
+    """
+    a abbr article b bdi bdo big center cite del div em fieldset figure font header i ins mark s
+    section small span strong sub sup tt u
+    """.split()  # noqa: SIM905 - as strings, one a line, nobody would read them
+)
+_STATED = frozenset({"aria-hidden", "hidden", "role", "style"})
+"""Attributes that make an element more than a group."""
 
 # A tag, or what begins a comment, a doctype or an instruction. A `<` before anything else is text.
 _MARKUP = re.compile(r"<(?:(?P<end>/?)(?P<name>[a-zA-Z][^\s/>]*)|[/!?])")
@@ -90,9 +108,13 @@ class Element:
         """Return the children that are elements."""
         return [child for child in self.children if isinstance(child, Element)]
 
+    def all_elements(self) -> Iterator[Element]:
+        """Yield this element and all below it, in document order."""
+        return (node for node in self.nodes() if isinstance(node, Element))
+
     def find(self, *tags: str) -> Iterator[Element]:
         """Yield the elements of these tags: this one and all below it."""
-        return (e for e in self.nodes() if isinstance(e, Element) and e.tag in tags)
+        return (e for e in self.all_elements() if e.tag in tags)
 
     def holds(self, tags: Collection[str]) -> bool:
         """Tell whether a block with one of these tags, or text, is below this element."""
@@ -106,9 +128,34 @@ class Element:
         """Return that text in one line."""
         return " ".join(self.text().split())
 
+    def peek(self, most: int = 80) -> str:
+        """Return that line; empty if there are more characters, or very many elements."""
+        parts: list[str] = []
+        stack = [iter(self.children)]
+        for _ in range(4 * most):
+            node = next(stack[-1], None)
+            if isinstance(node, Element):
+                stack.append(iter(node.children))
+            elif node is not None:
+                parts.append(node[: 4 * most])
+            else:
+                stack.pop()
+            if not stack:
+                line = " ".join("".join(parts).split())
+                return line if len(line) <= most else ""
+        return ""
+
     def classes(self) -> list[str]:
         """Return the names of its classes."""
         return self.attributes.get("class", "").split()
+
+
+def has_style(element: Element, *styles: str) -> bool:
+    """Tell whether an element's own style has one of these declarations."""
+    style = element.attributes.get("style", "").replace(" ", "").lower()
+    return bool(style) and any(
+        part.removesuffix("!important") in styles for part in style.split(";")
+    )
 
 
 def parse_html(text: str) -> Element:
@@ -145,6 +192,8 @@ class _Tree:
         self._places: dict[str, list[int]] = {}
         """The places of the open elements, by their tags; the root is not among them."""
         self._left = MAX_ELEMENTS
+        self._merged: dict[str, int] = {}
+        """How many open elements of a tag are part of their parents, being too deep."""
 
     def add_text(self, text: str) -> None:
         """Add a text to the innermost open element."""
@@ -152,18 +201,13 @@ class _Tree:
             self._open[-1].children.append(_unescape(text))
             if not text.isspace():
                 self._note(TEXT)
+            if not _NUMBERS.fullmatch(text):
+                self._note(WORDS)
 
     def open(self, name: str, attributes: dict[str, str]) -> None:
         """Begin an element, and close those that its start tag ends."""
-        if name in BLOCKS and self._open[-1].tag == "p":
-            self._cut(len(self._open) - 1)
-        ended = _ENDS.get(name, frozenset())
-        depth = self._find(ended)
-        if depth and depth > self._find(_BOUNDARIES):
-            while self._open[depth - 1].tag in ended:
-                depth -= 1
-            self._cut(depth)
-        if name == "html" or not self._left:
+        self._end_open(name)
+        if name == "html" or not self._left or self._merge(name, attributes):
             return
         self._left -= 1
         element = Element(name, attributes)
@@ -173,8 +217,34 @@ class _Tree:
             self._places.setdefault(name, []).append(len(self._open))
             self._open.append(element)
 
+    def _end_open(self, name: str) -> None:
+        """Close the elements that a start tag ends."""
+        paragraph = self._find({"p"}) if name in BLOCKS else 0
+        if paragraph and paragraph > self._find(_PARAGRAPH_BOUNDARIES):
+            self._cut(paragraph)
+        if self._open[-1].tag == name == "a":
+            self._cut(len(self._open) - 1)
+        ended = _ENDS.get(name, frozenset())
+        depth = self._find(ended)
+        if depth and depth > self._find(_BOUNDARIES):
+            while self._open[depth - 1].tag in ended:
+                depth -= 1
+            self._cut(depth)
+
+    def _merge(self, name: str, attributes: dict[str, str]) -> bool:
+        """Make an element part of its parent if it is too deep and only groups."""
+        if len(self._open) < GROUPING_DEPTH or name not in _GROUPING or attributes.keys() & _STATED:
+            return False
+        self._merged[name] = self._merged.get(name, 0) + 1
+        self.add_text("\n" if name in BLOCKS else "")
+        return True
+
     def close(self, name: str) -> None:
         """Close the innermost open element with a name, if there is one, and those inside it."""
+        if self._merged.get(name):
+            self._merged[name] -= 1
+            self.add_text("\n" if name in BLOCKS else "")
+            return
         depth = self._find({name})
         # An end tag reaches through open paragraphs and the like, not out of a table; that of an
         # item not out of its list.
@@ -194,6 +264,8 @@ class _Tree:
         """Close the elements from a place on."""
         while len(self._open) > depth:
             self._places[self._open.pop().tag].pop()
+        if depth < GROUPING_DEPTH:
+            self._merged.clear()
 
     def _find(self, names: Collection[str]) -> int:
         """Return the place of the innermost open element with one of these names; 0 without one."""

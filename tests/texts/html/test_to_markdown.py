@@ -9,7 +9,7 @@ from markdown_it import MarkdownIt
 
 from llm_kb.texts.html import tree
 from llm_kb.texts.html.to_markdown import html_to_markdown
-from llm_kb.texts.html.tree import MAX_DEPTH, parse_html
+from llm_kb.texts.html.tree import GROUPING_DEPTH, parse_html
 from tests.cost import at_most
 
 URL = "https://e.org/docs/page.html"
@@ -96,7 +96,7 @@ def convert(html: str) -> str:
             "<div role=tablist><button role=tab>Unix</button><button role=tab>Windows</button>"
             "</div><div role=tabpanel><pre>a</pre></div><div role=tabpanel hidden><pre>b</pre>"
             "</div><label>C</label><div class=tabbed-block>c</div>",
-            "```\na\n```\n\n```\nb\n```\n\nc",
+            "**Unix**\n\n```\na\n```\n\n**Windows**\n\n```\nb\n```\n\nc",
             id="every panel of tabs",
         ),
         pytest.param("<div hidden=until-found><p>a</div>", "a", id="accordion"),
@@ -159,10 +159,7 @@ def test_hostile_pages_take_linear_time(piece: str) -> None:
 def test_deep_pages_keep_their_text() -> None:
     text = convert("<div>" * 5_000 + "deep" + "</div>" * 5_000)
     assert text == "deep"
-    levels = [
-        element for element in parse_html("<b>" * 5_000).find("html", "b") if element.children
-    ]
-    assert len(levels) == MAX_DEPTH
+    assert len(list(parse_html("<b>" * 5_000).find("html", "b"))) == GROUPING_DEPTH
 
 
 def test_pages_of_too_many_elements_keep_their_text(monkeypatch: pytest.MonkeyPatch) -> None:
