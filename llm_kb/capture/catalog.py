@@ -14,9 +14,9 @@ from llm_kb.capture.rendering import Section, make_section, make_texts, render_p
 from llm_kb.capture.store import NOT_ON_BRANCH, parse_note, read_doubts
 from llm_kb.errors import KbError, UnreadableError
 from llm_kb.subjects.topics import Catalog, Content, Listing, Skipped, Subject, Topic, slugify
+from llm_kb.texts.formats import MARKDOWN_ENDING
 
 TOPIC_ID = "repo-knowledge"
-_EXTENSION = ".md"
 
 
 def find_knowledge(directory: Path) -> notes.Repository | None:
@@ -86,7 +86,7 @@ class KnowledgeCatalog:
 
     def read(self, subject: Subject, limit: int | None = None) -> Content:
         """Return the entries of one kind or place; raise UnreadableError if there are none."""
-        slug = subject.path.removesuffix(_EXTENSION)
+        slug = subject.path.removesuffix(MARKDOWN_ENDING)
         text = self._texts.get(slug) or self._render_place(slug)
         if text is None:
             raise UnreadableError(subject.path, "no such entries were captured")
@@ -126,4 +126,4 @@ class KnowledgeCatalog:
 
 
 def _make_subject(slug: str) -> Subject:
-    return Subject(slug=slugify(slug + _EXTENSION), name=slug, path=slug + _EXTENSION)
+    return Subject(slug=slugify(slug + MARKDOWN_ENDING), name=slug, path=slug + MARKDOWN_ENDING)

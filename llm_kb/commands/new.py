@@ -20,18 +20,16 @@ from llm_kb.errors import KbError, NoMatchError, UnknownTopicError, show_place
 from llm_kb.files.atomic import create_below, replace_file
 from llm_kb.files.containment import OutsideError
 from llm_kb.files.directory import DirectoryCatalog
+from llm_kb.files.layouts import SKILL_FILE
 from llm_kb.host.terminal import has_terminal, is_terminal
 from llm_kb.subjects.ignore import is_always_ignored
 from llm_kb.subjects.names import is_portable
 from llm_kb.subjects.selection import find_near
 from llm_kb.subjects.topics import Layout, Topic, is_binary
+from llm_kb.texts.formats import MARKDOWN_ENDING, find_extension, find_format
 
 MOST_TEXT = 20_000_000
 """The most bytes of a text; a search reads no more of a file."""
-
-_EXTENSIONS = re.compile(
-    r"\.(c|css|go|html|java|js|json|md|py|rs|rst|sh|sql|text|toml|ts|txt|xml|ya?ml)", re.IGNORECASE
-)
 
 from_option = click.option(
     "source",
@@ -152,10 +150,9 @@ def _report_existing(topic: Topic, slug: str, path: str) -> KbError:
 
 def place_subject(slug: str, layout: Layout) -> str:
     """Return the path of a new subject below its topic. Raises KbError."""
-    suffix = Path(slug.rpartition("/")[2].lstrip(".")).suffix
-    path = slug if _EXTENSIONS.fullmatch(suffix) else f"{slug}.md"
+    path = slug if find_extension(slug) and find_format(slug) else f"{slug}{MARKDOWN_ENDING}"
     if layout is Layout.SKILLS:
-        path = f"{slug}/SKILL.md"
+        path = f"{slug}/{SKILL_FILE}"
     for part in (*slug.split("/"), *path.split("/")):
         is_usual = part.strip() == part and part.strip(".") and not re.search(r"[\[\]]", part)
         if is_always_ignored(part) or not (is_usual and is_portable(part)):
@@ -167,7 +164,7 @@ def place_subject(slug: str, layout: Layout) -> str:
 
 def render_template(path: Path, layout: Layout) -> str:
     """Return the first text of a new subject, which is empty unless it is Markdown."""
-    if path.suffix.lower() != ".md":
+    if path.suffix.lower() != MARKDOWN_ENDING:
         return ""
     name = path.parent.name if layout is Layout.SKILLS else path.stem.lstrip(".")
     words = re.sub(r"[-_]+", " ", name).strip()

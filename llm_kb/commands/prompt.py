@@ -15,7 +15,7 @@ from llm_kb.knowledge_base.open_topics import OpenTopics
 from llm_kb.rendering.menu import Menu
 from llm_kb.rendering.plain_text import estimate_tokens
 from llm_kb.rendering.section import render_section
-from llm_kb.subjects.names import is_readable
+from llm_kb.texts.formats import is_readable
 
 
 @click.command()

@@ -22,7 +22,7 @@ from llm_kb.knowledge_base.tool_text import DEFAULT_LIMIT
 from llm_kb.knowledge_base.user_dir import find_user_dir
 from llm_kb.rendering.passages import Passage, find_notes
 from llm_kb.rendering.plain_text import MAX_NAMED
-from llm_kb.subjects.names import CONVERTED, find_extension
+from llm_kb.texts.formats import find_converter
 from llm_kb.texts.safe import visible_line, visible_text
 
 
@@ -138,7 +138,7 @@ def _render(kb: KnowledgeBase, passage: Passage) -> str:
     """Return a passage for people: its heading, the places of its copies, its text."""
     file = name_file(kb.find_topic(passage.topic), passage.path, find_cwd() or Path("/"))
     # An editor that follows it would look for a line of the Markdown in the notebook.
-    line = "" if find_extension(passage.path) in CONVERTED else f":{passage.first_line}"
+    line = "" if find_converter(passage.path) else f":{passage.first_line}"
     heading = f"{file}{line}: {passage.topic}/{passage.address} ({passage.score})"
     copies = join_names(passage.also_in, MAX_NAMED)
     notes = [f"also in {copies}" if copies else "", passage.origin or ""]

@@ -22,8 +22,8 @@ from llm_kb.knowledge_base.api import KnowledgeBase
 from llm_kb.rendering.parts import decode_exactly, find_line_numbers, find_spans
 from llm_kb.rendering.passages import Passages
 from llm_kb.rendering.plain_text import count
-from llm_kb.search.chunking.outline import find_outline
 from llm_kb.subjects.patterns import split_knowledge
+from llm_kb.texts.outlines.outline import find_outline
 from llm_kb.texts.safe import visible_line
 from llm_kb.upkeep.usage import count_uses
 

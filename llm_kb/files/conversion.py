@@ -1,4 +1,4 @@
-"""PDF and DOCX documents as Markdown, converted once and cached on disk."""
+"""Documents and notebooks as Markdown; a document is converted once and cached on disk."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from pathlib import Path
 from llm_kb.errors import KbError
 from llm_kb.files.atomic import replace_file
 from llm_kb.files.converters import MAX_BYTES, PROGRAM
+from llm_kb.files.converters.notebook import read_notebook
 
 VERSION = 2
 """Version of the converted text; texts of other versions are not used."""
@@ -21,6 +22,9 @@ KEPT_SECONDS, FAILED_SECONDS = 60 * 86_400, 86_400
 """How long an unused text is kept, and after how long a failed conversion is tried again."""
 
 _PROBLEM = ".problem"
+
+_DIRECT = {"notebook": read_notebook}
+"""Converters that are ours and fast, so that nothing is cached. All others are of `PROGRAM`."""
 
 
 class ConversionError(KbError):
@@ -61,6 +65,8 @@ class Conversions:
 
     def find(self, kind: str, data: bytes) -> bytes | None:
         """Return a document's cached text, if any; raise ConversionError after a recent failure."""
+        if direct := _DIRECT.get(kind):
+            return direct(data)
         path = self._path(kind, data)
         with suppress(OSError):
             os.utime(path)

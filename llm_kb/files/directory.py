@@ -11,13 +11,12 @@ from llm_kb.errors import UnreadableError
 from llm_kb.files.containment import Containment
 from llm_kb.files.conversion import ConversionError, Conversions
 from llm_kb.files.converters import MAX_BYTES
-from llm_kb.files.converters.notebook import read_notebook
 from llm_kb.files.layouts import SKILL_FILE, find_skill
 from llm_kb.files.walk import FoundFiles, Stamps, Walk, Way, describe
 from llm_kb.subjects.ignore import RULES_FILE, IgnoreRules
-from llm_kb.subjects.names import CONVERTED, DOCUMENTS, INSTALL, can_convert, find_extension
 from llm_kb.subjects.selection import Disabled, compose, pick, strip_extension
 from llm_kb.subjects.topics import Content, Layout, Listing, Skipped, Slug, Subject, Topic, slugify
+from llm_kb.texts.formats import INSTALL, find_converter, is_unread_document
 
 START_BYTES = 4096
 """A read of at most so many bytes does not start the conversion of a document."""
@@ -84,32 +83,30 @@ class DirectoryCatalog:
 
     def read(self, subject: Subject, limit: int | None = None) -> Content:
         """Read a subject, at most its first `limit` bytes; a document or notebook as Markdown."""
-        path, extension = subject.path, find_extension(subject.path)
-        is_document, is_converted = extension in DOCUMENTS, extension in CONVERTED
+        path, converter = subject.path, find_converter(subject.path)
         try:
-            most = MAX_BYTES if is_converted else limit
+            most = MAX_BYTES if converter else limit
             data, size, real = self._containment.read_file(path, most)
         except OSError as error:
             raise UnreadableError(path, describe(error)) from error
         if real != path and self._excludes(real):
             raise UnreadableError(path, "it leads to a file that is not a subject")
-        if not size or not is_converted:
+        if not size or not converter:
             return Content(data, size)
-        if is_document and not can_convert():
+        if is_unread_document(path):
             raise UnreadableError(path, f"it is a document; to read it: {INSTALL}")
         if size > len(data):
             raise UnreadableError(path, f"it is larger than {MAX_BYTES // 1_000_000} MB")
-        text = self._convert(path, data, limit) if is_document else read_notebook(data)
-        text = data if text is None else text
+        text = self._convert(path, converter, data, limit)
         return Content(text[:limit], len(text))
 
-    def _convert(self, path: str, data: bytes, limit: int | None) -> bytes:
-        """Return the Markdown of a document."""
+    def _convert(self, path: str, converter: str, data: bytes, limit: int | None) -> bytes:
+        """Return the Markdown of a document or a notebook."""
         # A menu reads the start of every subject, which must not start a conversion.
         is_start = limit is not None and limit <= START_BYTES
         read = self._conversions.find if is_start else self._conversions.convert
         try:
-            return read(find_extension(path), data) or b""
+            return read(converter, data) or b""
         except ConversionError as error:
             raise UnreadableError(path, str(error)) from error
 

@@ -13,8 +13,8 @@ from llm_kb.files.directory import DirectoryCatalog
 from llm_kb.files.layouts import is_shown
 from llm_kb.files.walk import are_unchanged
 from llm_kb.search.index.documents import MAX_FILE_BYTES, Documents, File, bound_files
-from llm_kb.subjects.names import can_convert, is_readable, is_unread_document
 from llm_kb.subjects.topics import Catalog, Subject, Topic
+from llm_kb.texts.formats import can_convert, is_readable, is_unread_document
 
 
 class TopicDocuments:

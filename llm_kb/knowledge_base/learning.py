@@ -17,10 +17,10 @@ from llm_kb.rendering.parts import LONGEST_OUTLINE, OPENING, WHOLE, present_aske
 from llm_kb.rendering.plain_text import estimate_tokens, shorten
 from llm_kb.rendering.presentation import Presented, present_unreadable
 from llm_kb.rendering.summaries import LONGEST_SUMMARY, summarize
-from llm_kb.subjects.names import NOTEBOOK, is_readable
 from llm_kb.subjects.patterns import parse_pattern
 from llm_kb.subjects.selection import NEAR_PATTERNS, Selection, find_near, select
 from llm_kb.subjects.topics import REFERENCE_PREFIX, Config, Layout, Subject
+from llm_kb.texts.formats import find_converter, is_readable, needs_extra
 from llm_kb.texts.safe import one_line
 
 OUTLINE_BYTES = learn_text.BYTES_A_CHARACTER * (OPENING + LONGEST_OUTLINE)
@@ -230,7 +230,7 @@ def describe_each(
         summary = ""
         if summaries:
             start = _read_start(opened, subject)
-            summary = summarize(start, subject.extension, subject.slug, longest)
+            summary = summarize(start, subject.path, subject.slug, longest)
         entries.append(MenuSubject(subject.name, summary, note))
     return entries
 
@@ -238,7 +238,8 @@ def describe_each(
 def find_size(opened: OpenTopic, subject: Subject) -> int | None:
     """Return the bytes of a subject as a model reads it; None if it is gone or unreadable."""
     try:
-        if isinstance(opened.catalog, DirectoryCatalog) and subject.extension != NOTEBOOK:
+        is_text = needs_extra(subject.path) or not find_converter(subject.path)
+        if isinstance(opened.catalog, DirectoryCatalog) and is_text:
             return os.stat(f"{opened.topic.root}/{subject.path}").st_size  # noqa: PTH116 - a `Path` for each is slow
         return opened.catalog.read(subject, 0).size
     except (OSError, UnreadableError):

@@ -38,7 +38,6 @@ from llm_kb.rendering.excerpt import (
 from llm_kb.rendering.parts import find_line, find_line_numbers
 from llm_kb.rendering.passages import Passage, Passages, find_notes
 from llm_kb.rendering.plain_text import name_some, shorten
-from llm_kb.search.chunking.outline import find_outline
 from llm_kb.search.index.database import DocumentsGoneError
 from llm_kb.search.index.documents import MAX_FILE_BYTES, TopicGroup
 from llm_kb.search.index.index import Embedder
@@ -48,11 +47,12 @@ from llm_kb.search.roles import Scope
 from llm_kb.search.search import search
 from llm_kb.subjects.selection import keep_tagged
 from llm_kb.subjects.topics import decode_text
+from llm_kb.texts.outlines.outline import find_outline
 
 if TYPE_CHECKING:
-    from llm_kb.search.chunking.sections import Outline
     from llm_kb.search.ranking import Hit
     from llm_kb.subjects.topics import Subject
+    from llm_kb.texts.outlines.sections import Outline
 
 SPARE = 12
 """Number of additional hits, in place of those that show nothing new or may not be shown."""

@@ -14,9 +14,9 @@ from llm_kb.knowledge_base.learning import find_size
 from llm_kb.knowledge_base.open_topics import OpenTopics
 from llm_kb.knowledge_base.topics import OpenTopic
 from llm_kb.rendering.plain_text import count, estimate_tokens, shorten
-from llm_kb.subjects.names import is_readable
 from llm_kb.subjects.selection import find_near, select
 from llm_kb.subjects.topics import Listing, Skipped, Subject, Topic
+from llm_kb.texts.formats import is_readable
 from llm_kb.texts.safe import visible_line
 
 State: TypeAlias = Literal["available", "pre-loaded", "hidden", "disabled"]

@@ -16,10 +16,10 @@ from llm_kb.files.directory import DirectoryCatalog
 from llm_kb.references.catalog import reference_topics
 from llm_kb.references.find_topics import find_named
 from llm_kb.rendering.parts import WHOLE
-from llm_kb.subjects.names import is_readable
 from llm_kb.subjects.patterns import parse_pattern
 from llm_kb.subjects.selection import Selection, select
 from llm_kb.subjects.topics import REFERENCE_PREFIX, Catalog, Config, Listing, Subject, Topic
+from llm_kb.texts.formats import is_readable
 
 CONVERTED = Path("kb", "converted")
 """The directory of converted documents, below the host's user directory."""

@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 from llm_kb.rendering.parts import find_holding, find_line, find_line_numbers, name_lines
 from llm_kb.rendering.plain_text import shorten
-from llm_kb.search.chunking.outline import CAP
-from llm_kb.search.chunking.sections import Outline, Section
+from llm_kb.search.chunks import CAP
 from llm_kb.search.question import fold
 from llm_kb.search.ranking import find_stems
+from llm_kb.texts.outlines.sections import Outline, Section
 
 CLOSE = 1_200
 """Longest part, in characters, that names an excerpt of it."""

@@ -15,9 +15,9 @@ from llm_kb.errors import NoPartError, find_similar
 from llm_kb.rendering.limit import NO_LIMIT, Limit
 from llm_kb.rendering.plain_text import count, estimate_tokens
 from llm_kb.rendering.presentation import Presented, present, truncate
-from llm_kb.search.chunking.outline import find_outline
-from llm_kb.search.chunking.sections import Outline, Section
 from llm_kb.subjects.topics import Content, Subject, is_binary
+from llm_kb.texts.outlines.outline import find_outline
+from llm_kb.texts.outlines.sections import Outline, Section
 from llm_kb.texts.safe import defuse
 
 WHOLE = "*"

@@ -9,20 +9,9 @@ from typing import NamedTuple
 
 from llm_kb.errors import UnreadableError
 from llm_kb.rendering.plain_text import count
-from llm_kb.subjects.names import DOCUMENTS, NOTEBOOK
 from llm_kb.subjects.topics import Content, Subject, is_binary
+from llm_kb.texts.formats import find_fence_language
 from llm_kb.texts.safe import attribute, defuse, one_line
-
-MARKDOWN = DOCUMENTS | {"md", "markdown", "mkd", "mdx", "mdc", "qmd", "rmd", NOTEBOOK}
-"""Extensions of Markdown; notebooks and documents are read as such."""
-
-PLAIN = frozenset({"", "txt", "text"})
-
-PASS_THROUGH = MARKDOWN | PLAIN
-"""Extensions of files that are shown unchanged; all others are fenced."""
-
-LANGUAGES = {"yml": "yaml", "rs": "rust", "py": "python", "js": "javascript", "ts": "typescript"}
-"""Language tags that are not the extension itself."""
 
 # U+E0000 to U+E007F mirror ASCII invisibly: text for a model that no person sees.
 _TAG_CHARACTER = re.compile("[\U000e0000-\U000e007f]")
@@ -200,10 +189,9 @@ def _decode(data: bytes, *, whole: bool) -> tuple[str, int, tuple[str, ...]]:
 
 def _frame(subject: Subject, body: str) -> tuple[str, str]:
     """Return the opening and closing fence, which the body cannot contain; empty for Markdown."""
-    extension = subject.extension
-    if extension in PASS_THROUGH:
+    language = find_fence_language(subject.path)
+    if language is None:
         return "", ""
-    language = LANGUAGES.get(extension, extension)
     if not _INFO_STRING.fullmatch(language):
         language = ""
     fence = "```"

@@ -10,9 +10,9 @@ from itertools import chain, takewhile
 
 from llm_kb.files.toml import TomlError, decode_toml
 from llm_kb.rendering.plain_text import shorten
-from llm_kb.rendering.presentation import PASS_THROUGH
-from llm_kb.search.chunking.markdown import mark_fenced
-from llm_kb.search.chunking.outline import find_outline
+from llm_kb.texts.formats import Format, find_format
+from llm_kb.texts.outlines.markdown import mark_fenced, outline_markdown
+from llm_kb.texts.outlines.outline import outline_markup
 from llm_kb.texts.safe import one_line
 
 LONGEST_SUMMARY = 100
@@ -39,32 +39,32 @@ _SAYS_NOTHING = re.compile(
 
 _MDX_IMPORT = re.compile(r"(?:import|export)\s(?:.*\sfrom\s|\s*(?:[\"'{*]|default\s|const\s))")
 
-_RST = frozenset({"rst", "rest"})
-_RST_MARKUP = re.compile(r"\.\.(?:[ \t]|$)|:[^:]+:(?:[ \t]|$)|__[ \t]|\s")
-"""Comments, labels and directives; fields such as `:orphan:`; nameless targets; indented lines."""
+_MARKUP = re.compile(r"[^\w\"'(\[*`:]|:[^:]+:(?:[ \t]|$)|__[ \t]")
+"""Lines of another markup than Markdown that are not text: directives, fields, indented ones."""
 _RST_ROLE = re.compile(r":[\w.+-]+:`[!~]?([^`]*)`")
 
 
-def summarize(
-    data: bytes, extension: str = "", slug: str = "", limit: int = LONGEST_SUMMARY
-) -> str:
+def summarize(data: bytes, path: str, slug: str = "", limit: int = LONGEST_SUMMARY) -> str:
     """Return the summary: from the front matter, else the first heading, else the first line.
 
     `data` is the start of a file and may end anywhere. A title or heading that only
     repeats the slug is skipped in favour of the first sentence below it. In a file that is
-    not prose, by its extension, only the first comment counts; reStructuredText is prose.
-    Empty for a binary file or one without an informative line.
+    not prose, by its format, only the first comment counts. Empty for a binary file or one
+    without an informative line.
     """
     if b"\0" in data:
         return ""
     text = data.decode("utf-8-sig", "replace")
-    if extension not in PASS_THROUGH | _RST:
+    known = find_format(path, text)
+    if known is None or not known.is_prose:
         return shorten(_first_comment(text), limit)
-    found, rest = ({}, text) if extension in _RST else read_front_matter(text)
+    found, rest = read_front_matter(text)
     summary = next(filter(None, (one_line(found.get(key, "")) for key in KEYS)), "")
     if not summary:
-        lines = chain([one_line(found.get("title", ""))], _prose_lines(rest, extension))
+        lines = chain([one_line(found.get("title", ""))], _prose_lines(rest, known))
         summary = _choose(lines, _loosen(slug.rpartition("/")[2]))
+    if not summary and known.is_built:
+        summary = _first_comment(text)
     return shorten(summary, limit)
 
 
@@ -82,17 +82,18 @@ def _loosen(text: str) -> str:
     return "".join(filter(str.isalnum, text.casefold()))
 
 
-def _prose_lines(text: str, extension: str) -> Iterator[str]:
+def _prose_lines(text: str, known: Format) -> Iterator[str]:
     """Yield the first title of a text, then the other lines with words."""
-    is_rst = extension in _RST
-    text = text if is_rst else _COMMENT.sub("", text)
+    # What is called plain text is in most cases Markdown.
+    is_markdown = known.is_markdown or known.is_plain_text
+    text = _COMMENT.sub("", text) if is_markdown else text
     if text.lstrip().startswith(("{", "[{")):
         return
-    sections = find_outline("a.rst" if is_rst else "a.md", text).sections
-    titles = dict.fromkeys(_plain(section.title) for section in sections)
+    outline = outline_markdown(text) if is_markdown else outline_markup(known.markup, text)
+    titles = dict.fromkeys(_plain(each.title) for each in outline.sections)
     yield from list(filter(_has_words, titles))[:1]
     for is_code, line in mark_fenced(text.splitlines()):
-        is_other = _RST_MARKUP.match(line) if is_rst else is_code or _MDX_IMPORT.match(line)
+        is_other = is_code or _MDX_IMPORT.match(line) if is_markdown else _MARKUP.match(line)
         if _has_words(line) and not is_other and not _SAYS_NOTHING.match(line):
             words = _plain(_HEADING_MARK.sub("", line))
             if _has_words(words) and words not in titles:

@@ -10,6 +10,7 @@ from functools import cached_property
 
 from llm_kb.subjects.patterns import Matcher, compile_any, parse_pattern
 from llm_kb.subjects.topics import slugify
+from llm_kb.texts.formats import Kind, find_extension, find_format, find_stem, is_prose
 
 
 class Role(Enum):
@@ -29,10 +30,6 @@ ROLES = tuple(role.value for role in Role)
 
 # Of a document
 
-_MARKUP = re.compile(
-    r"a(?:scii)?doc|cheatmd|creole|docx|x?html?|ipynb|livemd|mark?down|md[cx]?|mediawiki|mkd|org|pdf"
-    r"|pod|[qr]md|rd|rdoc|re?st|te?xt?|tex|texi(?:nfo)?|textile|typ|wiki(?:text)?"
-)
 _README = re.compile(r"readme|contributing|licen[cs]e|copying|authors|security")
 # Whole names of directories or files, in lower case and without extension.
 DOCS_DIRECTORY = r"docs?|documentation|guides?|manual|book|tutorials?|how-?to|wiki|website|site"
@@ -44,7 +41,6 @@ _TESTS = re.compile(
 )
 _OF_TESTS = re.compile(r".*(?<!la)(?<!con)(?<!pro)tests?")
 """Directories and extensions of tests: `caddytest`, `smoke-tests`, `.sqltest`; not `latest`."""
-_PLAIN = re.compile(r"te?xt|x?html?")
 _TEST_FILE = re.compile(r"test_.*|.*[_.-](?:tests?|spec)|tests?|conftest")
 _EXAMPLES = re.compile(r"examples?|samples?|demos?|docs_src|cookbook")
 _CHANGES = re.compile(
@@ -55,15 +51,14 @@ _DATED = re.compile(r"blogs?|_posts|_?drafts?|rfcs?|proposals?|archive[ds]?|lega
 """Directories of what was written once, and is not kept true as documentation is."""
 
 
-def find_role(path: str) -> Role:
-    """Return the role of a document, by its path."""
+def find_role(path: str, start: str | None = None) -> Role:
+    """Return the role of a document, by its path and, if that is ambiguous, the start of it."""
     *parents, name = path.lower().split("/")
-    stem, dot, extension = name.rpartition(".")
-    if not (dot and stem):
-        stem, extension = name, ""
+    stem, extension = find_stem(name), find_extension(name)
+    known = find_format(path, start) if extension else None
     is_readme = bool(_README.fullmatch(stem))
-    is_markup = is_readme or bool(_MARKUP.fullmatch(extension))
-    is_plain = not is_readme and bool(_PLAIN.fullmatch(extension))
+    is_markup = is_readme or (known is not None and known.is_prose)
+    is_plain = not is_readme and known is not None and known.kind is Kind.PLAIN
     for parent in parents:
         if _DOCS.fullmatch(parent):
             break
@@ -115,7 +110,8 @@ def is_machine_made(path: str, text: str) -> bool:
     lines = len(text) / _LONG_LINES - text.count("\n")
     if (lines > 4 and _SCRIPT.fullmatch(name)) or (lines > 20 and _DATA.fullmatch(name)):
         return True
-    return not _MARKUP.fullmatch(name.rpartition(".")[2]) and bool(_GENERATED.search(text[:2_000]))
+    is_page = find_extension(name) and is_prose(name, text)
+    return not is_page and bool(_GENERATED.search(text[:2_000]))
 
 
 # Of a question

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import accumulate
 
 from llm_kb.errors import join_names
+from llm_kb.texts.formats import find_extension, is_prose
 
 _VERSION = re.compile(
     r"v?\d{1,4}(?:\.\d{1,4})+(?:\.x)?|v\d{1,4}|v?\d{1,4}(?:\.\d{1,4})?\.x"
@@ -36,7 +37,6 @@ _SEVERAL = 4
 """Number of neighbours named by common languages, with en or repeating what is above them, from
 which all are translations."""
 
-_PAGE = re.compile(r"\.(?:a(?:scii)?doc|html?|ipynb|markdown|mdx?|qmd|rst|txt)$", re.IGNORECASE)
 _DEPTH = 4
 """The most directories of a path that are looked at."""
 
@@ -79,7 +79,7 @@ def find_translations(paths: Iterable[str]) -> Mapping[str, str]:
     `docs/` itself and are named by a common language; all next to several of these; and all in a
     directory for translations.
     """
-    pages = {path for path in paths if _PAGE.search(path)}
+    pages = {path for path in paths if find_extension(path) and is_prose(path)}
     repeating = {path for path, kind in find_editions(pages).items() if kind == "language"}
     places: dict[str, dict[str, list[str]]] = {}
     for page in pages:

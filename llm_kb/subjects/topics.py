@@ -9,7 +9,7 @@ from enum import Enum
 from pathlib import Path
 from typing import NamedTuple, NewType, Protocol, TypeAlias
 
-from llm_kb.subjects.names import find_extension
+from llm_kb.texts.formats import find_extension
 
 Slug = NewType("Slug", str)
 

@@ -24,13 +24,13 @@ from llm_kb.knowledge_base.open_topics import OpenTopics
 from llm_kb.knowledge_base.subject_list import name_file, name_place
 from llm_kb.knowledge_base.topics import EmptyTopicError, OpenTopic
 from llm_kb.rendering.plain_text import count, name_some
-from llm_kb.rendering.presentation import MARKDOWN, present
+from llm_kb.rendering.presentation import present
 from llm_kb.rendering.summaries import read_front_matter
-from llm_kb.search.chunking.outline import find_outline
 from llm_kb.search.index.documents import MAX_FILE_BYTES, TOO_LARGE, describe_unread
-from llm_kb.subjects.names import is_readable, is_unread_document
 from llm_kb.subjects.patterns import parse_pattern
 from llm_kb.subjects.topics import Layout, Subject, Topic
+from llm_kb.texts.formats import find_extension, find_format, is_readable, is_unread_document
+from llm_kb.texts.outlines.outline import find_outline
 from llm_kb.texts.safe import REORDERING, TAG_CHARACTERS, visible_line, visible_text
 
 LEVELS = ("error", "warning", "note")
@@ -220,7 +220,7 @@ class Inspection:
         yield from self._check_references(file, text)
         if opened.topic.layout is Layout.SKILLS and place.name == SKILL_FILE:
             yield from _check_skill(file, place.parent.name, text)
-        if subject.extension in MARKDOWN:
+        if (known := find_format(subject.path)) and known.is_markdown:
             yield from _check_links(file, place.parent, text)
             if len(content.data) >= _LEAST_COPIED:
                 digest = blake2b(content.data, digest_size=16).digest()
@@ -325,10 +325,10 @@ def _check_skill(file: str, directory: str, text: str) -> Iterator[Finding]:
 _CODE = re.compile(r"^(?=(`{3,}|~{3,}))\1[^\n]*\n(?:(?!\1)[^\n]*\n)*|`[^`\n]*`", re.MULTILINE)
 _LINK = re.compile(
     r"\]\(<?(?![a-z][a-z0-9+.-]*:|[/#?{<])"
-    r"(?P<target>[^()<>{}\s#?]{1,300}\.(?:mdx?|markdown|rst|adoc|ipynb|txt|org))(?=[)#?>\s])",
+    r"(?P<target>[^()<>{}\s#?]{1,300}\.\w+)(?=[)#?>\s])",
     re.IGNORECASE,
 )
-"""A relative link to a page; addresses of a site have no extension, or that of HTML."""
+"""A relative link to a file."""
 
 
 def _check_links(file: str, directory: Path, text: str) -> Iterator[Finding]:
@@ -336,7 +336,10 @@ def _check_links(file: str, directory: Path, text: str) -> Iterator[Finding]:
     plain = _CODE.sub(lambda code: " " * len(code[0]), text) if "](" in text else ""
     links: dict[str, tuple[int, int]] = {}
     for match in _LINK.finditer(plain):
-        links.setdefault(unquote(match["target"]), match.span("target"))
+        target = unquote(match["target"])
+        known = find_format(target)
+        if known and known.is_prose and not known.is_built and find_extension(target):
+            links.setdefault(target, match.span("target"))
     dead = [target for target in links if not _exists(directory / target)]
     if dead:
         number = count(len(dead), "link leads", "links lead")

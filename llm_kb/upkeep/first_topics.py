@@ -16,8 +16,8 @@ from llm_kb.files.layouts import SKILL_FILE
 from llm_kb.knowledge_base.subject_list import list_topic
 from llm_kb.knowledge_base.topics import OpenTopic
 from llm_kb.subjects.ignore import IgnoreRules
-from llm_kb.subjects.names import find_extension
 from llm_kb.subjects.topics import Layout, Topic
+from llm_kb.texts.formats import find_extension
 from llm_kb.texts.safe import UNUSABLE
 from llm_kb.upkeep import project_files
 from llm_kb.upkeep.project_files import count_below, escape, is_documentation, list_parents

@@ -7,17 +7,29 @@ import re
 import stat
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
 from llm_kb.errors import KbError, show_place
+from llm_kb.files.containment import Containment
 from llm_kb.files.git import GitError, read_git
 from llm_kb.files.walk import iter_files
 from llm_kb.search.roles import DOCS_DIRECTORY
 from llm_kb.subjects.editions import LANGUAGE, LANGUAGES, find_editions, find_translations
 from llm_kb.subjects.ignore import IgnoreRules, is_always_ignored
-from llm_kb.subjects.names import DOCUMENTS, can_convert, find_extension, find_flaw, is_readable
+from llm_kb.subjects.names import find_flaw
+from llm_kb.texts.formats import (
+    START,
+    Format,
+    Proposed,
+    find_format,
+    find_stem,
+    is_ambiguous,
+    is_readable,
+    is_unread_document,
+)
 
 _OF_VERSION = r"[._-]v?(?:\d+(?:[._](?:\d+|x))+|(?<=v)\d+)"
 """The end of a name that is of one version: `_1.x`, `-2.0.1`, `.v3`."""
@@ -78,20 +90,6 @@ RULES = {
 """The rules by their names, in the order in which they are tried."""
 
 
-_PROSE = frozenset(
-    """
-    md markdown mdown mkd mdx mdc rst adoc asciidoc org textile wiki pod qmd rmd ipynb tex typ
-    cheatmd livemd rd rdoc texi texinfo mediawiki wikitext creole
-    """.split()  # noqa: SIM905 - as strings, one a line, nobody would read them
-)
-_BARE = re.compile(
-    r"(?i)readme|install|hacking|contributing|architecture|design|agents"
-    r"|\.(?:cursor|windsurf|cline)rules"
-)
-_NOT_PROSE = re.compile(
-    r"(?i)(?:.*[_-])?(?:requirements|constraints)(?:[_-].*)?|cmakelists|robots|humans|runtime"
-    r"|top_level|sources|entry_points|manifest|(?:.*[_-])?(?:packages|deps|list)"
-)
 _DOCUMENTATION = re.compile(
     rf"(?i)(?:{DOCS_DIRECTORY}|manuals|man|notes|handbook|adrs?|decisions|rfcs|kb|knowledge|skills)"
     r"(?:\..*)?"
@@ -111,8 +109,9 @@ def find_pages(root: Path) -> tuple[Mapping[str, int], Mapping[str, tuple[str, s
     """
     listed = sorted(_list_files(root))
     files = {path: size for path in listed if (size := _measure(root, path)) is not None}
-    written = count_below(path for path in files if find_extension(path) in _PROSE)
-    paths = [path for path in files if _is_page(path, written)]
+    formats = _find_formats(root, files)
+    written = count_below(p for p in formats if formats[p].proposed is Proposed.EVERYWHERE)
+    paths = [path for path in formats if _is_page(path, formats[path], written)]
     dense = find_dense(files, paths)
     editions = {
         place: (f"{kind}s", f"/{place}")
@@ -121,8 +120,8 @@ def find_pages(root: Path) -> tuple[Mapping[str, int], Mapping[str, tuple[str, s
     }
     editions |= {place: ("languages", f"/{place}") for place in find_translations(paths)}
     editions |= {place: ("languages", pattern) for place, pattern in _find_language_twins(files)}
-    own = {_find_stem(path).lower() for path in listed if "/" not in path}
-    stems = (_find_stem(path).lower() for path in paths)
+    own = {find_stem(path).lower() for path in listed if "/" not in path}
+    stems = (find_stem(path).lower() for path in paths)
     own.update(stem[: of.start()] for stem in stems if (of := re.search(f"{_OF_VERSION}$", stem)))
     pages: dict[str, tuple[str, str]] = {}
     skills: dict[str, str] = {}
@@ -199,25 +198,32 @@ def _measure(root: Path, path: str) -> int | None:
     return status.st_size if stat.S_ISREG(status.st_mode) else None
 
 
-def _is_page(path: str, written: Collection[str]) -> bool:
+def _find_formats(root: Path, paths: Iterable[str]) -> Mapping[str, Format]:
+    """Return the formats of the files that may be pages, of which ambiguous ones are read."""
+    containment = Containment(root, ())
+    found = {}
+    for path in paths:
+        start = b""
+        if is_ambiguous(path):
+            with suppress(OSError):
+                start = containment.read_file(path, START)[0]
+        known = find_format(path, start)
+        if known and known.proposed is not Proposed.NOWHERE and not is_unread_document(path):
+            found[path] = known
+    return found
+
+
+def _is_page(path: str, known: Format, written: Collection[str]) -> bool:
     """Tell whether a file is prose; `written` are the directories with pages in a markup."""
-    directory, _, name = path.rpartition("/")
-    extension = find_extension(name)
-    if not extension:
-        return bool(_BARE.fullmatch(name))
-    if extension in {"txt", "text"}:
-        is_text = not _NOT_PROSE.fullmatch(_find_stem(name))
-        return is_text and (not directory or is_documentation(directory))
+    if known.proposed is Proposed.EVERYWHERE:
+        return True
+    directory = path.rpartition("/")[0]
     place = next(filter(is_documentation, list_parents(path)), None)
-    if extension in {"html", "htm"}:
+    if known.needs_extra:
+        return place is not None
+    if known.is_built:
         return place is not None and place not in written
-    is_document = extension in DOCUMENTS and can_convert() and place is not None
-    return is_document or extension in _PROSE
-
-
-def _find_stem(path: str) -> str:
-    name = path.rpartition("/")[2]
-    return name.rpartition(".")[0] or name
+    return not directory or is_documentation(directory)
 
 
 def _find_rule(path: str, dense: Collection[str], own: Collection[str]) -> tuple[str, str] | None:
@@ -226,7 +232,7 @@ def _find_rule(path: str, dense: Collection[str], own: Collection[str]) -> tuple
     `own` are the names in the root, also of links, and those before a version, in lower case:
     `docs/history.md` may repeat `HISTORY.md`, and `docs/changes.rst` is beside `changes_1.x.rst`.
     """
-    stem = _find_stem(path)
+    stem = find_stem(path)
     is_loud = stem.lower() in own or stem.partition(".")[0].isupper()
     places = list(list_parents(path))
     for name, rule in RULES.items():

@@ -15,11 +15,12 @@ from llm_kb.rendering.excerpt import (
 )
 from llm_kb.rendering.parts import find_spans, render_outline
 from llm_kb.rendering.summaries import read_front_matter, summarize
-from llm_kb.search.chunking.markdown import mark_fenced
-from llm_kb.search.chunking.outline import chunk_document, find_outline
-from llm_kb.search.chunking.sections import Section
+from llm_kb.search.chunks import chunk_document
 from llm_kb.search.question import find_more_words
 from llm_kb.search.roles import is_machine_made
+from llm_kb.texts.outlines.markdown import mark_fenced
+from llm_kb.texts.outlines.outline import find_outline
+from llm_kb.texts.outlines.sections import Section
 from llm_kb.texts.safe import defuse, one_line, visible_text
 from tests.cost import cases
 from tests.fuzz.__main__ import TARGETS
@@ -66,9 +67,9 @@ PARSERS: Mapping[str, Callable[[str], object]] = {
     **{f"fuzz {name}": fuzz(name) for name in TARGETS if name != "chunking"},
     "words": read_as_words,
     "front matter": lambda text: read_front_matter(f"---\n{text}"),
-    "summary of Markdown": lambda text: summarize(text.encode("utf-8", "replace"), "md"),
-    "summary of rst": lambda text: summarize(text.encode("utf-8", "replace"), "rst"),
-    "summary of code": lambda text: summarize(text.encode("utf-8", "replace"), "py"),
+    "summary of Markdown": lambda text: summarize(text.encode("utf-8", "replace"), "a.md"),
+    "summary of rst": lambda text: summarize(text.encode("utf-8", "replace"), "a.rst"),
+    "summary of code": lambda text: summarize(text.encode("utf-8", "replace"), "a.py"),
 }
 
 UNITS = (

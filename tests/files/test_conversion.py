@@ -17,8 +17,8 @@ from llm_kb.files.conversion import ConversionError, Conversions
 from llm_kb.files.converters import documents as convert
 from llm_kb.files.converters.documents import BadDocumentError
 from llm_kb.files.directory import DirectoryCatalog
-from llm_kb.subjects import names
 from llm_kb.subjects.topics import Topic
+from llm_kb.texts import formats
 from llm_kb.upkeep.check import Rule
 from tests.conftest import RunLlm
 from tests.files.office import make_docx, make_pdf, pack
@@ -191,7 +191,7 @@ def test_a_document_is_a_subject_with_parts(run_llm: RunLlm, guides: Path, user_
 def test_without_the_extra_one_line_names_it(
     run_llm: RunLlm, guides: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(names, "can_convert", lambda: False)
+    monkeypatch.setattr(formats, "can_convert", lambda: False)
     line = "2 documents (DOCX, PDF); to read them: llm install 'llm-kb[documents]'"
     for arguments, times in [
         (["kb", "check"], 1),
@@ -199,7 +199,6 @@ def test_without_the_extra_one_line_names_it(
     ]:
         result = run_llm(arguments)
         assert (result.stdout + result.stderr).count(line) == times, arguments
-    monkeypatch.setattr("llm_kb.files.directory.can_convert", lambda: False)
     checked = run_llm(["kb", "check"])
     assert (checked.exit_code, checked.stdout) == (
         0,

@@ -5,9 +5,10 @@ Of an HTML page the chunks are its own text.
 
 from __future__ import annotations
 
-from llm_kb.search.chunking.outline import CAP, chunk_document, find_outline
+from llm_kb.search.chunks import CAP, chunk_document
 from llm_kb.search.question import find_more_words
 from llm_kb.subjects.topics import decode_text
+from llm_kb.texts.outlines.outline import find_outline
 
 PATHS = (
     "a.md",

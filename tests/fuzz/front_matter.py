@@ -13,4 +13,4 @@ def fuzz(data: bytes) -> None:
         assert all(isinstance(value, str) for value in found.values())
         assert len(rest) <= len(text)
         for extension in ("md", "rst", "py"):
-            assert "\n" not in summarize(text.encode(), extension)
+            assert "\n" not in summarize(text.encode(), f"a.{extension}")

@@ -18,8 +18,8 @@ from llm_kb.rendering.excerpt import (
     trim,
 )
 from llm_kb.rendering.parts import find_line, find_line_numbers, find_spans
-from llm_kb.search.chunking.outline import find_outline
-from llm_kb.search.chunking.sections import Outline, Section
+from llm_kb.texts.outlines.outline import find_outline
+from llm_kb.texts.outlines.sections import Outline, Section
 from tests.cost import at_most
 
 WORDS = {"walrus": 3.0, "tusk": 2.0, "zoo": 1.0}

@@ -11,8 +11,8 @@ from llm_kb.rendering.parts import (
     find_line,
     find_spans,
 )
-from llm_kb.search.chunking.outline import find_outline
-from llm_kb.search.chunking.sections import name_title
+from llm_kb.texts.outlines.outline import find_outline
+from llm_kb.texts.outlines.sections import name_title
 from tests.cost import at_most
 
 SETTINGS = """\

@@ -38,8 +38,8 @@ from llm_kb.rendering.summaries import summarize
     ],
 )
 def test_prose(text: str, summary: str) -> None:
-    assert summarize(text.encode()) == summary
-    assert summarize(text.encode(), "md") == summary
+    assert summarize(text.encode(), "README") == summary
+    assert summarize(text.encode(), "a.md") == summary
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_prose(text: str, summary: str) -> None:
     ],
 )
 def test_code(extension: str, text: str, summary: str) -> None:
-    assert summarize(text.encode(), extension) == summary
+    assert summarize(text.encode(), f"a.{extension}") == summary
 
 
 @pytest.mark.parametrize(
@@ -82,16 +82,16 @@ def test_code(extension: str, text: str, summary: str) -> None:
     ],
 )
 def test_what_says_nothing_is_passed_over(text: str, summary: str) -> None:
-    assert summarize(text.encode(), "mdx", "guide/install") == summary
+    assert summarize(text.encode(), "a.mdx", "guide/install") == summary
 
 
 def test_a_title_that_repeats_the_slug_is_passed_over_in_restructured_text() -> None:
     text = b"Install\n=======\n\nHow to install it.\n"
-    assert summarize(text, "rst", "install") == "How to install it."
+    assert summarize(text, "a.rst", "install") == "How to install it."
 
 
 def test_a_binary_file_says_nothing() -> None:
-    assert summarize(b"# H\0") == ""
+    assert summarize(b"# H\0", "a.md") == ""
 
 
 @pytest.mark.parametrize(
@@ -120,11 +120,11 @@ def test_a_binary_file_says_nothing() -> None:
 )
 @pytest.mark.parametrize("extension", ["rst", "rest"])
 def test_restructured_text(extension: str, text: str, summary: str) -> None:
-    assert summarize(text.encode(), extension) == summary
+    assert summarize(text.encode(), f"a.{extension}") == summary
 
 
 @given(st.binary(max_size=200), st.sampled_from(["md", "py", "rst"]))
 def test_a_summary_is_a_short_line(data: bytes, extension: str) -> None:
-    summary = summarize(data, extension)
+    summary = summarize(data, f"a.{extension}")
     assert len(summary) <= 100
     assert len(summary.splitlines()) <= 1

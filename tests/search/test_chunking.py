@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from llm_kb.rendering.parts import find_line_numbers
-from llm_kb.search.chunking import outline
-from llm_kb.search.chunking.markdown import outline_markdown
-from llm_kb.search.chunking.outline import CAP, chunk_document, find_outline
-from llm_kb.search.chunking.sections import MAX_SECTIONS
+from llm_kb.search.chunks import CAP, chunk_document
 from llm_kb.search.question import split_identifiers
 from llm_kb.subjects.topics import decode_text
+from llm_kb.texts.outlines.markdown import outline_markdown
+from llm_kb.texts.outlines.outline import find_outline
+from llm_kb.texts.outlines.sections import MAX_SECTIONS
 from tests.cost import at_most
 
 PATHS = [
@@ -663,7 +663,7 @@ def test_a_class_goes_on_after_type_parameters_on_many_lines() -> None:
 
 
 def test_a_method_knows_its_type(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(outline, "FLOOR", 0)
+    monkeypatch.setattr("llm_kb.search.chunks.FLOOR", 0)
     chunks = chunk_document("a.go", GO)
 
     assert [(chunk.title, chunk.heading) for chunk in chunks if chunk.title] == [

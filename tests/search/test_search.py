@@ -13,8 +13,6 @@ from hypothesis import strategies as st
 
 from llm_kb.files.documents import TopicDocuments
 from llm_kb.search import search as search_module
-from llm_kb.search.chunking import outline
-from llm_kb.search.chunking.sections import Outline
 from llm_kb.search.index import documents as documents_module
 from llm_kb.search.index import index as index_module
 from llm_kb.search.index import update
@@ -24,6 +22,7 @@ from llm_kb.search.index.index import Embedder
 from llm_kb.search.question import EmptyQuestionError
 from llm_kb.search.ranking import Hit
 from llm_kb.search.search import SearchResult
+from llm_kb.texts.outlines.sections import Outline
 from tests.search.embedding import HashingModel
 from tests.search.folders import index_path, search
 
@@ -308,7 +307,7 @@ def test_a_file_that_no_parser_can_take_is_cut_by_length(
     def fail(path: str, text: str) -> Outline:
         raise RecursionError(path)
 
-    monkeypatch.setattr(outline, "find_outline", fail)
+    monkeypatch.setattr("llm_kb.search.chunks.find_outline", fail)
 
     assert [hit.path for hit in search([zoo], "tusks").hits] == ["docs/walrus.md"]
 

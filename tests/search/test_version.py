@@ -6,7 +6,7 @@ import hashlib
 
 import pytest
 
-from llm_kb.search.chunking.outline import chunk_document
+from llm_kb.search.chunks import chunk_document
 from llm_kb.search.index.database import VERSION
 from llm_kb.search.question import find_more_words
 from llm_kb.search.roles import find_role, is_machine_made

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
 from llm_kb.texts.formats import FORMATS, find_extension, find_fence_language, find_format
+
+PACKAGE = Path(__file__).parents[2] / "llm_kb"
 
 
 @pytest.mark.parametrize(
@@ -59,3 +64,20 @@ def test_each_extension_has_one_format_besides_those_that_are_confirmed() -> Non
     sure = [e for row in FORMATS if not (row.confirm or row.names) for e in row.extensions]
     assert sorted(sure) == sorted(set(sure))
     assert all(find_extension(f"a.{each}") == each for each in sure if each)
+
+
+_OWN = re.compile(
+    r"[\"'|(]\\?\.?(?:md|mdx|markdown|rst|adoc|asciidoc|org|ipynb|html?|pod|tex|mediawiki|typ|textile)"
+    r"[\"'|)]"
+)
+
+
+def test_nothing_outside_of_the_room_knows_an_extension() -> None:
+    found = [
+        f"{path.relative_to(PACKAGE)}:{number}: {line.strip()}"
+        for path in sorted(PACKAGE.rglob("*.py"))
+        if path.relative_to(PACKAGE).parts[0] != "texts"
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1)
+        if _OWN.search(line) and not line.lstrip().startswith("#")
+    ]
+    assert found == []

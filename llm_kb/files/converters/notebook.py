@@ -13,18 +13,18 @@ LONGEST_OUTPUT = 2_000
 _BACKTICKS = re.compile("`+")
 
 
-def read_notebook(data: bytes) -> bytes | None:
-    """Return the Markdown of a notebook; None if the data is not a notebook.
+def read_notebook(data: bytes) -> bytes:
+    """Return the Markdown of a notebook; the data as it is if that is not a notebook.
 
     Outputs are kept as text; images and other encoded data are named, not shown.
     """
     try:
         notebook = json.loads(data)
     except (ValueError, RecursionError):
-        return None
+        return data
     cells = notebook.get("cells") if isinstance(notebook, Mapping) else None
     if not isinstance(cells, list):
-        return None
+        return data
     language = _find_language(notebook)
     text = "\n\n".join(
         block for cell in cells if isinstance(cell, Mapping) for block in _render(cell, language)

@@ -16,8 +16,8 @@ from llm_kb.references.sources.records import CrawlSource
 from llm_kb.references.sources.robots import PRODUCT, parse_robots
 from llm_kb.references.sources.rules import Policy, host_and_port, page_key
 from llm_kb.rendering.plain_text import count
-from llm_kb.subjects import names
 from llm_kb.subjects.editions import describe_editions, find_editions, leading_directories
+from llm_kb.texts.formats import INSTALL, find_extension, find_format, is_unread_document
 from llm_kb.texts.html.addresses import join_url
 from llm_kb.texts.html.page import MAX_LINK
 
@@ -33,9 +33,6 @@ _GENERATED = re.compile(
 )
 # Actions on a page, other revisions, feeds, and lists in another order.
 _ACTION = re.compile(r"(?:^|[&;])(?:action|diff|do|feed|oldid|rev|replytocom|C)=")
-_PAGES = names.DOCUMENTS | frozenset(
-    {"", "html", "htm", "md", "markdown", "txt", "xhtml", "php", "asp", "aspx", "rst"}
-)
 # A page of links alone: mdBook's contents.
 _CONTENTS = re.compile(r"/toc\.html$")
 
@@ -92,13 +89,13 @@ class Site:
         """Tell whether a link leads to a page of the crawl."""
         self._compared_left -= self._patterns * (1 + url.count("/"))
         split = urlsplit(url)
-        extension = names.find_extension(split.path)
+        known = find_format(split.path)
         return (
             self._is_here(url)
             and len(url) <= MAX_LINK
             and split.path.startswith(self._prefix)
             # A number after a dot is a version, not an extension.
-            and (extension in _PAGES or extension.isdigit())
+            and (known.is_page if known else find_extension(split.path).isdigit())
             and not _ACTION.search(split.query)
             # Which a server may take for another directory.
             and ".." not in unquote(split.path).split("/")
@@ -300,7 +297,7 @@ class Crawl:
     def _choose(self, urls: Iterable[str]) -> list[str]:
         """Return the pages to read: those of the first page's version and language."""
         path_of = self._site.path_of
-        unread = [url for url in urls if names.is_unread_document(urlsplit(url).path)]
+        unread = [url for url in urls if is_unread_document(urlsplit(url).path)]
         self._documents.update(unread)
         urls = [url for url in urls if url not in self._documents]
         self._paths.update(map(path_of, urls))
@@ -385,5 +382,5 @@ class Crawl:
             notes.append(f"left out: {count(refused, 'page')} that robots.txt does not allow")
         if self._documents:
             documents = f"{count(len(self._documents), 'document')}, such as {min(self._documents)}"
-            notes.append(f"left out: {documents}; to read them: {names.INSTALL}")
+            notes.append(f"left out: {documents}; to read them: {INSTALL}")
         return tuple(notes)

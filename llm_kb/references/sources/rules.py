@@ -22,6 +22,7 @@ import idna
 
 from llm_kb.references.errors import BlockedAddressError, FetchError, LedAwayError, SourceError
 from llm_kb.subjects.names import is_portable
+from llm_kb.texts.formats import strip_served
 from llm_kb.texts.html.addresses import ascii_url
 from llm_kb.texts.safe import UNUSABLE
 
@@ -185,7 +186,7 @@ def page_path(url: str) -> str:
     parts = [slug_text(unquote(part), part) for part in split.path.split("/") if part]
     if not parts or split.path.endswith("/"):
         parts.append("index")
-    parts[-1] = re.sub(r"-(?:html?|md|markdown|txt|php)$", "", parts[-1])
+    parts[-1] = strip_served(parts[-1])
     if split.query:
         parts[-1] += f"-{slug_text(unquote(split.query), url)}"
     parts[-1] = _avoid_device(parts[-1])

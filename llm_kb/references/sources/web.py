@@ -24,7 +24,7 @@ from llm_kb.references.sources import rules
 from llm_kb.references.sources.connections import HTTP_ERRORS, Answer, open_answer
 from llm_kb.references.sources.robots import PRODUCT
 from llm_kb.references.sources.rules import Policy, host_and_port
-from llm_kb.subjects.names import DOCUMENTS, INSTALL, can_convert, find_extension
+from llm_kb.texts.formats import INSTALL, can_convert, find_converter, needs_extra
 from llm_kb.texts.html import to_markdown
 from llm_kb.texts.html.addresses import escape_url, join_url
 from llm_kb.texts.html.page import page_links, refresh_target
@@ -278,10 +278,10 @@ def _read_text(answer: Response) -> str:
     if answer.status >= 400:
         kind = errors.NoPageError if answer.status in {404, 410} else FetchError
         raise kind(answer.url, f"the server answered {answer.status}")
-    content_type, extension = answer.content_type, find_extension(urlsplit(answer.url).path)
+    content_type, path = answer.content_type, urlsplit(answer.url).path
     is_text = content_type.startswith("text/") or content_type.endswith(("+xml", "+json"))
-    is_named = extension in DOCUMENTS and not content_type.startswith("text/")
-    if document := _DOCUMENT_TYPES.get(content_type) or (extension if is_named else ""):
+    is_named = needs_extra(path) and not content_type.startswith("text/")
+    if document := _DOCUMENT_TYPES.get(content_type) or (find_converter(path) if is_named else ""):
         if not can_convert():
             reason = f"it is a document ({document}); to read it: {INSTALL}"
             raise errors.NoPageError(answer.url, reason)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from llm_kb.search.roles import Role, find_role
-from llm_kb.subjects.names import INSTALL, find_extension, is_unread_document
+from llm_kb.texts.formats import INSTALL, find_extension, is_unread_document
 
 MAX_FILE_BYTES = 20_000_000
 """Largest file that is indexed; of larger ones only the name is kept."""

@@ -10,7 +10,7 @@ from sqlite3 import Connection
 from typing import NamedTuple
 
 from llm_kb.errors import UnreadableError
-from llm_kb.search.chunking.outline import Chunk, chunk_safely
+from llm_kb.search.chunks import Chunk, chunk_safely
 from llm_kb.search.index.database import DocumentsGoneError, transaction
 from llm_kb.search.index.documents import (
     MAX_FILE_BYTES,
@@ -194,7 +194,7 @@ def _prepare(file: File, topic: Documents, indexed: bytes = b"") -> _Prepared:
     if digest == indexed:
         return document
     text = decode_text(data) or ""
-    role = file.role or find_role(f"{topic.place}{file.path}").value
+    role = file.role or find_role(f"{topic.place}{file.path}", text).value
     if is_machine_made(file.path, text) and not file.generated:
         text = ""
     return document._replace(role=role, chunks=chunk_safely(file.path, text) if text else [])

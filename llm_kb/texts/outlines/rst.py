@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from llm_kb.search.chunking.sections import Mark, Outline, make_mark, make_outline, shorten_title
+from llm_kb.texts.outlines.sections import Mark, Outline, make_mark, make_outline, shorten_title
 
 _MARK = re.compile(
     # Each alternative begins with a line end, to which the regex engine can skip.

@@ -6,8 +6,8 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 
-from llm_kb.search.chunking.html import ClosingTags, find_own_anchor, read_title
-from llm_kb.search.chunking.sections import Mark, Outline, make_mark, make_outline, shorten_title
+from llm_kb.texts.outlines.html import ClosingTags, find_own_anchor, read_title
+from llm_kb.texts.outlines.sections import Mark, Outline, make_mark, make_outline, shorten_title
 
 FRONT_MATTER = re.compile(
     r"\A(?:\ufeff)?(---|\+\+\+)[ \t]*\r?\n(?:.*?\n)??\1[ \t]*(?:\r?\n|\Z)", re.DOTALL

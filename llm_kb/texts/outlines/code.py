@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from llm_kb.search.chunking.sections import Mark, Outline, make_outline
+from llm_kb.texts.outlines.sections import Mark, Outline, make_outline
 
 _MODIFIER = (
     r"(?:(?:export|default|public|private|protected|internal|static|abstract|final|async|unsafe"
@@ -58,23 +58,14 @@ _SCRIPT = re.compile(
     re.MULTILINE,
 )
 
-_SUFFIXES = {
-    ".py .pyi .pyx": _PYTHON,
-    ".js .jsx .mjs .cjs .ts .tsx .mts .cts": _SCRIPT,
-    ".rs .go .rb .kt .kts .swift .scala .php .ex .exs .lua .pl .pm .jl .zig .nim .hs .sh .bash"
-    " .vue .svelte": _KEYWORD,
-    ".c .h .cc .cpp .cxx .hpp .hh .java .cs .m .mm .dart .groovy": _BRACES,
-}
-CODE_SUFFIXES = {
-    suffix: pattern for suffixes, pattern in _SUFFIXES.items() for suffix in suffixes.split()
-}
-"""Patterns of definitions, by file extension."""
+PATTERNS = {"python": _PYTHON, "script": _SCRIPT, "keywords": _KEYWORD, "braces": _BRACES}
+"""Patterns of definitions, by the kind of language."""
 
 _ATTACHED = ("#", "@", "//", "/*", "*", "--", "[")
 """Starts of lines that belong to the definition below them: comments, decorators."""
 
 
-def outline_code(suffix: str, text: str) -> Outline:
+def outline_code(kind: str, text: str) -> Outline:
     """Return the functions, classes and similar definitions of a text, nested by indentation.
 
     A line at the left margin that is not a definition ends the definitions above it.
@@ -82,7 +73,7 @@ def outline_code(suffix: str, text: str) -> Outline:
     marks: list[Mark] = []
     inside = False
     # The added line end makes each match begin at the offset of its line in the text.
-    for match in CODE_SUFFIXES[suffix].finditer(f"\n{text}"):
+    for match in PATTERNS[kind].finditer(f"\n{text}"):
         # The last group of an alternative is the name, or `end`.
         group = match.lastgroup
         if group == "end" or group is None:

@@ -1,4 +1,4 @@
-"""The outline of a file, by the format that its extension names, and the chunks along it.
+"""The chunks of a document, cut along its outline. Pure.
 
 The chunks of a document, joined, are the document, without overlap. None is longer than the cap,
 but for one that ends with what is not to be cut, which may be twice as long. Of an HTML page they
@@ -10,16 +10,11 @@ from __future__ import annotations
 
 import hashlib
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
-from functools import lru_cache
-from pathlib import PurePosixPath
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from llm_kb.search.chunking.code import CODE_SUFFIXES, outline_code
-from llm_kb.search.chunking.html import outline_html
-from llm_kb.search.chunking.markdown import outline_markdown
-from llm_kb.search.chunking.markup import outline_adoc, outline_org, outline_rst
-from llm_kb.search.chunking.sections import MAX_TITLE, Outline, Section
+from llm_kb.texts.outlines.outline import find_outline
+from llm_kb.texts.outlines.sections import MAX_TITLE, Outline, Section
 
 CAP = 1200
 """Longest chunk, in characters, but for what is not to be cut."""
@@ -37,40 +32,6 @@ _BREADCRUMB, _IN_CODE_NAMES = " > ", "."
 _BLANK_LINES = ("\n\n", "\n\r\n")
 _IN_PROSE = (*_BLANK_LINES, ".\n", ".\r\n", "\n", ". ", " ")
 _IN_CODE = (*_BLANK_LINES, "\n", " ")  # a line that ends in a dot may describe the next
-
-
-_OUTLINERS: dict[str, Callable[[str], Outline]] = {
-    **dict.fromkeys(
-        (".md", ".markdown", ".mdx", ".mdc", ".mkd", ".qmd", ".rmd", ".cheatmd", ".livemd"),
-        outline_markdown,
-    ),
-    **dict.fromkeys((".ipynb", ".pdf", ".docx"), outline_markdown),  # as converted
-    # Plain text underlines titles in the same way, and may be reStructuredText.
-    **dict.fromkeys((".rst", ".rest", ".txt", ".text", ""), outline_rst),
-    **dict.fromkeys((".adoc", ".asciidoc"), outline_adoc),
-    ".org": outline_org,
-    **dict.fromkeys((".html", ".htm", ".xhtml"), outline_html),
-}
-
-
-_MOST_KEPT = 1_000_000
-"""Longest text whose outline is kept, since models read several parts of one text."""
-
-
-def find_outline(path: str, text: str) -> Outline:
-    """Return the sections of a text, by the extension of its path; none for an unknown one."""
-    return _find_kept(path, text) if len(text) <= _MOST_KEPT else _find(path, text)
-
-
-def _find(path: str, text: str) -> Outline:
-    suffix = PurePosixPath(path).suffix.lower()
-    if suffix in CODE_SUFFIXES:
-        return outline_code(suffix, text)
-    outliner = _OUTLINERS.get(suffix)
-    return outliner(text) if outliner else Outline(text)
-
-
-_find_kept = lru_cache(maxsize=4)(_find)
 
 
 class Chunk(NamedTuple):

@@ -7,7 +7,7 @@ from bisect import insort
 from collections.abc import Sequence
 from html import unescape
 
-from llm_kb.search.chunking.sections import Mark, Outline, make_outline, shorten_title
+from llm_kb.texts.outlines.sections import Mark, Outline, make_outline, shorten_title
 
 _HIDDEN = re.compile(
     r"<!--.*?(?:-->|\Z)"

@@ -1,1 +1,0 @@
-"""Cutting files into chunks along their headings and definitions. Pure."""

@@ -1,0 +1,1 @@
+"""The headings and definitions of texts, by their markup. Pure."""
