@@ -132,6 +132,11 @@ class Library:
     own: Path | None = None
     """The user's own directory, for what a person approved: `root` may be one that others write.
     None for `root`."""
+    conversions: Conversions = field(init=False, compare=False)
+    """The cached texts of the topics' documents; all topics share the time for new ones."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "conversions", Conversions(self.root / ".converted"))
 
     def directory(self, topic_id: str) -> Path:
         """Return the directory of a topic; raise UnknownReferenceError for an invalid id."""
@@ -143,11 +148,6 @@ class Library:
     def index(self) -> Path:
         """The path of the index of all topics."""
         return self.root / ".index" / "topics.sqlite3"
-
-    @property
-    def conversions(self) -> Conversions:
-        """The cached texts of the topics' documents."""
-        return Conversions(self.root / ".converted")
 
     def documents(self, topic_id: str) -> TopicDocuments:
         """Return a topic's fetched files for a search, including hidden ones."""

@@ -5,12 +5,19 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from llm_kb.files.conversion import Conversions
+from llm_kb.references.errors import FetchError
+from llm_kb.references.fetch.topics import open_remotes
+from llm_kb.references.library import Library
+from llm_kb.references.sources.web import find_page
 from tests.attacks.test_git import is_alive, wait_until
+from tests.references.sites import Answer, Site
 
 PAGE = b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 9 9]/Resources%s/Contents 4 0 R>>"
 
@@ -125,3 +132,29 @@ def test_a_converter_that_takes_too_long_ends_with_what_it_started(
         Conversions(None, seconds=1).convert("pdf", b"")
     family = [int(pid) for pid in pids.read_text().split()]
     assert wait_until(lambda: not any(map(is_alive, family)), 30)
+
+
+@pytest.fixture
+def quick(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A converter that takes a tenth of a second."""
+    program = tmp_path / "python"
+    program.write_text("#!/bin/sh\nsleep 0.1\necho words\n")
+    program.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(program))
+
+
+@pytest.mark.usefixtures("quick")
+def test_the_documents_of_a_plan_share_its_time(library: Library, site: Site) -> None:
+    urls = [site.answer(f"/{n}.pdf", Answer(b"%PDF", kind="application/pdf")) for n in range(3)]
+    with open_remotes(library) as remotes:
+        policy = remotes.policy
+        assert find_page(urls[0], policy).text == "words\n"
+        short = Conversions(None, most_seconds=0.05)
+        policy = replace(policy, conversions=short)
+        assert find_page(urls[0], policy).text == "words\n"
+        for url in urls[1:]:
+            with pytest.raises(FetchError, match="others took too long"):
+                find_page(url, policy)
+        late = replace(policy, conversions=Conversions(None, until=time.monotonic()))
+        with pytest.raises(FetchError, match="others took too long"):
+            find_page(urls[0], late)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from llm_kb.errors import KbError
+from llm_kb.files.conversion import Conversions
 from llm_kb.references.errors import DeniedError, NothingFetchedError, TopicFileError
 from llm_kb.references.fetch.sources import Progress, fetch_sources, preview_source, silent
 from llm_kb.references.library import Library
@@ -152,14 +153,17 @@ def open_remotes(library: Library, hosts: frozenset[str] | None = None) -> Remot
     Only these hosts may be contacted; None for any.
     """
     settings = library.settings
+    # As long as git's time limit for one repository, so that a slow site cannot hang it.
+    until = time.monotonic() + RUN_TIMEOUTS * settings.timeout
     policy = Policy(
         allow_hosts=settings.allow_hosts,
         allow_protocols=settings.allow_protocols,
         timeout=settings.timeout,
         max_bytes=settings.max_bytes,
         max_files=settings.max_files,
-        # As long as git's time limit for one repository, so that a slow site cannot hang it.
-        until=time.monotonic() + RUN_TIMEOUTS * settings.timeout,
+        until=until,
+        # Nothing is cached before somebody approved it.
+        conversions=Conversions(None, until=until),
         hosts=hosts,
         resolver=library.resolver or system_resolver,
     )

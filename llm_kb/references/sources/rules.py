@@ -14,12 +14,14 @@ import math
 import re
 import socket
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import PurePosixPath
 from urllib.parse import SplitResult, unquote, urlsplit
 
 import idna
 
+from llm_kb.files.conversion import Conversions
 from llm_kb.references.errors import BlockedAddressError, FetchError, LedAwayError, SourceError
 from llm_kb.subjects.names import is_portable
 from llm_kb.texts.formats import strip_served
@@ -243,6 +245,8 @@ class Policy:
     hosts: frozenset[str] | None = None
     """The only hosts that may be asked, as `host_and_port` writes them; None for any public one."""
     resolver: Resolver = system_resolver
+    conversions: Conversions = field(default_factory=partial(Conversions, None))
+    """Converts the documents of a plan, which share its time."""
 
 
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")

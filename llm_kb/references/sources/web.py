@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 import webencodings
 
-from llm_kb.files.conversion import ConversionError, Conversions
+from llm_kb.files.conversion import ConversionError
 from llm_kb.references import errors
 from llm_kb.references.errors import FetchError
 from llm_kb.references.sources import rules
@@ -234,7 +234,7 @@ def find_page(
         if known.get("url") not in {None, answer.url}:
             return find_page(url, policy, allows=allows)
         return Page(url=answer.url, text=None, hosts=answer.hosts)
-    text = _read_text(answer)
+    text = _read_text(answer, policy)
     links: list[str] = []
     if answer.content_type in HTML_TYPES:
         root = parse_html(text)
@@ -270,7 +270,7 @@ def fetch_text(url: str, policy: Policy, *, most: int = MAX_TEXT_BYTES) -> Page:
         return Page(url=answer.url, text="" if is_missing else _decode(answer), hosts=answer.hosts)
 
 
-def _read_text(answer: Response) -> str:
+def _read_text(answer: Response, policy: Policy) -> str:
     """Return the text of a page or a document.
 
     Raises FetchError for a failure, NoPageError if there is no page or it is not text.
@@ -286,7 +286,7 @@ def _read_text(answer: Response) -> str:
             reason = f"it is a document ({document}); to read it: {INSTALL}"
             raise errors.NoPageError(answer.url, reason)
         try:
-            return Conversions(None).convert(document, answer.body).decode()
+            return policy.conversions.convert(document, answer.body).decode()
         except ConversionError as error:
             raise FetchError(answer.url, str(error)) from error
     if content_type and not is_text and content_type not in TEXT_TYPES:
