@@ -364,6 +364,66 @@ def test_git_sends_no_password_of_netrc(library: Library, site: Site, home: Path
     assert all("authorization" not in received for received in site.received)
 
 
+HELPER = "!f() {{ echo username=me; echo password=hunter2; }}; f"
+SECRETS = {
+    "a helper": f'[credential]\n\thelper = "{HELPER}"\n',
+    "a helper of the host": f'[credential "{{url}}"]\n\thelper = "{HELPER}"\n',
+    "a header": '[http]\n\textraHeader = "Authorization: Bearer hunter2"\n',
+    "a header of the host": '[http "{url}"]\n\textraHeader = "Authorization: Bearer hunter2"\n',
+    "a cookie": "[http]\n\tcookieFile = {home}/cookies\n",
+    "a program": "[core]\n\taskPass = {home}/ask\n",
+    "a rewritten address": '[url "{login}"]\n\tinsteadOf = {url}\n',
+}
+
+
+@pytest.mark.parametrize("variables", [False, True], ids=["file", "environment"])
+@pytest.mark.parametrize("name", SECRETS)
+def test_git_sends_no_secret_to_a_host_that_a_model_names(  # noqa: PLR0917 - fixtures
+    name: str,
+    variables: bool,
+    library: Library,
+    site: Site,
+    home: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whatever the user's configuration holds; a person has to have approved the host."""
+    login = site.url.replace("://", "://me:hunter2@")
+    text = SECRETS[name].format(url=site.url, login=login, home=home)
+    (home / "cookies").write_text("127.0.0.1\tFALSE\t/\tFALSE\t9999999999\tsession\thunter2\n")
+    (home / "ask").write_text("#!/bin/sh\necho hunter2\n")
+    (home / "ask").chmod(0o755)
+    monkeypatch.setenv("GIT_ASKPASS", str(home / "ask"))
+    monkeypatch.setenv("SSH_ASKPASS", str(home / "ask"))
+    place = home / ("of-variables" if variables else ".gitconfig")
+    place.write_text(text)
+    if variables:
+        monkeypatch.setenv("GIT_CONFIG_COUNT", "1")
+        monkeypatch.setenv("GIT_CONFIG_KEY_0", "include.path")
+        monkeypatch.setenv("GIT_CONFIG_VALUE_0", str(place))
+
+    def refuse(handler: BaseHTTPRequestHandler) -> None:
+        handler.send_response(401)
+        handler.send_header("WWW-Authenticate", 'Basic realm="x"')
+        handler.send_header("Content-Length", "0")
+        handler.end_headers()
+
+    path = "/r/info/refs?service=git-upload-pack"
+    site.answer(path, refuse)
+    with pytest.raises(NothingFetchedError, match="which git does only for a host that you appr"):
+        create_topic(library, request(GitSource(url=f"{site.url}/r")), yes, by_model=True)
+    assert site.requests == [f"GET {path}"]
+    assert {"authorization", "cookie"}.isdisjoint(*site.received)
+
+
+def test_git_logs_in_to_a_host_that_was_approved(library: Library, site: Site, home: Path) -> None:
+    create_topic(library, request(WebSource(url=site.put("/a", "<p>a")), title="A"), yes)
+    (home / ".gitconfig").write_text('[http]\n\textraHeader = "Authorization: Bearer x"\n')
+    private = replace(request(GitSource(url=f"{site.url}/r")), id="topic-private")
+    with pytest.raises(NothingFetchedError):
+        create_topic(library, private, yes, by_model=True)
+    assert site.received[-1]["authorization"] == "Bearer x"
+
+
 def test_git_still_asks_the_users_own_helper(library: Library, site: Site, home: Path) -> None:
     (home / ".git-credentials").write_text(site.url.replace("://", "://me:secret@") + "\n")
     (home / ".gitconfig").write_text("[credential]\n\thelper = store\n")

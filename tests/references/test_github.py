@@ -11,7 +11,7 @@ import pytest
 from llm_kb.references.errors import FetchError
 from llm_kb.references.sources.git import ask_server
 from llm_kb.references.sources.records import GitSource
-from llm_kb.references.sources.rules import Policy
+from llm_kb.references.sources.rules import Policy, host_and_port
 
 
 @pytest.fixture
@@ -40,8 +40,13 @@ def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_gh_is_the_credential_helper_for_github_alone(
     asked: Path, url: str, is_asked: bool
 ) -> None:
-    policy = replace(Policy(), resolver=lambda host, port: ["140.82.112.3"])
-    with pytest.raises(FetchError):
-        ask_server(GitSource(url=url), policy, ["ls-remote"])
+    source = GitSource(url=url)
+    trusted = frozenset({host_and_port(url)})
+    policy = Policy(resolver=lambda host, port: ["140.82.112.3"], trusted=trusted)
     helper = "credential.https://github.com.helper=!gh auth git-credential"
+    with pytest.raises(FetchError):
+        ask_server(source, policy, ["ls-remote"])
     assert (helper in asked.read_text()) is is_asked
+    with pytest.raises(FetchError):
+        ask_server(source, replace(policy, trusted=frozenset()), ["ls-remote"])
+    assert helper not in asked.read_text()

@@ -16,7 +16,7 @@ from llm_kb.references.fetch.sources import Progress, fetch_sources, preview_sou
 from llm_kb.references.library import Library
 from llm_kb.references.plan import PendingPlans, Plan, format_about, list_hosts, summarize_plan
 from llm_kb.references.sources.git import Remotes
-from llm_kb.references.sources.rules import Policy, system_resolver
+from llm_kb.references.sources.rules import Policy, host_and_port, system_resolver
 from llm_kb.references.topic import topic_directory, topic_file
 from llm_kb.references.topic.staging import OldTopic, Staged
 from llm_kb.references.topic.topic_directory import Provenance
@@ -61,25 +61,32 @@ def create_topic(
         if not waiting.is_approved:
             _require_approval(library, waiting, approve)
         return carry_out(library, waiting.id, approve, progress)
-    hosts = None
+    hosts, trusted = None, approved_hosts(library)
+    if not by_model:  # the operator has named these
+        trusted |= {host_and_port(source.url) for source in request.sources}
     if by_model and library.settings.ask_first:
         sources = (preview_source(source, library.workspace) for source in request.sources)
-        hosts, asking = approved_hosts(library), Plan(request=request, sources=tuple(sources))
-        if not hosts.issuperset(asking.hosts):
+        asking = Plan(request=request, sources=tuple(sources))
+        if not trusted.issuperset(asking.hosts):
             _require_approval(library, asking, approve)
-            hosts |= set(asking.hosts)
-    return _create(library, request, approve, progress, hosts)
+            trusted |= set(asking.hosts)
+        hosts = trusted
+    return _create(library, request, approve, progress, hosts, trusted)
 
 
-def _create(
+def _create(  # noqa: PLR0913, PLR0917 - who asks for what, and how it is answered
     library: Library,
     request: TopicFile,
     approve: Approve,
     progress: Progress,
     hosts: frozenset[str] | None,
+    trusted: frozenset[str],
 ) -> dict[str, Any]:
-    """Fetch a topic by contacting only these hosts, or any; get approval; publish it."""
-    with open_remotes(library, hosts) as remotes, library.scratch() as directory:
+    """Fetch a topic by contacting only these hosts, or any; get approval; publish it.
+
+    git may log in to the trusted ones.
+    """
+    with open_remotes(library, hosts, trusted) as remotes, library.scratch() as directory:
         plan, _ = stage_topic(library, request, OldTopic(), remotes, directory, progress)
         _require_approval(library, plan, approve)
         return _publish(library, plan, directory, progress)
@@ -102,7 +109,7 @@ def carry_out(
         if plan.directory:
             return _publish(library, plan, plan.directory, progress)
         hosts = approved_hosts(library) | set(plan.hosts)
-        return _create(library, plan.request, approve, progress, hosts)
+        return _create(library, plan.request, approve, progress, hosts, hosts)
 
 
 def _publish(library: Library, plan: Plan, directory: Path, progress: Progress) -> dict[str, Any]:
@@ -147,10 +154,14 @@ def _require_approval(library: Library, plan: Plan, approve: Approve) -> None:
         raise DeniedError(plan.request.title, summarize_plan(plan))
 
 
-def open_remotes(library: Library, hosts: frozenset[str] | None = None) -> Remotes:
+def open_remotes(
+    library: Library,
+    hosts: frozenset[str] | None = None,
+    trusted: frozenset[str] = frozenset(),
+) -> Remotes:
     """Open the network access of one run, under the settings of a library's user.
 
-    Only these hosts may be contacted; None for any.
+    Only these hosts may be contacted, None for any; git may log in to those that are trusted.
     """
     settings = library.settings
     # As long as git's time limit for one repository, so that a slow site cannot hang it.
@@ -165,6 +176,7 @@ def open_remotes(library: Library, hosts: frozenset[str] | None = None) -> Remot
         # Nothing is cached before somebody approved it.
         conversions=Conversions(None, until=until),
         hosts=hosts,
+        trusted=trusted,
         resolver=library.resolver or system_resolver,
     )
     return Remotes(policy, library.scratch, library.workspace)
@@ -287,7 +299,7 @@ def refresh_topic(
     library.clean()
     with (
         library.lock(topic_id, create=False),
-        open_remotes(library) as remotes,
+        open_remotes(library, trusted=approved_hosts(library)) as remotes,
         library.scratch() as directory,
     ):
         topic = library.read(topic_id)

@@ -43,6 +43,32 @@ _SAFE = {
 }
 
 
+_NO_CONFIGURATION = {
+    "GIT_CONFIG_GLOBAL": os.devnull,
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_CONFIG_COUNT": "0",
+}
+"""The environment of git for a host that nobody approved: no helper, header, cookie, certificate
+or rewritten address of the user's goes there."""
+
+_WAY = frozenset({"http.proxy", "http.sslbackend", "http.sslcainfo", "http.sslcapath"})
+"""The settings that such a host is reached by all the same; they hold no secret of its own."""
+
+_NO_LOGIN = ("could not read Username", "Authentication failed", "terminal prompts disabled")
+
+
+def _read_way(source: GitSource) -> dict[str, str]:
+    """Return the user's settings that lead to a server, without those that log in to it."""
+    command = ("config", "--null", "--get-urlmatch", "http", source.url)
+    try:
+        printed = git.run_git(*command, env={"GIT_DIR": os.devnull}, timeout=10)
+    except git.GitError:  # there are none
+        return {"http.emptyAuth": "false"}
+    fields = (each.partition("\n") for each in printed.decode(errors="replace").split("\0"))
+    found = {key.lower(): value for key, _, value in fields}
+    return {key: found[key] for key in _WAY & found.keys()} | {"http.emptyAuth": "false"}
+
+
 def ask_server(
     source: GitSource,
     policy: rules.Policy,
@@ -74,6 +100,11 @@ def ask_server(
         "GIT_DIR": "." if cwd else os.devnull,
         "GIT_SSH_COMMAND": f"{ssh} -oBatchMode=yes{ssh_options}",
     }
+    host = rules.host_and_port(source.url)
+    if host and host not in policy.trusted:
+        login, environment = _read_way(source), environment | _NO_CONFIGURATION
+    else:
+        login = _credentials(source)
     try:
         return git.run_git(
             *args,
@@ -81,7 +112,7 @@ def ask_server(
             stdin=stdin,
             env=environment,
             server=True,
-            settings=(_SAFE | stalled | _credentials(source) | pinned).items(),
+            settings=(_SAFE | stalled | login | pinned).items(),
             timeout=policy.timeout * (TRANSFER_PATIENCE if cwd else 1),
             watch=watch,
             max_file=most,
@@ -137,6 +168,11 @@ def _explain(error: git.GitError) -> str:
     said = _message(error)
     if error.code == git.TIMED_OUT:
         return f"git {said}; raise timeout under [kb.references] in your own kb.toml"
+    if any(sign in said for sign in _NO_LOGIN):
+        return (
+            f"git: {said}. It may need a login, which git does only for a host that you approved:"
+            " name it yourself with llm kb references create --git"
+        )
     if "redirect" in said or _MOVED.search(said):
         return f"git: {said}. The repository has moved: plan it under its new address"
     return f"git: {said}"

@@ -244,6 +244,8 @@ class Policy:
     """Deadline for the requests of a plan, on the monotonic clock."""
     hosts: frozenset[str] | None = None
     """The only hosts that may be asked, as `host_and_port` writes them; None for any public one."""
+    trusted: frozenset[str] = frozenset()
+    """The hosts that git may log in to, as `host_and_port` writes them."""
     resolver: Resolver = system_resolver
     conversions: Conversions = field(default_factory=partial(Conversions, None))
     """Converts the documents of a plan, which share its time."""
