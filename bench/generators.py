@@ -124,7 +124,9 @@ class Site:
 
     def read(self, pattern: str) -> str:
         """Return the longest page that a pattern finds and that has the document."""
-        pages = [p.read_text("utf-8", "replace") for p in sorted(self.root.glob(pattern))]
+        bodies = [path.read_bytes() for path in sorted(self.root.glob(pattern))]
+        # DocBook's own style sheets write Latin-1.
+        pages = [b.decode("latin-1" if b"charset=ISO-8859-1" in b else "utf-8") for b in bodies]
         return max((page for page in pages if "zebra" in page), key=len)
 
 
@@ -356,9 +358,7 @@ def build_texinfo(site: Site) -> str:
 
 def build_asciidoctor(site: Site) -> str:
     code = [f"[source,sh]\n----\n{c}\n----" for c in CODE]
-    tabs = "[tabs]\n====\n" + "".join(
-        f"{name}::\n+\n{c}\n" for name, c in zip(TABS, code[1:], strict=True)
-    ) + "===="  # fmt: skip
+    tabs = "\n\n".join(f".{name}\n{c}" for name, c in zip(TABS, code[1:], strict=True))
     site.write(
         "guide.adoc",
         f"= Llama guide\n:sectanchors:\n:source-highlighter: none\n\nAlpacas hum softly.\n\n== "
@@ -368,7 +368,7 @@ def build_asciidoctor(site: Site) -> str:
         "\n|===\n|Kind |Name |Value\n.2+|net |port |80\n|host |zebra\n|disk |size |7\n|===\n\n"
         "== Terms\n\nGraze:: eat grass slowly\nHerd:: several llamas\n",
     )
-    site.run("npx", "asciidoctor", "-r", "@asciidoctor/tabs", "guide.adoc")
+    site.run("npx", "asciidoctor", "guide.adoc")
     return site.read("guide.html")
 
 

@@ -50,6 +50,7 @@ def is_line_number(element: Element) -> bool:
         _NUMBERS.search(attributes.get("class", "")) is not None
         or "data-line-number" in attributes
         or (element.tag == "a" and "data-nosnippet" in attributes)  # rustdoc
+        or has_style(element, "user-select:none")  # Hugo without classes
     )
     return is_marked and not element.holds({WORDS})
 

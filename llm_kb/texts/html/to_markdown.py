@@ -16,8 +16,10 @@ from llm_kb.texts.html.tree import BLOCKS, HEADINGS, TEXT, Element, PageTooCompl
 
 _MARKS = {"strong": "**", "b": "**", "em": "*", "i": "*", "del": "~~", "s": "~~"}
 _CODE = frozenset({"code", "kbd", "samp", "tt"})
-# Classes of notes and warnings: Sphinx and MkDocs, Docusaurus, GitHub, VitePress.
-_ADMONITIONS = frozenset({"admonition", "theme-admonition", "markdown-alert", "custom-block"})
+# Classes of notes and warnings: Sphinx and MkDocs, Docusaurus, GitHub, VitePress, Starlight.
+_ADMONITIONS = frozenset(
+    {"admonition", "theme-admonition", "markdown-alert", "custom-block", "starlight-aside"}
+)
 _ADMONITION_TITLE = re.compile(r"(?:^|[-_ ])(?:title|admonitionHeading)")
 _NO_LANGUAGE = frozenset({"default", "none", "notranslate"})
 _BLANK = re.compile(r"[ \t\r\n\f]+")
@@ -353,7 +355,10 @@ def _is_layout(table: Element) -> bool:
     """Tell whether a table places blocks side by side, such as code beside its numbers."""
     if table.holds({"table"}) or table.attributes.get("role") in {"presentation", "none"}:
         return True
-    return table.holds({"pre"}) and any("\n" in code.text() for code in table.find("pre"))
+    if not table.holds({"pre"}):
+        return False
+    has_names = next(table.find("th"), None) is not None
+    return not has_names or any("\n" in code.text() for code in table.find("pre"))
 
 
 def _has_header(table: Element, first: Sequence[Element]) -> bool:

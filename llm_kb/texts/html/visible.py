@@ -82,7 +82,12 @@ class _Reader:
             if id(child) in self._tabs.loose:
                 seen.append(_strong_line(child.peek()))
             elif id(child) not in self._tabs.placed:
-                is_shown = bool(labels) or id(child) in self._wrappers or _is_other(child, shown)
+                is_shown = (
+                    bool(labels)
+                    or id(child) in self._wrappers
+                    or _is_other(child, shown)
+                    or _is_title(child, element)
+                )
                 if not is_hidden(child) or is_shown:
                     seen += self._read(child, named, around)
                 elif child.holds({"math"}):  # beside a picture of it
@@ -108,7 +113,10 @@ class _Reader:
         copy = _copy(element, self._read_children(element, inner, beyond))
         if tag in _NAMED:
             _settle_controls(copy)
-        if not is_control and not (tag == "a" and _is_control_link(copy, named)):
+        is_control |= tag == "a" and _is_control_link(copy, named)
+        # Expressive Code's "Terminal window".
+        is_control |= tag == "figcaption" and all(map(_is_unread, copy.children))
+        if not is_control:
             return [copy]
         return [_as_control(copy)] if named and not _is_marked_sign(copy) else ()
 
@@ -283,6 +291,12 @@ def _is_unread(node: Element | str) -> bool:
     if isinstance(node, str):
         return not node.strip()
     return _UNREAD.search(node.attributes.get("class", "")) is not None or not node.holds({TEXT})
+
+
+def _is_title(element: Element, parent: Element) -> bool:
+    """Tell whether an element is seen as its parent's name, which is read out in its place."""
+    name = parent.attributes.get("aria-label", "").strip()
+    return bool(name) and element.peek() == name
 
 
 def _is_other(element: Element, shown: set[str]) -> bool:

@@ -180,6 +180,13 @@ def test_text_in_controls_and_wrappers_is_kept_where_there_is_no_other(
             id="Hugo, table",
         ),
         pytest.param(
+            "<table><tr><td><pre><code><span style='color:#7f7f7f;user-select:none'>1\n</span>"
+            "<span style='user-select: none'>2\n</span></code></pre><td><pre><code>"
+            "<span style='display:flex'><span>a\n</span></span><span style='display:flex'><span>\n"
+            "</span></span><span style='display:flex'><span>  b\n</span></span></table>",
+            id="Hugo, without classes",
+        ),
+        pytest.param(
             "<pre><code><table class=rouge-table><tr><td class='rouge-gutter gl'>"
             "<pre class=lineno>1\n2\n3\n</pre><td class=rouge-code><pre>a\n\n  b\n</pre></table>",
             id="Rouge",
@@ -211,6 +218,11 @@ def test_text_in_controls_and_wrappers_is_kept_where_there_is_no_other(
 )  # fmt: skip
 def test_code_is_lines_without_numbers(html: str) -> None:
     assert convert(html) == fence(*LINES)
+
+
+def test_one_line_of_code_beside_its_number() -> None:
+    html = "<table><tr><td><pre><span style='user-select:none'>1</span></pre><td><pre>a</table>"
+    assert convert(html) == fence("a")
 
 
 def test_several_blocks_of_code_in_one_element() -> None:
@@ -311,6 +323,20 @@ RADIO = "<input type=radio id=t1><input type=radio id=t2>"
 )
 def test_labels_of_tabs_are_above_their_panels(html: str) -> None:
     assert convert(html) == "**A**\n\na\n\n**B**\n\nb"
+
+
+def test_titles_of_notes_and_frames_of_code() -> None:
+    assert (
+        convert(
+            "<aside aria-label=Caution class=starlight-aside><p class=starlight-aside__title "
+            "aria-hidden=true>Caution</p><div><p>a</p></div></aside>"
+        )
+        == "> **Caution**\n>\n> a"
+    )
+    assert convert(
+        "<figure><figcaption><span class=title></span><span class=sr-only>Terminal window</span>"
+        "</figcaption><pre>a</pre></figure>"
+    ) == fence("a")
 
 
 def test_panels_without_labels_and_labels_without_panels_are_kept() -> None:
