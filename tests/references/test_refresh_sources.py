@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from dataclasses import replace
 from datetime import timedelta
@@ -19,7 +18,6 @@ from llm_kb.references.plan import Plan
 from llm_kb.references.sources.records import CrawlSource, GitSource, WebSource
 from llm_kb.references.sources.rules import page_name
 from llm_kb.references.topic.topic_directory import (
-    FILE_NAME,
     read_provenance,
 )
 from tests.references.conftest import Clock
@@ -210,22 +208,6 @@ def test_an_address_that_now_leads_to_another_host_fails_until_it_is_named(
     assert refresh_topic(trusting, "topic-frob", operator.confirm)["added"] == 1
     assert list(files_of(library)) == [page_name(elsewhere)]
     assert operator.reasons == [f"it now leads to {host}"]
-
-
-def test_the_record_of_an_earlier_version_is_followed_as_well(
-    library: Library, remote: Remote, site: Site
-) -> None:
-    pages = [WebSource(url=site.put(path, PAGE)) for path in ("/a", "/b")]
-    create_topic(library, request(*pages, GitSource(url=remote.url, paths=("docs/",))), yes)
-    record = library.directory("topic-frob") / FILE_NAME
-    table = json.loads(record.read_text())
-    del table["sources"]
-    record.write_text(json.dumps(table))
-    edit(library, f'[[sources]]\ntype = "web"\nurl = "{pages[0].url}"\n\n', "")
-    edit(library, '"docs/"', '"docs/", "src/"')
-    assert refresh(library) == (True, 1, 0, 1, ())
-    assert sorted(files_of(library)) == [page_name(pages[1].url), "docs/guide.md", "src/frob.py"]
-    assert refresh(library) == (False, 0, 0, 0, ())
 
 
 def test_a_crawl_that_now_leads_to_another_host_keeps_its_files(
@@ -511,23 +493,6 @@ def test_a_repository_that_is_empty_now_keeps_its_files(
     site.put("/a", OTHER)
     assert refresh(library) == (True, 0, 1, 0, (problem,))
     assert files_of(library).keys() == before.keys()
-
-
-@pytest.mark.parametrize("place", ["", "//[", "http://h:99999/"])
-def test_a_directory_of_an_earlier_version_keeps_its_files(
-    library: Library, remote: Remote, site: Site, place: str
-) -> None:
-    url = site.put("/a", PAGE)
-    create_topic(library, request(GitSource(url=remote.url), WebSource(url=url)), yes)
-    before = files_of(library)
-    for name in ("topic.md", FILE_NAME):
-        path = library.directory("topic-frob") / name
-        text = path.read_text().replace('type = "git"', 'type = "local"')
-        text = text.replace('"type": "git"', '"type": "local"')
-        path.write_text(text.replace(remote.url, place) if place else text)
-    found = refresh(library)
-    assert (found[:4], "llm kb add ID DIRECTORY --user" in found[4][0]) == ((False, 0, 0, 0), True)
-    assert files_of(library) == before
 
 
 def test_a_file_that_became_something_else_is_fetched_again(

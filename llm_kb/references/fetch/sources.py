@@ -22,7 +22,6 @@ from llm_kb.references.sources.packages import INDEXES, follow_package, resolve_
 from llm_kb.references.sources.records import (
     CrawlSource,
     GitSource,
-    LocalSource,
     PackageSource,
     WebSource,
 )
@@ -147,9 +146,6 @@ def _fetch_source(task: _Task, source: records.Source) -> PlannedSource:
             found = _fetch_git(task, resolve_package(source, task.remotes))
         case PackageSource():
             reason = "only create looks packages up; write the repository into topic.md"
-            raise FetchError(source.url, reason)
-        case LocalSource():
-            reason = "a directory of this machine is read in place: llm kb add ID DIRECTORY --user"
             raise FetchError(source.url, reason)
         case WebSource():
             found = _fetch_page(task, source)

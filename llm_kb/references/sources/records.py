@@ -132,17 +132,6 @@ def _matcher(patterns: tuple[str, ...]) -> Matcher:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LocalSource(_Source):
-    """A directory of this machine in an earlier `topic.md`; its files are kept, not fetched."""
-
-    type: ClassVar[str] = "local"
-    url: str
-    paths: tuple[str, ...] = ()
-    role: Role | None = None
-    is_tree: ClassVar[bool] = True
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class PackageSource(_Source):
     """The documentation of a package; a plan finds its repository and the tag of its version.
 
@@ -175,7 +164,7 @@ class PackageSource(_Source):
 def parse_package(text: str) -> PackageSource:
     """Return the package named by a text such as `pypi flask 3.0.1`; raise SourceError."""
     words = text.split(" ")
-    if len(words) != 3 or words[0] not in {*PACKAGE_PAGES, "go"}:  # "go": in earlier topics
+    if len(words) != 3 or words[0] not in PACKAGE_PAGES:
         raise SourceError(f"{text!r} is not a package such as 'pypi flask 3.0.1'")
     return PackageSource(ecosystem=words[0], name=words[1], version=words[2])
 
@@ -192,10 +181,10 @@ _VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+!-]{0,100}")
 _ON_GITHUB = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,38}/[A-Za-z0-9_-][\w.-]{0,99}", re.ASCII)
 """`owner/name`, as people and models write it."""
 
-Source = GitSource | LocalSource | WebSource | CrawlSource | PackageSource
+Source = GitSource | WebSource | CrawlSource | PackageSource
 
 _TYPES: dict[str, type[Source]] = {
-    each.type: each for each in (GitSource, WebSource, CrawlSource, PackageSource, LocalSource)
+    each.type: each for each in (GitSource, WebSource, CrawlSource, PackageSource)
 }
 
 
@@ -208,7 +197,7 @@ def read_source(
     owner may add keys.
     """
     known = len(fields.problems)
-    kind = fields.choice("type", [name for name in _TYPES if lenient or name != "local"])
+    kind = fields.choice("type", [*_TYPES])
     if not kind:
         return None
     values: dict[str, Any] = {}
@@ -236,7 +225,7 @@ def _read_url(fields: Fields, kind: str, protocols: Collection[str]) -> str:
     if kind == "git":
         is_name = _ON_GITHUB.fullmatch(url)
         return check_git_url(f"https://github.com/{url}" if is_name else url, protocols)
-    return url if kind == "local" else check_web_url(url)
+    return check_web_url(url)
 
 
 def read_string(value: object) -> str:

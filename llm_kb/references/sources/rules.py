@@ -80,7 +80,7 @@ def host_and_port(url: str) -> str:
     try:
         split = urlsplit(url)
         host, port = split.hostname or "", split.port
-    except ValueError:  # a directory of an earlier topic may have any name
+    except ValueError:  # metadata of a package may name anything
         return ""
     if not port or port == USUAL_PORTS.get(split.scheme):
         return host

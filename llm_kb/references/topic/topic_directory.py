@@ -66,7 +66,7 @@ class Provenance:
     """The record of a topic's files, keyed by path, and the digest of the topic's request.
 
     `sources` are those that were fetched, as they were then; `topic.md` may list others by now.
-    Earlier versions did not record them. Anybody may have written a record, so it approves nothing.
+    Anybody may have written a record, so it approves nothing.
     """
 
     request: str = ""
