@@ -49,6 +49,11 @@ class Meaning:
         return product / length if length and self._is_known else None
 
 
+def is_word(text: str) -> bool:
+    """Tell whether a text is a word of documentation in English."""
+    return fold(text) in _read()[0]
+
+
 def _add_up(words: Sequence[str]) -> tuple[list[int], int]:
     """Return the sum of the vectors of folded words, and how many have one."""
     vectors = [vector for word in words if (vector := _find_vector(word))]

@@ -24,7 +24,12 @@ def pack(parts: Mapping[str, str | bytes]) -> bytes:
 
 
 def make_pdf(
-    pages: Sequence[str], bookmarks: Sequence[tuple[str, int]] = (), *, password: str = ""
+    pages: Sequence[str],
+    bookmarks: Sequence[tuple[str, int]] = (),
+    *,
+    password: str = "",
+    owner: str = "",
+    algorithm: str = "RC4-128",
 ) -> bytes:
     """Return a PDF whose pages have these lines, with bookmarks as title and page from 0."""
     writer = pypdf.PdfWriter()
@@ -46,8 +51,8 @@ def make_pdf(
         )
     for title, number in bookmarks:
         writer.add_outline_item(title=title, page_number=number)
-    if password:
-        writer.encrypt(password, algorithm="RC4-128")
+    if password or owner:
+        writer.encrypt(password, owner or None, algorithm=algorithm)
     file = io.BytesIO()
     writer.write(file)
     return file.getvalue()

@@ -57,6 +57,27 @@ def test_a_document_becomes_markdown(kind: str, data: bytes, text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("lines", "text"),
+    [
+        ("docu-\nmentation", "documentation"),
+        ("a well-\nknown place", "a well-known place"),
+        ("use --no-\ncache here", "use --no-cache here"),
+        ("the foobarly-\nquuxal", "the foobarlyquuxal"),
+        ("a list -\nof things", "a list -\nof things"),
+        ("sub-\nDirectory", "sub-\nDirectory"),
+    ],
+)
+def test_what_is_divided_at_line_ends_is_joined(lines: str, text: str) -> None:
+    assert convert.CONVERTERS["pdf"](make_pdf([lines])) == f"## Page 1\n\n{text}\n"
+
+
+@pytest.mark.parametrize("algorithm", ["RC4-128", "AES-128", "AES-256"])
+def test_a_document_that_opens_without_a_password_is_read(algorithm: str) -> None:
+    data = make_pdf(["open"], owner="x", algorithm=algorithm)
+    assert convert.CONVERTERS["pdf"](data) == "## Page 1\n\nopen\n"
+
+
+@pytest.mark.parametrize(
     ("kind", "data", "reason"),
     [
         ("pdf", make_pdf(["secret"], password="x"), "it needs a password"),

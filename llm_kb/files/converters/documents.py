@@ -20,6 +20,8 @@ from typing import Any
 
 from llm_kb.errors import KbError
 from llm_kb.files.converters import MAX_BYTES
+from llm_kb.search.word_vectors import is_word
+from llm_kb.texts.formats import INSTALL
 from llm_kb.texts.html.to_markdown import html_to_markdown
 
 MEMORY_BYTES = 2_000_000_000
@@ -45,11 +47,20 @@ def main() -> None:
         if len(written) > MAX_BYTES:  # who reads it holds all of it
             raise BadDocumentError(f"its text is larger than {MAX_BYTES // 1_000_000} MB")  # noqa: TRY301
     except BaseException as error:  # noqa: BLE001 - whatever a library raises on hostile content
-        reason = str(error) if isinstance(error, BadDocumentError) else type(error).__name__
+        reason = _explain(error)
         sys.stderr.write(f"\n{reason}")
         sys.stderr.flush()
         sys.exit(2)
     sys.stdout.buffer.write(written)
+
+
+def _explain(error: BaseException) -> str:
+    """Return the reason of a failure: ours, what to install, or the name of a library's error."""
+    if isinstance(error, BadDocumentError):
+        return str(error)
+    name = type(error).__name__
+    is_missing = isinstance(error, ImportError) or name == "DependencyError"
+    return f"a library is missing; to read it: {INSTALL}" if is_missing else name
 
 
 def _limit() -> None:
@@ -87,9 +98,27 @@ def convert_pdf(data: bytes) -> str:
 
 def _read_page(page: Any) -> str:
     text = str(page.extract_text()).strip()
-    # Join words divided at line ends, and escape lines that would become headings.
-    text = re.sub(r"(?<=[a-z])-\n(?=[a-z])", "", text)
+    text = _join_divided(text)
+    # Lines that would become headings are escaped.
     return re.sub(r"^(?=#{1,6} )", r"\\", text, flags=re.MULTILINE)
+
+
+_DIVIDED = re.compile(r"(?<![\w./-])([^\W\d_]{1,40})-\n([a-z][^\W\d_]{0,40})")
+_HYPHEN = re.compile(r"(?<=\w)-\n(?=[a-z])")
+
+
+def _join_divided(text: str) -> str:
+    """Join what is divided at line ends: a word without its hyphen, `well-known` with it."""
+
+    def join(found: re.Match[str]) -> str:
+        before, after = found.groups()
+        whole = before + after
+        if not is_word(whole) and is_word(before) and is_word(after):
+            return f"{before}-{after}"
+        return whole
+
+    # The other hyphens are those of names, such as `--no-cache`.
+    return _HYPHEN.sub("-", _DIVIDED.sub(join, text))
 
 
 def _iter_bookmarks(
