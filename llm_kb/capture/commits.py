@@ -16,6 +16,7 @@ from llm_kb.capture.entries import EVERYWHERE, Entry, KnowledgeStore, normalize_
 from llm_kb.capture.notes import Repository
 from llm_kb.capture.rendering import render_short
 from llm_kb.capture.store import UnknownCommitError, load_store, require_repository
+from llm_kb.files.atomic import append_below
 from llm_kb.files.containment import read_regular
 from llm_kb.files.git import GitError, read_git, run_git
 from llm_kb.rendering.plain_text import count, estimate_tokens
@@ -280,11 +281,15 @@ def share_room(diffs: Mapping[str, str], room: int = MAX_DIFF_CHARS) -> dict[str
     return cut
 
 
+_CAPTURED = "llm-kb/captured"
+
+
 class Journal:
     """The commits that a model has looked at, a line for each."""
 
     def __init__(self, repository: Repository) -> None:
-        self.path = repository.common_dir / "llm-kb" / "captured"
+        self._root = repository.common_dir
+        self.path = self._root / _CAPTURED
 
     def read(self) -> frozenset[str]:
         """Return the commits."""
@@ -295,6 +300,4 @@ class Journal:
 
     def append(self, commit: str) -> None:
         """Add a commit to the file."""
-        self.path.parent.mkdir(exist_ok=True)
-        with self.path.open("a") as file:
-            file.write(f"{commit}\n")
+        append_below(self._root, _CAPTURED, f"{commit}\n".encode())

@@ -13,7 +13,7 @@ from llm_kb.commands._output import confirm, say, show
 from llm_kb.config.changes import define_topic
 from llm_kb.config.workspace import WORKSPACE_FILES, find_foreign_owner
 from llm_kb.errors import show_place
-from llm_kb.files.atomic import create_below
+from llm_kb.files.atomic import create_below, make_directory_below
 from llm_kb.files.containment import resolve_links
 from llm_kb.rendering.plain_text import count, shorten
 from llm_kb.texts.safe import visible_line
@@ -96,13 +96,13 @@ def _write(root: Path, topics: Sequence[Proposal], *, dry_run: bool) -> None:
         show(text, nl=False)
         return
     place = show_place(root / _FILE)
+    if not topics:
+        make_directory_below(root, _EMPTY.subjects)
     try:
         create_below(resolve_links(root), _FILE, text.encode())
     except FileExistsError as error:
         raise click.ClickException(f"{place} exists already and is left as it is") from error
     say(f"Wrote {place}")
-    if not topics:
-        (root / _EMPTY.subjects).mkdir(parents=True, exist_ok=True)
 
 
 def _add(topics: Sequence[Proposal], *, yes: bool) -> None:

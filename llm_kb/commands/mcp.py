@@ -13,7 +13,6 @@ from llm_kb.capture.notes import find_repository
 from llm_kb.commands import _config, _options, _output
 from llm_kb.config.workspace import find_workspace, owner_of
 from llm_kb.errors import show_place
-from llm_kb.files.atomic import replace_file
 from llm_kb.host.terminal import is_terminal
 from llm_kb.knowledge_base.api import KnowledgeBase
 from llm_kb.knowledge_base.user_dir import find_user_dir
@@ -88,7 +87,7 @@ def _change_client(client: str, options: Sequence[str], *, yes: bool) -> None:
         return
     _output.show_content(entry)
     _output.confirm(f"Write this into {place}?", yes=yes)
-    replace_file(file, data)
+    clients.write_file(client, project, data)
     _output.say(f"Wrote {place}; restart {client}, or let it reload its servers")
     if client == "claude":
         _output.say("Claude Code asks you to approve the server when you start it in this project")

@@ -17,8 +17,8 @@ from llm_kb.commands._config import current_config
 from llm_kb.commands._options import complete_topic_slash_slug
 from llm_kb.commands._output import say, show_content
 from llm_kb.errors import KbError, NoMatchError, UnknownTopicError, show_place
-from llm_kb.files.atomic import create_below, replace_file
-from llm_kb.files.containment import OutsideError
+from llm_kb.files.atomic import OutsideWriteError, create_below, replace_below
+from llm_kb.files.containment import resolve_links
 from llm_kb.files.directory import DirectoryCatalog
 from llm_kb.files.layouts import SKILL_FILE
 from llm_kb.host.terminal import has_terminal, is_terminal
@@ -94,10 +94,18 @@ def edit(name: str, source: BinaryIO | None) -> None:
         raise KbError(f"{slug!r} of topic {topic.id!r} names several subjects: {shown}")
     path = topic.root / subjects[0].path
     if text := _read_text(source):
-        replace_file(path, text)
+        _replace_subject(topic, path, text)
         show_content(os.fsencode(path))
     else:
         _open_editor(path)
+
+
+def _replace_subject(topic: Topic, path: Path, text: bytes) -> None:
+    """Replace a file of a topic, or one outside to which the user lets its links lead."""
+    real = resolve_links(path)
+    roots = (topic.root, *topic.allow_links_to)
+    root = next((each for each in roots if real.is_relative_to(each)), topic.root)
+    replace_below(root, path, text)
 
 
 def _find_topic(name: str) -> tuple[Topic, str]:
@@ -135,7 +143,7 @@ def create_subject(topic: Topic, slug: str, text: bytes = b"") -> Path:
     path = topic.root / place
     try:
         create_below(topic.root, place, text or render_template(path, topic.layout).encode())
-    except OutsideError as error:
+    except OutsideWriteError as error:
         outside = f"it would be outside {str(topic.root)!r}, through a link"
         raise KbError(f"cannot make a subject {slug!r}: {outside}") from error
     except FileExistsError as error:

@@ -14,7 +14,7 @@ from llm_kb.commands._options import kb_cfg_option
 from llm_kb.commands._output import say, show, show_json
 from llm_kb.config.workspace import decode_bytes, read_bytes
 from llm_kb.errors import ConfigError, KbError
-from llm_kb.files.atomic import replace_file
+from llm_kb.files.atomic import replace_below
 from llm_kb.files.fields import BadValueError, Fields, read_line
 from llm_kb.host.log import read_turns
 from llm_kb.host.terminal import draw_progress
@@ -75,7 +75,7 @@ def test(*, from_used: bool, json_: bool, kb_cfg: tuple[str, ...]) -> None:
         found_nothing = count_uses(kb, read_turns())["found_nothing"]
         new = render_new([each["question"] for each in found_nothing], known)
         if new:
-            replace_file(path, data + new.encode())
+            replace_below(root, FILE, data + new.encode())
         say(f"llm-kb: {count(new.count('[[question]]'), 'question')} added to {path}")
         return
     if not known:

@@ -17,7 +17,7 @@ from tomlkit.exceptions import TOMLKitError
 from llm_kb.config.layers import LayerSource, parse_layer, topic_key
 from llm_kb.config.workspace import decode_bytes, read_bytes
 from llm_kb.errors import ConfigError, KbError, UnknownTopicError
-from llm_kb.files.atomic import locked, replace_file
+from llm_kb.files.atomic import find_inside, locked, replace_below, replace_file
 from llm_kb.files.containment import resolve_links
 from llm_kb.files.toml import TomlError, decode_toml
 
@@ -31,8 +31,9 @@ def edit_config(source: LayerSource, change: Callable[[str], str]) -> None:
     `change` is called while the file is locked. Raises ConfigError if the file or the new text is
     not a valid layer, and what `change` raises.
     """
-    path = source.path
-    file = resolve_links(path)
+    path, root = source.path, source.bounds
+    # A file of a workspace stays in it; a user's own may be a link into a directory of dotfiles.
+    file = resolve_links(root) / find_inside(root, path) if root else resolve_links(path)
     with locked(file.with_name(f".{file.name}.lock")):
         data = read_bytes(path, owned_below=source.owned_below) if os.path.lexists(path) else b""
         parse_layer(decode_bytes(data, path), source)
@@ -43,7 +44,11 @@ def edit_config(source: LayerSource, change: Callable[[str], str]) -> None:
             parse_layer(decode_toml(changed), source)
         except ConfigError as error:
             raise ConfigError(f"{path}, left as it is", error.problems) from error
-        replace_file(path, changed.replace("\n", newline).encode())
+        written = changed.replace("\n", newline).encode()
+        if root:
+            replace_below(root, path, written)
+        else:
+            replace_file(path, written)
 
 
 def define_topic(text: str, id_: str, fields: Mapping[str, Any]) -> str:

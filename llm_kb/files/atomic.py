@@ -1,4 +1,8 @@
-"""Atomic writes of files, and the lock that lets one process write at a time."""
+"""Atomic writes of files, and the lock that lets one process write at a time.
+
+A workspace may be the clone of a stranger, with links of any kind in it: what is written there
+goes through the functions that end in `_below`.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from llm_kb.errors import KbError
-from llm_kb.files.containment import Containment, OutsideError
+from llm_kb.files.containment import Containment, OutsideError, resolve_links
 
 LOCK_SECONDS = 10.0
 
@@ -25,70 +29,135 @@ class WriteError(KbError):
         super().__init__(f"cannot write {str(path)!r}: {reason}")
 
 
+class OutsideWriteError(WriteError):
+    """A file that a link leads out of the directory that may be changed; nothing is written."""
+
+    def __init__(self, path: Path, real: str) -> None:
+        super().__init__(path, f"it leads to {real!r}, outside the directory that may be changed")
+
+
 class BusyError(WriteError):
     """A lock that another process holds."""
 
 
-def replace_file(path: Path, data: bytes, *, new_mode: int = 0o644) -> None:
-    """Write a file so that a reader sees the old content or the new, never a part.
+def find_inside(root: Path, path: str | Path) -> Path:
+    """Return the place of a file, relative to the directory above it in which we may write.
 
-    A link stays a link: the file it leads to is replaced. Mode and owner of an
-    existing file are kept; a new one gets `new_mode`, less the umask. Missing
-    directories are made. Raises WriteError.
+    Links are resolved. Raises OutsideWriteError if they, or `..`, lead out of that directory.
     """
-    target = Path(os.path.realpath(path))
-    written = target.with_name(f".{target.name}.{os.urandom(6).hex()}~")
-    make_directory(target.parent)
-    with writing(path):
+    top, real = resolve_links(root), resolve_links(root / path)
+    if real == top or not real.is_relative_to(top):
+        raise OutsideWriteError(root / path, str(real))
+    return real.relative_to(top)
+
+
+def replace_below(root: Path, path: str | Path, data: bytes, *, new_mode: int = 0o644) -> None:
+    """Write a file below a directory, as a whole, and never outside of it.
+
+    Everything that we write into a directory that others may have filled, such as a clone, is
+    written here or by `create_below`. A link to another place below `root` stays a link; one
+    that leads out is refused. Mode and owner of an existing file are kept; a new one gets
+    `new_mode`, less the umask. Missing directories are made. Raises WriteError.
+    """
+    place, whole = find_inside(root, path), root / path
+    with writing(whole), _opening(resolve_links(root), place.parent) as directory:
         with suppress(FileNotFoundError):
-            new_mode &= target.stat().st_mode  # at no moment can more people read it than before
-        _write_new(written, data, new_mode)
+            new_mode &= _stat_file(place.name, directory).st_mode  # never more open than before
+        written = f".{place.name}.{os.urandom(6).hex()}~"
+        _write_new(written, data, new_mode, directory)
         try:
             with suppress(FileNotFoundError):
-                status = target.stat()
-                written.chmod(stat.S_IMODE(status.st_mode))
-                with suppress(OSError):  # only root may give a file away; others own it already
-                    os.chown(written, status.st_uid, status.st_gid)
-            written.replace(target)
+                _keep_status(written, _stat_file(place.name, directory), directory)
+            os.replace(written, place.name, src_dir_fd=directory, dst_dir_fd=directory)
         except BaseException:
-            written.unlink(missing_ok=True)
+            os.unlink(written, dir_fd=directory)
             raise
+
+
+def _stat_file(name: str, directory: int) -> os.stat_result:
+    return os.stat(name, dir_fd=directory, follow_symlinks=False)
+
+
+def _keep_status(name: str, status: os.stat_result, directory: int) -> None:
+    """Give a file the mode and the owner of the one that it replaces."""
+    os.chmod(name, stat.S_IMODE(status.st_mode), dir_fd=directory)
+    with suppress(OSError):  # only root may give a file away; others own it already
+        os.chown(name, status.st_uid, status.st_gid, dir_fd=directory)
+
+
+def replace_file(path: Path, data: bytes, *, new_mode: int = 0o644) -> None:
+    """Write a file of the user's own, wherever its links lead; see `replace_below`.
+
+    A configuration file in the home directory is often a link into a directory of dotfiles. The
+    link stays, and the file it leads to is replaced.
+    """
+    target = resolve_links(path)
+    make_directory(target.parent)
+    replace_below(target.parent, target.name, data, new_mode=new_mode)
+
+
+def append_below(root: Path, path: str | Path, data: bytes) -> None:
+    """Append to a file below a directory, which is made if needed, and never outside of it.
+
+    Raises WriteError.
+    """
+    place = find_inside(root, path)
+    with writing(root / path), _opening(resolve_links(root), place.parent) as directory:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK
+        descriptor = os.open(place.name, flags, 0o666, dir_fd=directory)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
 
 
 def create_below(root: Path, path: str, data: bytes) -> None:
     """Write a file that must not exist yet below a directory, and never outside of it.
 
-    Every directory on the way is opened and checked to be inside before anything is made in
-    it, so that a link swapped in meanwhile changes nothing. `root` must have its links resolved;
-    missing directories are made. Raises FileExistsError, OutsideError or WriteError.
+    `root` must have its links resolved; missing directories are made. Raises FileExistsError
+    or WriteError.
     """
-    *parents, name = path.split("/")
-    containment = Containment(root)
+    place = Path(path)
     make_directory(root)
-    with writing(root):
-        directory, _ = containment.open_directory("")
+    with writing(root / path), _opening(root, place.parent) as directory:
+        _write_new(place.name, data, 0o666, directory)
+
+
+def make_directory_below(root: Path, path: str | Path) -> None:
+    """Make a directory and those above it, up to one that is there. Raises WriteError."""
+    place = find_inside(root, path)
+    with writing(root / path), _opening(resolve_links(root), place):
+        pass
+
+
+@contextmanager
+def _opening(root: Path, place: Path) -> Iterator[int]:
+    """Open a directory below a root without links, after making what is missing of it.
+
+    Every directory on the way is opened and checked to be inside before anything is made in
+    it, so that a link swapped in meanwhile changes nothing. Raises OSError.
+    """
+    containment = Containment(root)
+    directory, _ = containment.open_directory("")
     try:
-        for number, parent in enumerate(parents, start=1):
-            place = "/".join(parents[:number])
-            with writing(root / place):
-                with suppress(FileExistsError):
-                    os.mkdir(parent, dir_fd=directory)
-                below, _ = containment.open_directory(place)
+        for number, name in enumerate(place.parts, start=1):
+            with suppress(FileExistsError):
+                os.mkdir(name, dir_fd=directory)
+            below, _ = containment.open_directory("/".join(place.parts[:number]))
             os.close(directory)
             directory = below
-        with writing(root / path):
-            _write_new(name, data, 0o666, directory)
+        yield directory
     finally:
         os.close(directory)
 
 
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Turn system errors into WriteError; FileExistsError and OutsideError pass unchanged."""
+    """Turn system errors into WriteError; FileExistsError passes unchanged."""
     try:
         yield
-    except (FileExistsError, OutsideError):
+    except FileExistsError:
         raise
+    except OutsideError as error:
+        raise OutsideWriteError(path, str(error.filename)) from error
     except OSError as error:
         raise WriteError(path, error.strerror or str(error)) from error
 

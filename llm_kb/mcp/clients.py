@@ -15,7 +15,8 @@ import tomlkit
 from tomlkit.exceptions import TOMLKitError
 
 from llm_kb.errors import KbError, show_place
-from llm_kb.files.containment import read_regular
+from llm_kb.files.atomic import find_inside, replace_below, replace_file
+from llm_kb.files.containment import read_regular, resolve_links
 
 NAME = "llm-kb"
 """The name of the server in a client."""
@@ -44,11 +45,29 @@ EDITORS = ("cursor", "vscode")
 
 
 def find_file(client: str, project: Path) -> Path:
-    """Return the configuration file of a client, links resolved."""
+    """Return the configuration file of a client, links resolved.
+
+    Raises WriteError if a link of the project leads the file out of it.
+    """
     file = Path(CLIENTS[client][0])
+    if not _is_users(client):
+        return resolve_links(project) / find_inside(project, file)
     if client == "codex" and (home := os.environ.get("CODEX_HOME")):
         file = Path(home) / file.name
-    return Path(os.path.realpath(project / file.expanduser()))
+    return resolve_links(project / file.expanduser())
+
+
+def write_file(client: str, project: Path, data: bytes) -> None:
+    """Replace the configuration file of a client. Raises WriteError."""
+    if _is_users(client):
+        replace_file(find_file(client, project), data)
+    else:
+        replace_below(project, CLIENTS[client][0], data)
+
+
+def _is_users(client: str) -> bool:
+    """Tell whether the file of a client is the user's own, which may be a link to anywhere."""
+    return CLIENTS[client][0].startswith("~")
 
 
 def find_command(client: str, options: Sequence[str]) -> list[str]:

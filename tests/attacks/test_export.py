@@ -32,7 +32,10 @@ def test_a_link_out_of_the_repository_is_not_written_through(
     run_llm([*ADD, "$(touch evil)"])
     result = run_llm(EXPORT)
     assert result.exit_code == 1
-    assert f"it leads to {str(outside)!r}, outside the repository\n" in result.stderr
+    assert (
+        f"it leads to {str(outside)!r}, outside the directory that may be changed\n"
+        in result.stderr
+    )
     assert outside.read_text() == "alias ls=ls\n"
     (repo.path / "AGENTS.md").unlink()
     (repo.path / "docs").symlink_to(tmp_path)

@@ -26,6 +26,7 @@ from llm_kb.capture.commits import (
 from llm_kb.capture.entries import ANTI_PATTERN, Entry
 from llm_kb.capture.notes import find_repository
 from llm_kb.capture.store import UnknownCommitError, load_store
+from llm_kb.files.atomic import WriteError
 from tests.capture.repositories import Repo, make_empty_repo
 
 
@@ -338,7 +339,7 @@ def test_a_record_that_is_no_file_is_refused_at_once(
 def test_a_record_that_cannot_be_kept_is_an_error(repo: Repo) -> None:
     journal = journal_of(repo)
     journal.path.parent.write_text("a file where the directory goes")
-    with pytest.raises(OSError, match="llm-kb"):
+    with pytest.raises(WriteError, match="llm-kb"):
         journal.append("aaa")
 
 

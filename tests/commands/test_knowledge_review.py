@@ -160,7 +160,7 @@ def test_an_export_makes_no_directory_and_stays_in_the_repository(
     repo: Repo, run_llm: RunLlm, place: str
 ) -> None:
     result = run_llm([*KNOWLEDGE, "export", "--to", place])
-    reason = ", outside the repository" if place.startswith("..") else "there is no directory"
+    reason = ", outside the directory" if place.startswith("..") else "there is no directory"
     assert (result.exit_code, reason in result.stderr) == (1, True)
     assert not (repo.path / place).parent.joinpath("x.md").exists()
     assert not (repo.path / "new").exists()

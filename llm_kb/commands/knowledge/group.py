@@ -18,7 +18,7 @@ from llm_kb.commands._config import require_cwd
 from llm_kb.commands._options import F, complete_quietly
 from llm_kb.commands._output import say, show
 from llm_kb.errors import KbError
-from llm_kb.files.atomic import WriteError, replace_file
+from llm_kb.files.atomic import WriteError, find_inside, replace_below
 from llm_kb.files.containment import read_regular, resolve_links
 from llm_kb.host import terminal
 from llm_kb.host.capture_tools import LIVE_INPUT
@@ -414,8 +414,8 @@ def export(file: str | None, scope: str | None, check: bool) -> None:
         else:
             say("Nothing to export.")
         return
-    path = here / file
-    _require_inside(path, store.require_repository(here).root)
+    path, root = here / file, store.require_repository(here).root
+    _require_directory(root, path)
     before = _read(path)
     if not kept.entries and not rendering.has_block(before):
         say("Nothing to export.")
@@ -429,17 +429,15 @@ def export(file: str | None, scope: str | None, check: bool) -> None:
             f"{file!r} is not up to date with {number}; run `llm kb knowledge export --to {file}`"
         )
     else:
-        replace_file(path, after.encode())
+        replace_below(root, path, after.encode())
         say(f"{file}: written, {number}.")
 
 
-def _require_inside(path: Path, root: Path) -> None:
+def _require_directory(root: Path, path: Path) -> None:
     """Raise WriteError for a file outside the repository or in a directory that does not exist."""
-    real = resolve_links(path)
-    if not real.is_relative_to(resolve_links(root)):
-        raise WriteError(path, f"it leads to {str(real)!r}, outside the repository")
-    if not real.parent.is_dir():
-        raise WriteError(path, f"there is no directory {str(real.parent)!r}")
+    directory = resolve_links(root) / find_inside(root, path).parent
+    if not directory.is_dir():
+        raise WriteError(path, f"there is no directory {str(directory)!r}")
 
 
 def _read(path: Path) -> str | None:
