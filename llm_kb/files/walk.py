@@ -191,7 +191,7 @@ class Walk:
             elif type_ not in {stat.S_IFDIR, stat.S_IFREG}:
                 self.skip(path, _NEITHER)
             elif not (type_ == stat.S_IFDIR and self._ignore.ignores(f"{path}/")) and not (
-                inside and self.ignores_any(inside)
+                inside and self.ignores_any(inside + "/" * (type_ == stat.S_IFDIR))
             ):
                 return type_, inside
         except OSError as error:
@@ -201,7 +201,10 @@ class Walk:
         return stat.S_IFLNK, None
 
     def ignores_any(self, path: str) -> bool:
-        """Tell whether a path in the topic, or a directory above it, is ignored."""
+        """Tell whether a path in the topic, or a directory above it, is ignored.
+
+        A path that ends in `/` is a directory.
+        """
         names = path.split("/")
         return any(map(is_always_ignored, names)) or any(
             self._ignore.ignores("/".join(names[: count + 1]) + "/"[: count < len(names) - 1])

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
+from itertools import count, groupby
 
 from llm_kb.subjects.topics import Skipped
 
@@ -27,8 +29,12 @@ _ALWAYS = _PRIVATE | {"node_modules", "__pycache__", ".DS_Store", "Thumbs.db"}
 _MOST_RULES = 500
 """The most rules of one place: every file is compared with each of them."""
 
-_MOST_STARS = 2
-"""The most wildcards of a kind in a rule, whose number is an exponent of pathspec's time."""
+_LONGEST_RULE = 1_000
+"""The most characters of a rule."""
+
+_MOST_STARRED = 4_000
+"""The most characters of all rules of one place with several `*`: such a rule and a name made for
+it cost the product of their lengths."""
 
 
 def is_always_ignored(name: str) -> bool:
@@ -53,8 +59,8 @@ class IgnoreRules:
     def __init__(self, groups: Iterable[tuple[str, Sequence[str]]]) -> None:
         """Compile the rules of each place, given as `(place, lines)`; the last rule wins."""
         self.problems: list[Skipped] = []
-        lines = [line for where, rules in groups for line in self._usable(where, rules)]
-        self._rules = _compile(tuple(lines)) if lines else ()
+        usable = [rule for where, rules in groups for rule in self._usable(where, rules)]
+        self._rules = _compile(tuple(usable))
 
     def __bool__(self) -> bool:
         return bool(self._rules)
@@ -64,52 +70,201 @@ class IgnoreRules:
 
         Its parents are not looked at: no walk enters a directory that is ignored.
         """
-        return next((ignores for ignores, rules in self._rules if rules.search(path)), False)
+        return next((ignores for ignores, rules in self._rules if rules.match(path)), False)
 
-    def _usable(self, where: str, rules: Sequence[str]) -> list[str]:
-        usable: list[str] = []
+    def _usable(self, where: str, rules: Sequence[str]) -> list[_Rule]:
+        usable: list[_Rule] = []
+        left = _MOST_STARRED
         if len(rules) > _MOST_RULES:
             surplus = f"the rules after the first {_MOST_RULES} lines are left out"
             self.problems.append(Skipped(path=where, reason=surplus))
-        for number, rule in enumerate(rules[:_MOST_RULES], 1):
-            reason = _find_problem(rule)
-            if reason:
-                self.problems.append(
-                    Skipped(path=where, reason=f"rule {number} left out: {reason}")
-                )
-            elif rule.strip() and not rule.startswith("#"):
-                usable.append(rule)
+        for number, text in enumerate(rules[:_MOST_RULES], 1):
+            try:
+                rule = _parse_rule(text)
+                left -= len(text) if rule and rule.has_stars else 0
+                if left < 0 and rule and rule.has_stars:
+                    rule = None
+                    reason = f"rules with several * have over {_MOST_STARRED:,} characters"
+                    self.problems.append(_leave_out(where, number, reason))
+            except _RuleError as error:
+                self.problems.append(_leave_out(where, number, str(error)))
+            else:
+                usable += [rule] if rule else []
         return usable
 
 
+def _leave_out(where: str, number: int, reason: str) -> Skipped:
+    return Skipped(path=where, reason=f"rule {number} left out: {reason}")
+
+
+class _RuleError(Exception):
+    """A rule that can match nothing, or that is too long."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Rule:
+    """A rule as a regular expression."""
+
+    source: str
+    ignores: bool
+    """Whether it ignores, or keeps with a `!` before it."""
+    is_name: bool
+    """Whether it is for a name at any level, not for a path."""
+    has_stars: bool
+    """Whether it has several `*`."""
+
+
+_TOKEN = re.compile(
+    r"\\(?P<escaped>.)|(?P<stars>\*+)|(?P<special>[?/[])|(?P<plain>[^\\])", re.DOTALL
+)
+
+_NAMED_CLASSES = {
+    "alnum": "0-9A-Za-z", "alpha": "A-Za-z", "blank": " \\t", "cntrl": "\\x00-\\x1f\\x7f",
+    "digit": "0-9", "graph": "!-~", "lower": "a-z", "print": " -~",
+    "punct": "!-/:-@\\[-`{-~", "space": " \\t-\\r", "upper": "A-Z", "xdigit": "0-9A-Fa-f",
+}  # fmt: skip
+
+
 @lru_cache(maxsize=4 * _MOST_RULES)
-def _find_problem(rule: str) -> str | None:
-    components = rule.split("/")
-    if components.count("**") > _MOST_STARS or any(
-        len(re.findall(r"\*+", component)) > _MOST_STARS for component in components
-    ):
-        return f"it has more than {_MOST_STARS} wildcards of a kind and could take very long"
-    try:
-        _compile((rule,))
-    except ValueError as error:
-        return str(error)
-    return None
+def _parse_rule(text: str) -> _Rule | None:
+    """Return a rule; None for a comment or an empty line. Raises _RuleError.
+
+    The grammar is git's (`man gitignore`), character by character rather than byte by byte.
+    """
+    pattern = re.sub(r"(?<!\\)((?:\\\\)*) +\Z", r"\1", text.rstrip("\r"))
+    if not pattern.strip() or pattern.startswith("#"):
+        return None
+    if len(pattern) > _LONGEST_RULE:
+        raise _RuleError(f"it is longer than {_LONGEST_RULE:,} characters")
+    ignores = not pattern.startswith("!")
+    pattern = pattern if ignores else pattern[1:]
+    is_directory = pattern.endswith("/")
+    levels: list[list[str]] = [[]]
+    for part in _iter_tokens(pattern.removesuffix("/")):
+        if part == "/":
+            levels.append([])
+        else:
+            levels[-1].append(part)
+    is_name = "/" not in pattern.removesuffix("/")
+    levels = levels[1:] if len(levels) > 1 and not levels[0] else levels
+    if not all(levels) or any(level in (["\\."], ["\\."] * 2) for level in levels):
+        raise _RuleError("no path has such a level")
+    tail = r"/\Z" if is_directory else r"/?\Z"
+    has_stars = len(re.findall(r"\*+", pattern)) > 1
+    source = f"{_join_levels(levels)}{tail}"
+    return _Rule(source=source, ignores=ignores, is_name=is_name, has_stars=has_stars)
+
+
+def _iter_tokens(pattern: str) -> Iterator[str]:
+    """Yield `/`, `*`, `**` for a level of two or more, and a regular expression for a character."""
+    position = 0
+    while position < len(pattern):
+        match = _TOKEN.match(pattern, position)
+        if match is None:
+            raise _RuleError("nothing follows the backslash at its end")
+        start, position = match.span()
+        if match["special"] == "[":
+            source, position = _read_class(pattern, start)
+            yield source
+        elif match["stars"]:
+            around = {pattern[max(start - 1, 0) : start], pattern[position : position + 1]}
+            yield "**" if around <= {"", "/"} and len(match[0]) > 1 else "*"
+        elif match["special"]:
+            yield "/" if match[0] == "/" else "[^/]"
+        else:
+            yield re.escape(match["escaped"] or match[0])
+
+
+def _read_class(pattern: str, start: int) -> tuple[str, int]:
+    """Return a regular expression for the `[…]` at a position, and where it ends."""
+    is_negated = pattern[start + 1 : start + 2] in {"!", "^"}
+    position = first = start + 1 + is_negated
+    members, before = "", ""
+    while position == first or pattern[position] != "]":
+        char, after = pattern[position : position + 1], pattern[position + 1 : position + 2]
+        name = re.compile(r"\[:([^\]]*):\]").match(pattern, position)
+        if name:
+            if name[1] not in _NAMED_CLASSES:
+                raise _RuleError(f"there is no class {name[0]!r}")
+            members, before, position = members + _NAMED_CLASSES[name[1]], "", name.end()
+        elif char == "-" and before and after not in {"", "]"}:
+            low, position = before, position + 1
+            high, position = _read_member(pattern, position)
+            if low > high:
+                raise _RuleError(f"the range '{low}-{high}' begins after its end")
+            members += f"{re.escape(low)}-{re.escape(high)}"
+            before = ""
+        else:
+            before, position = _read_member(pattern, position)
+            members += re.escape(before)
+        if position >= len(pattern):
+            raise _RuleError("its '[' has no ']'")
+    return f"[^/{members}]" if is_negated else f"(?!/)[{members}]", position + 1
+
+
+def _read_member(pattern: str, position: int) -> tuple[str, int]:
+    """Return a character of a class, which may be escaped, and the position after it."""
+    position += pattern[position : position + 1] == "\\"
+    if position >= len(pattern):
+        raise _RuleError("its '[' has no ']'")
+    return pattern[position], position + 1
+
+
+def _join_levels(levels: Sequence[Sequence[str]]) -> str:
+    """Return the regular expression of the levels of a rule.
+
+    No part of it is matched twice: what a `*` or a `**` has taken up to the first place where
+    what follows fits is not given back, since a later place could not do better.
+    """
+    runs: list[list[str]] = [[]]
+    for level in levels:
+        if level != ["**"]:
+            runs[-1].append(_join_tokens(level))
+        elif len(runs) == 1 or runs[-1]:
+            runs.append([])
+    if len(runs) == 1:
+        return "/".join(runs[0])
+    source = "".join(f"{level}/" for level in runs[0])
+    for run in runs[1:-1]:
+        source += _keep("(?:[^/]+/)*?" + "".join(f"{level}/" for level in run))
+    # A `**` at the end stands for one level at least.
+    return source + (f"(?:[^/]+/)*?{'/'.join(runs[-1])}" if runs[-1] else "[^/].*")
+
+
+def _join_tokens(level: Sequence[str]) -> str:
+    pieces: list[list[str]] = [[]]
+    for token in level:
+        if token in {"*", "**"}:
+            pieces.append([])
+        else:
+            pieces[-1].append(token)
+    first, *others = map("".join, pieces)
+    if not others:
+        return first
+    if len(level) == 1:
+        return "[^/]+"  # a `*` alone: no level is empty
+    between = "".join(_keep(f"[^/]*?{piece}") for piece in others[:-1])
+    # Characters before the end are looked at once: each part of a piece is for one of them.
+    return f"{first}{between}[^/]{{{len(pieces[-1])},}}(?=/|\\Z)(?<={others[-1]})"
+
+
+_numbers = count()
+
+
+def _keep(source: str) -> str:
+    """Return a group that is not entered again: an atomic one, which Python has since 3.11."""
+    number = next(_numbers)
+    return f"(?=(?P<g{number}>{source}))(?P=g{number})"
 
 
 @lru_cache(maxsize=32)
-def _compile(lines: tuple[str, ...]) -> Sequence[tuple[bool, re.Pattern[str]]]:
+def _compile(rules: tuple[_Rule, ...]) -> Sequence[tuple[bool, re.Pattern[str]]]:
     """Return one regex for each run of rules that ignore, or that keep, the last run first."""
-    # Imported here: few topics have rules, and the import is slow.
-    from pathspec import GitIgnoreSpec  # noqa: PLC0415
-
-    runs: list[tuple[bool, list[str]]] = []
-    for pattern in GitIgnoreSpec.from_lines(lines).patterns:
-        if pattern.include is None or pattern.regex is None:
-            continue
-        if not runs or runs[-1][0] != pattern.include:
-            runs.append((pattern.include, []))
-        # pathspec marks the slash after a directory; a rule for directories is for that one, and
-        # one that ends in `/**` is for what is below it.
-        source = pattern.regex.pattern.replace("(?P<ps_d>/)", r"/\Z")
-        runs[-1][1].append(f"{source}." if source.endswith("/") else source)
-    return [(ignores, re.compile("|".join(sources))) for ignores, sources in reversed(runs)]
+    runs: list[tuple[bool, re.Pattern[str]]] = []
+    for ignores, group in groupby(rules, lambda rule: rule.ignores):
+        each = list(dict.fromkeys(group))
+        names = "|".join(rule.source for rule in each if rule.is_name)
+        paths = [rule.source for rule in each if not rule.is_name]
+        source = "|".join([*([f"(?:[^/]+/)*?(?:{names})"] if names else []), *paths])
+        runs.append((ignores, re.compile(source, re.DOTALL)))
+    return runs[::-1]

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from llm_kb.errors import KbError, show_place
-from llm_kb.files.containment import Containment
+from llm_kb.files.containment import Containment, read_regular
 from llm_kb.files.git import GitError, read_git
 from llm_kb.files.walk import iter_files
 from llm_kb.search.roles import DOCS_DIRECTORY
@@ -95,6 +95,7 @@ _DOCUMENTATION = re.compile(
     r"(?:\..*)?"
 )
 _MOST_BYTES = 64_000_000
+_MOST_RULES_BYTES = 1_000_000
 MOST_FILES = 200_000
 """The most files of a directory without git: one with more is a home or a disk, not a project."""
 _MANY = 10
@@ -174,7 +175,9 @@ def _list_files(root: Path) -> Iterable[str]:
         listed, _ = read_git(*command, cwd=root, limit=_MOST_BYTES)
     except GitError:
         rules_file = root / ".gitignore"
-        text = rules_file.read_text("utf-8", "replace") if rules_file.is_file() else ""
+        text = ""
+        with suppress(OSError):  # git follows no link of that name either
+            text = read_regular(rules_file, most=_MOST_RULES_BYTES).decode("utf-8", "replace")
         ignores = IgnoreRules([(".gitignore", text.splitlines())]).ignores
         found = iter_files(
             root, lambda path: not (is_always_ignored(path.split("/")[-2]) or ignores(path))
@@ -186,7 +189,9 @@ def _list_files(root: Path) -> Iterable[str]:
                 " run init in the directory of a project"
             ) from None
         return [path for path in paths if not ignores(path)]
-    return set(filter(None, os.fsdecode(listed).split("\0")))
+    known = set(filter(None, os.fsdecode(listed).split("\0")))
+    # Git knows files that no topic may have: keys that were added, and names of a forged index.
+    return {path for path in known if not any(map(is_always_ignored, path.split("/")))}
 
 
 def _measure(root: Path, path: str) -> int | None:
