@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -14,7 +15,7 @@ from pathlib import Path
 from llm_kb.config import workspace
 from llm_kb.config.layers import TABLES, TOPIC, Settings, by_topic, topic_key
 from llm_kb.errors import join_names, show_place
-from llm_kb.files.atomic import locked, replace_file
+from llm_kb.files.atomic import WriteError, locked, replace_file
 from llm_kb.files.containment import resolve_links
 from llm_kb.subjects.topics import Config
 
@@ -98,11 +99,17 @@ class Layers:
 
 def read_trust(user_dir: Path) -> dict[str, str]:
     """Return the trusted digests by the paths of workspace files; an invalid record has none."""
-    try:
-        trusted = json.loads((user_dir / TRUST_FILE).read_bytes())["trusted"]
-        return {path: digest for path, digest in trusted.items() if isinstance(digest, str)}
-    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
-        return {}
+    with suppress(*_DAMAGES):
+        return _load_trust(user_dir)
+    return {}
+
+
+_DAMAGES = (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError)
+
+
+def _load_trust(user_dir: Path) -> dict[str, str]:
+    trusted = json.loads((user_dir / TRUST_FILE).read_bytes())["trusted"]
+    return {path: digest for path, digest in trusted.items() if isinstance(digest, str)}
 
 
 def is_trusted(file: Path, digest: str, user_dir: Path) -> bool:
@@ -119,10 +126,17 @@ def is_accepted(file: Path, user_dir: Path) -> bool:
 def set_trust(file: Path, digest: str | None, user_dir: Path) -> bool:
     """Record trust in a workspace file with this digest, or withdraw it without one.
 
-    Tells whether the file was trusted before. Raises WriteError.
+    Tells whether the file was trusted before. Raises WriteError, also for a damaged record, which
+    may name other workspaces.
     """
     with locked(user_dir / ".kb-trust.lock"):
-        digests = read_trust(user_dir)
+        try:
+            digests = _load_trust(user_dir)
+        except FileNotFoundError:
+            digests = {}
+        except _DAMAGES as error:
+            reason = "it is damaged; move it away, and trust the workspaces in it again"
+            raise WriteError(user_dir / TRUST_FILE, reason) from error
         before = digests.pop(str(file), None)
         if digest is not None:
             digests[str(file)] = digest

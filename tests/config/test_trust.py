@@ -11,6 +11,7 @@ import pytest
 
 from llm_kb.config.layers import Settings
 from llm_kb.config.trust import TRUST_FILE, Layers, is_trusted, read_trust, set_trust
+from llm_kb.files.atomic import WriteError
 from llm_kb.subjects.topics import Layer, Origin, Setting
 
 FILE = Path("/w/llm-kb.toml")
@@ -61,14 +62,22 @@ def test_only_the_user_may_read_the_record(tmp_path: Path) -> None:
         b"[]",
         b"{}",
         b'{"trusted": []}',
-        b'{"trusted": {"/w/llm-kb.toml": 1}}',
         b'{"trusted": null}',
         b"\xff",
         b"[" * 100_000,
     ],
 )
-def test_a_senseless_record_trusts_nothing_and_is_replaced(tmp_path: Path, data: bytes) -> None:
+def test_a_damaged_record_trusts_nothing_and_is_kept(tmp_path: Path, data: bytes) -> None:
+    """What can still be read in it, somebody may want to trust again."""
     (tmp_path / TRUST_FILE).write_bytes(data)
+    assert read_trust(tmp_path) == {}
+    with pytest.raises(WriteError, match="it is damaged; move it away"):
+        set_trust(FILE, "d", tmp_path)
+    assert (tmp_path / TRUST_FILE).read_bytes() == data
+
+
+def test_a_value_that_is_no_digest_trusts_nothing(tmp_path: Path) -> None:
+    (tmp_path / TRUST_FILE).write_text('{"trusted": {"/w/llm-kb.toml": 1}}')
     assert read_trust(tmp_path) == {}
     assert set_trust(FILE, "d", tmp_path) is False
     assert json.loads((tmp_path / TRUST_FILE).read_bytes()) == {"trusted": {str(FILE): "d"}}
