@@ -37,7 +37,11 @@ def fuzz(data: bytes) -> None:
     found = [find_installed(each, "frob", workspace) for each in ("pypi", "npm", "crate")]
     path.unlink()
     urls = [package.repository for package in found if package]
-    urls += [as_git_url(text), as_git_url(f"https://{text}"), node_repository({"repository": text})]
+    urls += [
+        as_git_url(text),
+        as_git_url(f"https://{text}"),
+        node_repository({"repository": text}).repository,
+    ]
     for url in urls:
         if url is not None:
             assert len(url) <= MAX_URL + len("https://github.com/")

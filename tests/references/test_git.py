@@ -214,3 +214,16 @@ def test_files_that_the_server_did_not_send_are_an_error(
     [reason] = caught.value.reasons
     assert reason.startswith(f"{remote.url}: git: ")
     assert "promisor remote" in reason
+
+
+@pytest.mark.parametrize("ref", ["feat/\u00fcn\u00ef", "tags/v1", "heads/main", "@x/frob@1.0"])
+def test_branches_and_tags_are_found_by_the_names_that_git_knows(
+    library: Library, remote: Remote, ref: str
+) -> None:
+    for tag in ("v1", "@x/frob@1.0"):
+        remote.git("tag", tag)
+    remote.git("branch", "feat/\u00fcn\u00ef")
+    plan = plan_topic(library, request(GitSource(url=remote.url, ref=ref)))
+    (source,) = (each.source for each in plan.sources)
+    assert isinstance(source, GitSource)
+    assert source.commit == remote.git("rev-parse", "HEAD")

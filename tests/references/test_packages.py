@@ -17,7 +17,7 @@ from llm_kb.references.fetch.topics import create_topic, refresh_topic
 from llm_kb.references.library import Library
 from llm_kb.references.sources import packages
 from llm_kb.references.sources.installed import Package, as_git_url, find_installed
-from llm_kb.references.sources.packages import choose_documents
+from llm_kb.references.sources.packages import choose_documents, list_tags
 from llm_kb.references.sources.records import GitSource, PackageSource
 from llm_kb.references.topic.topic_file import parse_request
 from tests.cost import at_most
@@ -280,6 +280,23 @@ def test_versions_are_found_where_they_are_installed_or_locked(
         ("github:x/y", "https://github.com/x/y"),
         ("x/y", "https://github.com/x/y"),
         ("https://git.example/x/y.git", "https://git.example/x/y.git"),
+        ("https://www.github.com/x/y.git", "https://github.com/x/y"),
+        ("https://gitlab.com/group/sub/proj", "https://gitlab.com/group/sub/proj"),
+        ("https://gitlab.com/g/s/p/-/tree/main/packages/x", "https://gitlab.com/g/s/p"),
+        ("https://gitlab.com/g/p/issues", "https://gitlab.com/g/p"),
+        ("https://gitlab.example/g/p/-/tree/main", "https://gitlab.example/g/p"),
+        ("git@gitlab.com:g/sub/p.git", "https://gitlab.com/g/sub/p"),
+        ("git+ssh://git@gitlab.com/g/p.git", "https://gitlab.com/g/p"),
+        ("gitlab:a/b", "https://gitlab.com/a/b"),
+        ("gitlab:a/b/c", "https://gitlab.com/a/b/c"),
+        ("bitbucket:a/b", "https://bitbucket.org/a/b"),
+        ("git@bitbucket.org:a/b.git", "https://bitbucket.org/a/b"),
+        ("gist:11081aaa281", "https://gist.github.com/11081aaa281"),
+        ("https://gist.github.com/me/11081aaa281.git", "https://gist.github.com/11081aaa281"),
+        ("https://codeberg.org/a/b/src/branch/main/x", "https://codeberg.org/a/b"),
+        ("git@codeberg.org:a/b.git", "https://codeberg.org/a/b"),
+        ("word", None),
+        ("a/b/c", None),
         ("https://github.com/sponsors/x", None),
         ("https://github.com/pallets", None),
         ("ext::sh -c id", None),
@@ -300,6 +317,71 @@ def test_metadata_names_a_repository_in_many_ways(text: str, url: str | None) ->
 )
 def test_documents_are_told_by_their_names(paths: list[str], chosen: tuple[str, ...]) -> None:
     assert choose_documents(paths) == chosen
+
+
+@pytest.mark.parametrize(
+    ("paths", "chosen"),
+    [
+        (["README.md", "packages/x/README.md", "packages/x/docs/a.md", "packages/y/README.md"],
+         ("README.md", "packages/x/README.md", "packages/x/docs/")),
+        (["docs/a.md", "packages/x/README.md"], ("docs/", "packages/x/README.md")),
+        (["README.md", "packages/x/README.md", "packages/x/a.js"], ("packages/x/",)),
+        (["README.md", "a.js"], ()),
+    ],
+)  # fmt: skip
+def test_a_package_in_a_directory_has_its_own_documents(
+    paths: list[str], chosen: tuple[str, ...]
+) -> None:
+    assert choose_documents(paths, "packages/x") == chosen
+
+
+@pytest.mark.parametrize(
+    ("name", "version", "tag"),
+    [
+        ("@scope/pkg", "1.2.3", "@scope/pkg@1.2.3"),
+        ("@scope/pkg", "1.2.3", "pkg@1.2.3"),
+        ("pkg", "1.2.3", "pkg-v1.2.3"),
+        ("pkg", "1.2.3", "pkg/v1.2.3"),
+        ("pkg", "1.2.3", "pkg_1.2.3"),
+        ("my-pkg", "1.0", "my_pkg-1.0"),
+        ("my_pkg", "1.0", "my-pkg-v1.0"),
+        ("Pkg", "1.0", "pkg-1.0"),
+        ("pkg", "1.2.3", "v1.2.3"),
+        ("pkg", "1.2.3", "release-1.2.3"),
+        ("pkg", "1.2.0rc1", "v1.2.0-rc.1"),
+        ("pkg", "1.2.0rc1", "1.2.0-rc1"),
+        ("pkg", "1.2.0b2", "v1.2.0-beta.2"),
+        ("pkg", "1.2.0a1", "pkg-v1.2.0-alpha.1"),
+        ("pkg", "1.2.0-rc.1", "v1.2.0rc1"),
+    ],
+)
+def test_releases_are_tagged_in_many_ways(name: str, version: str, tag: str) -> None:
+    assert tag in list_tags(name, version)
+
+
+def test_a_tag_with_the_name_of_the_package_comes_first(
+    library: Library, remote: Remote, workspace: Path
+) -> None:
+    """`v1.0` may be another package's."""
+    remote.git("tag", "v1.0")
+    remote.write({"packages/frob/README.md": "# Frob\n", "packages/frob/docs/a.md": "# A\n"})
+    remote.git("tag", "-a", "-m", "release", "@x/frob@1.0")
+    table = {
+        "version": "1.0",
+        "repository": {"url": remote.url, "directory": "packages/frob"},
+    }
+    write(workspace, {"node_modules/@x/frob/package.json": json.dumps(table)})
+    library = replace(library, workspace=workspace)
+    plan = plan_topic(library, request(PackageSource(ecosystem="npm", name="@x/frob")))
+    (planned,) = plan.sources
+    assert planned.source == GitSource(
+        url=remote.url,
+        ref="@x/frob@1.0",
+        commit=remote.git("rev-parse", "HEAD"),
+        paths=("README.md", "docs/", "packages/frob/README.md", "packages/frob/docs/"),
+        package="npm @x/frob 1.0",
+    )
+    assert planned.notes == ("npm @x/frob 1.0: tag @x/frob@1.0 (it names the package)",)
 
 
 def publish_npm(site: Site, version: str, url: str) -> None:

@@ -18,7 +18,7 @@ from llm_kb.references.sources import records, rules
 from llm_kb.references.sources.crawl import Crawl, find_pages
 from llm_kb.references.sources.git import GitFile, Remotes
 from llm_kb.references.sources.installed import find_installed
-from llm_kb.references.sources.packages import INDEXES, follow_package, resolve_package
+from llm_kb.references.sources.packages import INDEXES, explain_tag, follow_package, resolve_package
 from llm_kb.references.sources.records import (
     CrawlSource,
     GitSource,
@@ -178,7 +178,7 @@ def _fetch_git(task: _Task, source: GitSource) -> PlannedSource:
     if not task.staged.old.is_new:
         source = follow_package(source, task.remotes)
     pinned = replace(source, commit=task.remotes.find_commit(source))
-    notes = tuple(filter(None, [source.package]))
+    notes = tuple(filter(None, [explain_tag(source)]))
     if _keep_commit(task, pinned):
         return task.measure(pinned, notes)
     repository = task.remotes.open(pinned)

@@ -220,11 +220,10 @@ def find_commit(source: GitSource, policy: rules.Policy) -> str:
     wanted = source.ref or "HEAD"
     if _COMMIT.fullmatch(wanted):
         return wanted
-    # In git's own order: a full name, then tags (peeled), then branches.
-    names = [wanted, f"refs/tags/{wanted}^{{}}", f"refs/tags/{wanted}", f"refs/heads/{wanted}"]
-    printed = ask_server(source, policy, ["ls-remote", "--quiet", "--", source.url, *names])
-    lines = (line.partition("\t") for line in printed.decode(errors="replace").splitlines())
-    found = {name: commit for commit, _, name in lines if _COMMIT.fullmatch(commit)}
+    # In git's own order: a full name, then `tags/v1`, tags (peeled), branches.
+    places = ("refs/{}^{{}}", "refs/{}", "refs/tags/{}^{{}}", "refs/tags/{}", "refs/heads/{}")
+    names = [wanted, *(place.format(wanted) for place in places)]
+    found = _list_refs(source, policy, names=names)
     for name in names:
         if name in found:
             return found[name]
@@ -232,6 +231,23 @@ def find_commit(source: GitSource, policy: rules.Policy) -> str:
     if _LIKE_COMMIT.fullmatch(wanted):
         reason += "; a commit id must be given in full (40 digits), in lower case"
     raise FetchError(source.url, reason)
+
+
+def find_tags(source: GitSource, policy: rules.Policy) -> Mapping[str, str]:
+    """Return the commits of all tags of a repository, keyed by tag; one request."""
+    refs = _list_refs(source, policy, "--tags")
+    tags = {name.removeprefix("refs/tags/"): commit for name, commit in refs.items()}
+    # A tag with a message has a second line, for the commit.
+    return {tag: tags.get(f"{tag}^{{}}", commit) for tag, commit in tags.items()}
+
+
+def _list_refs(
+    source: GitSource, policy: rules.Policy, option: str = "--quiet", names: Sequence[str] = ()
+) -> Mapping[str, str]:
+    """Return the commits of the refs of a server, keyed by their full names."""
+    printed = ask_server(source, policy, ["ls-remote", option, "--", source.url, *names])
+    lines = (line.partition("\t") for line in printed.decode(errors="replace").splitlines())
+    return {name: commit for commit, _, name in lines if _COMMIT.fullmatch(commit)}
 
 
 def _credentials(source: GitSource) -> dict[str, str]:
@@ -266,6 +282,11 @@ class Remotes(ExitStack):
         """Return the current commit of a source's revision, in one request."""
         rules.check_git_url(source.url, self.policy.allow_protocols)
         return find_commit(source, self.policy)
+
+    def find_tags(self, source: GitSource) -> Mapping[str, str]:
+        """Return the commits of all tags of a repository, in one request."""
+        rules.check_git_url(source.url, self.policy.allow_protocols)
+        return find_tags(source, self.policy)
 
     def open(self, source: GitSource) -> Repository:
         """Return the repository of a source with the trees of its commit."""

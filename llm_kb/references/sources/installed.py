@@ -6,12 +6,14 @@ import json
 import os
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from llm_kb.files.containment import read_regular
+from llm_kb.references.errors import SourceError
+from llm_kb.references.sources.rules import check_paths
 from llm_kb.texts.html.addresses import ascii_url
 
 MAX_FILE = 20_000_000
@@ -20,7 +22,25 @@ MAX_FILE = 20_000_000
 MAX_URL = 2000
 """Longest address of a repository, in characters."""
 
-_FORGES = frozenset({"github.com", "gitlab.com", "codeberg.org", "bitbucket.org"})
+_SHORT = re.compile(r"(?:(github|gitlab|bitbucket|codeberg|gist):)?([\w.-]+(?:/[\w.-]+){0,20})")
+"""A repository as `package.json` may write it: `owner/name`, `gitlab:group/sub/name`."""
+
+_SHORT_HOSTS = {
+    "github": "github.com",
+    "gitlab": "gitlab.com",
+    "bitbucket": "bitbucket.org",
+    "codeberg": "codeberg.org",
+    "gist": "gist.github.com",
+}
+_FORGES = frozenset(_SHORT_HOSTS.values())
+_REMOTE = re.compile(
+    r"^(?:(?:git|ssh)://(?:git@)?|git@)"
+    r"((?:www\.)?(?:github\.com|gitlab\.com|codeberg\.org|bitbucket\.org|gist\.github\.com))[/:]"
+)
+_IN_TREE = re.compile(r"/(?:-/)?(?:tree|blob|src)/(?:branch/)?[^/]+/([^?#]+)")
+_PAGES = frozenset({"tree", "blob", "raw", "issues", "merge_requests", "wikis", "tags"})
+"""Pages of a repository, in the addresses of GitLab from before `/-/`."""
+
 _LOCKED = re.compile(r'(?m)^\[\[package\]\]\r?\nname = "([^"\n]*)"\r?\nversion = "([^"\n]*)"')
 # Within a line: a pattern over several lines would be tried from each of them.
 _PINNED = re.compile(r"(?m)^([\w.-]+)(?:\[[^\]\n]*\])?[ \t]*==[ \t]*([\w.!+-]+)")
@@ -36,8 +56,10 @@ _LABELS = ("source", "source code", "repository", "code", "github", "homepage", 
 class Package:
     """A package at one version, and the repository that its metadata names."""
 
-    version: str
+    version: str = ""
     repository: str | None = None
+    directory: str = ""
+    """Its directory in a repository of several packages."""
 
 
 def find_installed(ecosystem: str, name: str, workspace: Path | None) -> Package | None:
@@ -60,10 +82,8 @@ def _find_python(name: str, workspace: Path) -> Package | None:
                 version = re.search(r"(?m)^Version:(.*)$", head)
                 home = re.findall(r"(?m)^(Home)-page:(.*)$", head)
                 urls = re.findall(r"(?m)^Project-URL:([^,\n]*),(.*)$", head)
-                return Package(
-                    version=version[1].strip() if version else "",
-                    repository=choose_repository([*home, *urls]),
-                )
+                place = choose_repository([*home, *urls])
+                return replace(place, version=version[1].strip() if version else "")
     return None
 
 
@@ -89,24 +109,42 @@ def _find_node(name: str, workspace: Path) -> Package | None:
     version = table.get("version")
     if not isinstance(version, str):
         return None
-    return Package(version=version, repository=node_repository(table))
+    return replace(node_repository(table), version=version)
 
 
-def choose_repository(urls: Iterable[tuple[str, object]]) -> str | None:
-    """Return the repository among a project's labelled URLs; None if none looks like one."""
+def choose_repository(urls: Iterable[tuple[str, object]]) -> Package:
+    """Return a package with the repository among its labelled URLs, if one looks like one."""
     labelled = {label.strip().lower(): url.strip() for label, url in urls if isinstance(url, str)}
     for label in (*_LABELS, *sorted(set(labelled) - set(_LABELS))):
-        url = as_git_url(labelled.get(label, ""))
+        text = labelled.get(label, "")
+        url = as_git_url(text)
         if url and (label in _LABELS[:5] or urlsplit(url).hostname in _FORGES):
-            return url
-    return None
+            return Package(repository=url, directory=_find_directory(text))
+    return Package()
 
 
-def node_repository(table: Mapping[str, Any]) -> str | None:
-    """Return the repository that a `package.json` names."""
+def node_repository(table: Mapping[str, Any]) -> Package:
+    """Return a package with the repository that `package.json`, or the record of a crate, names."""
     repository = table.get("repository")
     url = repository.get("url") if isinstance(repository, dict) else repository
-    return as_git_url(url) if isinstance(url, str) else None
+    if not isinstance(url, str):
+        return Package()
+    named = get_table(table, "repository").get("directory")
+    directory = named if isinstance(named, str) else _find_directory(url)
+    return Package(repository=as_git_url(url), directory=_check_directory(directory))
+
+
+def _find_directory(url: str) -> str:
+    """Return the directory that an address of a forge shows: `…/tree/main/packages/x`."""
+    found = _IN_TREE.search(url[:MAX_URL])
+    return _check_directory(found[1]) if found else ""
+
+
+def _check_directory(text: str) -> str:
+    try:
+        return "".join(check_paths([text.removeprefix("./").rstrip("/")]))
+    except SourceError:
+        return ""
 
 
 def as_git_url(text: str) -> str | None:
@@ -114,8 +152,11 @@ def as_git_url(text: str) -> str | None:
     text = text.strip().removeprefix("git+")
     if len(text) > MAX_URL:
         return None
-    text = re.sub(r"^(?:github:)?([\w.-]+/[\w.-]+)$", r"https://github.com/\1", text)
-    text = re.sub(r"^(?:(?:git|ssh)://(?:git@)?|git@)github\.com[/:]", "https://github.com/", text)
+    short = _SHORT.fullmatch(text)
+    if short and (short[1] or short[2].count("/") == 1):
+        text = f"https://{_SHORT_HOSTS[short[1] or 'github']}/{short[2]}"
+    # As `ssh://git@host/path`, `git://host/path` and `git@host:path`.
+    text = _REMOTE.sub(r"https://\1/", text)
     try:
         text = ascii_url(text.partition("#")[0].partition("?")[0])
     except ValueError:
@@ -123,12 +164,26 @@ def as_git_url(text: str) -> str | None:
     split = urlsplit(text)
     if split.scheme not in {"https", "http", "file"} or not split.path.strip("/"):
         return None
-    if split.hostname in _FORGES:
-        owner_and_name = "/".join(split.path.strip("/").split("/")[:2]).removesuffix(".git")
-        if "/" not in owner_and_name or owner_and_name.startswith("sponsors/"):
-            return None
-        return f"https://{split.hostname}/{owner_and_name}"
-    return text
+    host = (split.hostname or "").removeprefix("www.")
+    return _forge_url(host, split.path) if host in _FORGES else text.partition("/-/")[0]
+
+
+def _forge_url(host: str, path: str) -> str | None:
+    """Return the URL of a repository on a forge, of a path that may lead into it."""
+    # GitLab's pages of a repository, whose name has any number of levels, are below `/-/`.
+    levels = path.partition("/-/")[0].strip("/").split("/")
+    if host == "gist.github.com":
+        levels = levels[-1:]
+    elif len(levels) < 2 or levels[0] == "sponsors":
+        return None
+    else:
+        levels = levels[: _find_end(levels) if host == "gitlab.com" else 2]
+    return f"https://{host}/{'/'.join(levels).removesuffix('.git')}"
+
+
+def _find_end(levels: list[str]) -> int:
+    """Return how many levels of a path on GitLab name the repository."""
+    return next((at for at, level in enumerate(levels) if at > 1 and level in _PAGES), len(levels))
 
 
 def _normalize(name: str) -> str:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from urllib.parse import quote
 
-from llm_kb.references.errors import FetchError, SourceError
+from llm_kb.references.errors import FetchError
 from llm_kb.references.sources import installed, rules
 from llm_kb.references.sources.git import Remotes
 from llm_kb.references.sources.installed import Package
@@ -15,8 +15,22 @@ from llm_kb.references.sources.records import GitSource, PackageSource, parse_pa
 from llm_kb.references.sources.web import request
 from llm_kb.search.roles import DOCS_DIRECTORY
 
-_TAGS = ("v{version}", "{version}", "{name}-{version}", "{name}-v{version}", "{name}@{version}")
-"""The usual names of the tag of a version."""
+_OWN_TAGS = (
+    "{name}@{version}", "{name}@v{version}", "{name}-v{version}", "{name}-{version}",
+    "{name}/v{version}", "{name}/{version}", "{name}_v{version}", "{name}_{version}",
+    "{name}v{version}",
+)  # fmt: skip
+"""The tags of a version of one package of a repository: of changesets and lerna, of release-please
+and cargo-release, of Go's modules, and others."""
+
+_TAGS = ("v{version}", "{version}", "V{version}", "release-{version}", "release-v{version}",
+    "release/{version}", "release/v{version}", "releases/{version}", "rel-{version}",
+    "version-{version}", "ver-{version}", "r{version}",
+)  # fmt: skip
+"""The tags of a version of a whole repository."""
+
+_PRE_RELEASE = re.compile(r"(\d[\d.]*)[-_.]?(a|alpha|b|beta|c|rc|pre|preview)[-_.]?(\d{1,9})")
+_PHASES = {"a": "alpha", "b": "beta", "c": "rc", "pre": "rc", "preview": "rc"}
 
 _DOCUMENTS = re.compile(
     rf"(?i){DOCS_DIRECTORY}|examples?|"
@@ -44,7 +58,7 @@ def resolve_package(source: PackageSource, remotes: Remotes) -> GitSource:
     rules.require_approved(url, remotes.policy)
     git = _find_tag(GitSource(url=url, role=source.role), source, remotes)
     files, _ = remotes.open(git).list_files(git)
-    return replace(git, paths=choose_documents(file.path for file in files))
+    return replace(git, paths=choose_documents((file.path for file in files), package.directory))
 
 
 def follow_package(source: GitSource, remotes: Remotes) -> GitSource:
@@ -61,27 +75,80 @@ def follow_package(source: GitSource, remotes: Remotes) -> GitSource:
 
 
 def _find_tag(git: GitSource, package: PackageSource, remotes: Remotes) -> GitSource:
-    """Return a repository at the tag of a package's version; raise FetchError without one."""
-    name = package.name.rpartition("/")[2]
-    for pattern in _TAGS:
-        tag = pattern.format(name=name, version=package.version)
-        try:
-            rules.check_ref(tag)
-            commit = remotes.find_commit(replace(git, ref=tag))
-        except (FetchError, SourceError):
-            continue
-        return replace(git, ref=tag, commit=commit, package=str(package))
+    """Return a repository at the tag of a package's version; raise FetchError without one.
+
+    The package's own tags come first: in a repository of several, another one is another's.
+    """
+    found = remotes.find_tags(git)
+    for tag in list_tags(package.name, package.version or ""):
+        if tag in found:
+            return replace(git, ref=tag, commit=found[tag], package=str(package))
     raise FetchError(
         package.url,
         f"{git.url} has no tag for version {package.version}; give it with type git and its ref",
     )
 
 
-def choose_documents(paths: Iterable[str]) -> tuple[str, ...]:
-    """Return the top-level entries that are documentation; empty, for all files, without any."""
-    tops = {f"{path.partition('/')[0]}/" if "/" in path else path for path in paths}
-    chosen = sorted(top for top in tops if _DOCUMENTS.fullmatch(top.removesuffix("/")))
-    return tuple(chosen) if any(top.endswith("/") for top in chosen) else ()
+def list_tags(name: str, version: str) -> list[str]:
+    """Return the tags that a package's version may have, those with its name first."""
+    short = name.rpartition("/")[2]
+    spellings = (name, short, short.replace("_", "-"), short.replace("-", "_"), short.lower())
+    versions = list(dict.fromkeys(_spell_version(version)))
+    own = [
+        tag.format(name=spelling, version=each)
+        for spelling in dict.fromkeys(spellings)
+        for each in versions
+        for tag in _OWN_TAGS
+    ]
+    return [tag for tag in (*own, *_list_whole(version)) if rules.is_ref(tag)]
+
+
+def _list_whole(version: str) -> list[str]:
+    """Return the tags of a version of a whole repository."""
+    return [tag.format(version=each) for each in _spell_version(version) for tag in _TAGS]
+
+
+def _spell_version(version: str) -> Iterator[str]:
+    """Yield a version as it may be written: `1.2.0rc1` of Python is `1.2.0-rc.1` in semver."""
+    yield version
+    if found := _PRE_RELEASE.fullmatch(version.lower()):
+        release, phase, number = found.groups()
+        phase = _PHASES.get(phase, phase)
+        short = {"alpha": "a", "beta": "b"}.get(phase, phase)
+        yield f"{release}{short}{number}"
+        for named in (f"-{phase}.", f"-{phase}", f".{phase}", f"-{short}", phase):
+            yield f"{release}{named}{number}"
+
+
+def explain_tag(source: GitSource) -> str:
+    """Return the package of a repository with the reason for its tag; empty without a package."""
+    if not source.package:
+        return ""
+    package, tag = parse_package(source.package), source.ref or ""
+    is_whole = tag in _list_whole(package.version or "")
+    why = "no tag names the package" if is_whole else "it names the package"
+    return f"{package}: tag {tag} ({why})"
+
+
+def choose_documents(paths: Iterable[str], directory: str = "") -> tuple[str, ...]:
+    """Return what is documentation among the entries of a repository and of a package's directory.
+
+    Without a directory of documents it is the package's own directory; empty, for all files, if
+    that is the repository.
+    """
+    inside = f"{directory}/" if directory else ""
+    chosen: set[str] = set()
+    has_own = False
+    for path in paths:
+        is_own = path.startswith(inside)
+        has_own = has_own or is_own
+        for above in dict.fromkeys(("", inside if is_own else "")):
+            name, slash, _ = path[len(above) :].partition("/")
+            if _DOCUMENTS.fullmatch(name):
+                chosen.add(f"{above}{name}{slash}")
+    if any(path.endswith("/") for path in chosen):
+        return tuple(sorted(chosen))
+    return (inside,) if inside and has_own else ()
 
 
 INDEXES = {
@@ -108,9 +175,9 @@ def ask_index(source: PackageSource, version: str | None, policy: rules.Policy) 
             ("homepage", table.get("home_page")),
             *installed.get_table(table, "project_urls").items(),
         ]
-        repository = installed.choose_repository(urls)
+        package = installed.choose_repository(urls)
     else:
         table = installed.get_table(table, "crate") if source.ecosystem == "crate" else table
-        repository = installed.node_repository(table)
+        package = installed.node_repository(table)
     newest = table.get("version") or table.get("max_stable_version") or table.get("max_version")
-    return Package(version=version or str(newest or ""), repository=repository)
+    return replace(package, version=version or str(newest or ""))

@@ -37,8 +37,8 @@ OPTIONAL_GIT_PROTOCOLS = frozenset({"file", "ssh"})
 USUAL_PORTS = {"http": 80, "https": 443, "ssh": 22}
 
 # A subset of git's own rule (git-check-ref-format). The first character cannot begin an
-# option, a refspec or a revision expression.
-_REF = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./+=#@-]*")
+# option, a refspec or a revision expression; `@` begins the tags of npm's scopes.
+_REF = re.compile(r"(?:\w|@\w)[\w./+=#@-]*")
 
 
 def git_protocols(added: Collection[str]) -> frozenset[str]:
@@ -107,10 +107,17 @@ def show_host(place: str) -> str:
 
 def check_ref(ref: str) -> str:
     """Return a branch, tag or commit id, checked; raise SourceError for anything else."""
-    bad = not _REF.fullmatch(ref) or ".." in ref or "//" in ref or "@{" in ref
-    if bad or ref.endswith(("/", ".", ".lock")) or "/." in ref:
+    if not is_ref(ref):
         raise SourceError(f"ref {ref!r} is not the name of a branch or tag, nor a commit id")
     return ref
+
+
+def is_ref(text: str) -> bool:
+    """Tell whether a text may be the name of a branch or tag, in any script, or a commit id."""
+    if not _REF.fullmatch(text) or UNUSABLE.search(text):
+        return False
+    is_bad = any(each in text for each in ("..", "//", "@{", "/."))
+    return not is_bad and not text.endswith(("/", ".", ".lock"))
 
 
 def check_paths(paths: Iterable[str]) -> tuple[str, ...]:
