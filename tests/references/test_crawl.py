@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from typing import Any
 
 import pytest
@@ -28,6 +29,68 @@ def find(site: Site, start: str, max_pages: int = 50) -> tuple[list[str], tuple[
     return [url.removeprefix(site.url) for url in crawl.pages], crawl.notes
 
 
+def test_the_type_decides_about_unknown_endings(site: Site) -> None:
+    pages = ("os.path", "Node.js", "java.lang.String", "v1.2-notes", "guide.jsp")
+    others = ("a.css", "b.css", "c.css", "d.css", "e.css", "x.zip", "y.png", "os.data")
+    start = site.put("/d/", "".join(f"<a href={name}>x</a>" for name in (*pages, *others)))
+    for name in pages:
+        site.put(f"/d/{name}", f"<p>{name}")
+    for name in others:
+        site.answer(f"/d/{name}", Answer(name.encode(), kind="text/css"))
+    found, (note,) = find(site, start)
+    assert found == ["/d/", *(f"/d/{name}" for name in pages)]
+    assert note == (
+        "passed over: 8 links (4 to no page, 2 to files that are not pages, "
+        "2 to what is not a page)"
+    )
+    assert {"GET /d/x.zip", "GET /d/d.css"}.isdisjoint(site.requests)
+
+
+def test_what_was_seen_is_kept_or_counted(site: Site) -> None:
+    start = serve(site, "a", "b", "2.x/a", "2.x/b", "1.x/a", "1.x/b", "fr/a", "fr/b", "dead.zip")
+    more = ("b", "nowhere", "http://elsewhere.example/", "?action=edit", "copy", "secret", "empty")
+    site.put("/d/a", "<p>a" + "".join(f"<a href={link}>x</a>" for link in more))
+    site.put("/d/copy", "<p>same")
+    site.put("/d/b", "<p>same")
+    site.put("/d/empty", "<p>")
+    site.answer("/robots.txt", Answer(b"User-agent: *\nDisallow: /d/secret", kind="text/plain"))
+    crawl = find_pages(CrawlSource(url=start), TRUSTING)
+    counted = crawl.passed + crawl.outcomes
+    assert counted.total() == crawl.seen
+    assert crawl.outcomes["kept"] == len(crawl.pages)
+    assert {"editions", "refused", "to copies", "empty", "to no page"} <= set(counted)
+
+
+LIST = """# Pages
+[One](one.md), [Two](two.md "titled"), [Three](three_(x).md), [Four](<four.md>)
+See <{url}/d/five.md>, and {url}/d/six.md. [Seven][7] [Eight](eight\\_x.md)
+
+[7]: seven.md "Title"
+"""
+
+
+def test_every_form_of_a_link_in_a_list_is_read(site: Site) -> None:
+    names = ["one", "two", "three_(x)", "four", "five", "six", "eight_x", "seven"]
+    start = site.put("/d/", "<p>start")
+    site.put("/d/llms.txt", LIST.format(url=site.url))
+    for name in names:
+        site.answer(f"/d/{name}.md", Answer(name.encode(), kind="application/octet-stream"))
+    assert find(site, start)[0] == ["/d/", *(f"/d/{name}.md" for name in names)]
+
+
+def test_an_index_of_sitemaps_is_followed(site: Site) -> None:
+    start = site.put("/d/", "<p>start")
+    maps = ("/s0.xml", "/s1.xml.gz", "http://elsewhere.example/s.xml")
+    places = "".join(f"<sitemap><loc><![CDATA[ {each} ]]></loc></sitemap>" for each in maps)
+    site.put("/sitemap.xml", f"<sitemapindex xmlns='x'>{places}</sitemapindex>")
+    site.put("/s0.xml", f"<urlset><url><loc><![CDATA[{site.url}/d/a]]></loc></url></urlset>")
+    packed = gzip.compress(f"<urlset><url><loc>{site.url}/d/b</loc></url></urlset>".encode())
+    site.answer("/s1.xml.gz", Answer(packed, kind="application/gzip"))
+    for name in "ab":
+        site.put(f"/d/{name}", f"<p>{name}")
+    assert find(site, start) == (["/d/", "/d/a", "/d/b"], ())
+
+
 def test_links_that_are_none_are_passed_over(site: Site) -> None:
     start = site.put(
         "/d/", "<a href='http://[bad'>b</a> <a href='http://x:99999/'>p</a> <a href=a>a</a>"
@@ -50,14 +113,15 @@ def test_a_robots_txt_without_sense_stops_nothing(site: Site) -> None:
     assert find(site, site.put("/d/", "<p>start</p>")) == (["/d/"], ())
 
 
-def test_pages_that_fail_are_counted_and_dead_links_are_not(site: Site) -> None:
+def test_pages_that_fail_are_and_dead_links_are_counted(site: Site) -> None:
     start = site.put("/d/", "<a href=a>a</a> <a href=b>b</a> <a href=c>c</a> <a href=dead>d</a>")
     site.put("/d/a", "<p>a</p>")
     for name in "bc":
         site.answer(f"/d/{name}", Answer(status=503))
     reason = "the server answered 503"
     note = f"left out: 2 page(s) that cannot be fetched, such as {site.url}/d/b: {reason}"
-    assert find(site, start) == (["/d/", "/d/a"], (note,))
+    dead = "passed over: 1 link (1 to no page)"
+    assert find(site, start) == (["/d/", "/d/a"], (note, dead))
 
 
 def test_pages_that_fail_count_towards_max_pages(site: Site) -> None:
@@ -73,7 +137,8 @@ def test_a_page_that_two_links_lead_to_is_one(site: Site) -> None:
     start = site.put("/d/", "<a href=a>a</a> <a href=b>b</a>")
     site.put("/d/a", "<p>a</p>")
     site.redirect("/d/b", "/d/a")
-    assert find(site, start) == (["/d/", "/d/a"], ())
+    copies = ("passed over: 1 link (1 to copies)",)
+    assert find(site, start) == (["/d/", "/d/a"], copies)
 
 
 def test_exactly_as_many_pages_as_wanted_are_not_cut(site: Site) -> None:
@@ -156,14 +221,18 @@ def test_what_a_generator_makes_besides_the_pages_is_left_out(site: Site) -> Non
     start = site.put("/d/", html)
     for link in (*links, *others):
         site.put(f"/d/{link}", html if link == "index.html" else f"<p>{link}")
-    assert find(site, start) == (["/d/", "/d/a.html", "/d/printing.html"], ())
+    assert find(site, start) == (
+        ["/d/", "/d/a.html", "/d/printing.html"],
+        ("passed over: 11 links (11 to generated lists and other views)",),
+    )
 
 
 def test_a_page_that_repeats_another_is_left_out(site: Site) -> None:
     start = site.put("/d/", "<a href=a>a</a> <a href=b>b</a>")
     site.put("/d/a", "<p>same")
     site.put("/d/b", "<p>same")
-    assert find(site, start) == (["/d/", "/d/a"], ())
+    copies = ("passed over: 1 link (1 to copies)",)
+    assert find(site, start) == (["/d/", "/d/a"], copies)
 
 
 @pytest.mark.parametrize("place", ["sitemap.xml", "more.xml"])
@@ -205,7 +274,7 @@ def test_other_versions_and_languages_are_taken_on_request(site: Site) -> None:
     source = CrawlSource(url=start, include=("1.x/**",))
     found = find_pages(source, TRUSTING)
     assert [url.removeprefix(site.url) for url in found.pages] == ["/d/", "/d/1.x/a"]
-    assert found.notes == ()
+    assert found.notes == ("passed over: 7 links (7 left out by the patterns)",)
 
 
 def test_pages_without_text_are_not_planned(site: Site) -> None:
@@ -244,7 +313,7 @@ def test_a_page_that_sends_its_readers_on_is_a_redirect(site: Site) -> None:
     site.put("/d/a", refresh.format(0, "b#part", 1))
     site.put("/d/late", refresh.format(30, "b", 2))
     site.put("/d/away", refresh.format(0, "http://other.example/", 3))
-    assert find(site, start) == (["/d/", "/d/b", "/d/late"], ())
+    assert find(site, start)[0] == ["/d/", "/d/b", "/d/late"]
     site.put("/d/b", refresh.format(0, "a", 4))
     with pytest.raises(FetchError, match="more than 5 redirects"):
         find_page(f"{site.url}/d/a", TRUSTING)

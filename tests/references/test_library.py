@@ -173,7 +173,7 @@ def test_a_crawl_stops_at_max_pages_and_says_so(library: Library, site: Site) ->
     plan = plan_topic(library, request(CrawlSource(url=start, max_pages=4)))
     assert (plan.files, plan.sources[0].notes) == (
         4,
-        ("stopped at 4 pages; max_pages allows more",),
+        ("stopped at 4 pages; max_pages allows more", "passed over: 6 links (6 not read)"),
     )
 
 

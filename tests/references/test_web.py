@@ -84,3 +84,22 @@ def test_an_unchanged_page_at_another_address_is_fetched(site: Site) -> None:
     site.answer("/v2", answer)
     page = find_page(url, TRUSTING, known=old)
     assert (page.url, page.text) == (f"{site.url}/v2", "two\n")
+
+
+@pytest.mark.parametrize(
+    ("kind", "body", "text"),
+    [
+        ("text/html", b"<p>caf\xe9", "caf\u00e9"),
+        ("text/html", b"<p>\x93q\x94", "\u201cq\u201d"),
+        ("text/html", "<p>caf\u00e9".encode(), "caf\u00e9"),
+        ("text/html", "<meta charset=utf-16><p>caf\u00e9".encode(), "caf\u00e9"),
+        (
+            "application/xhtml+xml",
+            b'<?xml version="1.0" encoding="iso-8859-1"?><p>caf\xe9</p>',
+            "caf\u00e9",
+        ),
+    ],
+)
+def test_a_page_is_decoded_as_browsers_do(site: Site, kind: str, body: bytes, text: str) -> None:
+    url = site.answer("/x", Answer(body, kind=kind))
+    assert find_page(url, TRUSTING).text == f"{text}\n"

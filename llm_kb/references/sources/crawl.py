@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from html import unescape
-from itertools import islice
 from urllib.parse import unquote, urlsplit
 
 from llm_kb.references import errors
@@ -15,14 +14,20 @@ from llm_kb.references.sources import web
 from llm_kb.references.sources.records import CrawlSource
 from llm_kb.references.sources.robots import PRODUCT, parse_robots
 from llm_kb.references.sources.rules import Policy, host_and_port, page_key
+from llm_kb.references.sources.site_lists import find_links, find_locations, is_sitemap_index
 from llm_kb.rendering.plain_text import count
 from llm_kb.subjects.editions import describe_editions, find_editions, leading_directories
-from llm_kb.texts.formats import INSTALL, find_extension, find_format, is_unread_document
+from llm_kb.texts.formats import (
+    INSTALL,
+    find_extension,
+    find_format,
+    is_readable,
+    is_unread_document,
+    needs_extra,
+)
 from llm_kb.texts.html.addresses import join_url
 from llm_kb.texts.html.page import MAX_LINK
 
-_MARKDOWN_LINK = re.compile(r"\[[^\]\n]{0,300}\]\(([^()\s]{1,2000})\)")
-_LOCATION = re.compile(r"<loc>\s*([^<\s]{1,2000})\s*</loc>")
 # What generators make besides the pages: sources, indices, and all pages as one (of Sphinx, mdBook,
 # rustdoc and javadoc, in this order).
 _GENERATED = re.compile(
@@ -33,6 +38,9 @@ _GENERATED = re.compile(
 )
 # Actions on a page, other revisions, feeds, and lists in another order.
 _ACTION = re.compile(r"(?:^|[&;])(?:action|diff|do|feed|oldid|rev|replytocom|C)=")
+ELSEWHERE = "elsewhere"
+"""Reason for a link to another host or directory, which no plan mentions."""
+
 # A page of links alone: mdBook's contents.
 _CONTENTS = re.compile(r"/toc\.html$")
 
@@ -49,7 +57,13 @@ MAX_READ = 20_000_000
 """A crawl ends before its pages have more characters than this, since they are held in memory."""
 
 MAX_LINKS = 50_000
-"""The most links that are kept of all pages of a crawl."""
+"""A crawl ends after it has looked at this many different links."""
+
+MAX_SITEMAPS = 20
+"""The most sitemaps that are read; large sites have an index of them."""
+
+MAX_MISSES = 3
+"""The most addresses of an unknown ending that are requested in vain."""
 
 MAX_COMPARED = 20_000_000
 """A crawl ends after this many comparisons of a level of an address with a pattern."""
@@ -66,6 +80,12 @@ class Site:
         """How many addresses robots.txt has refused."""
         self.is_cut = False
         """Whether links were not looked at, because a limit was reached."""
+        self.passed: Counter[str] = Counter()
+        """How many links do not lead to pages, by the reason."""
+        self._seen: set[int] = set()
+        """The hashes of all links that were looked at."""
+        self._misses: Counter[str] = Counter()
+        """How many addresses of an ending were not those of pages."""
         self.unread: list[str] = []
         """Problems of lists of pages that could not be read."""
         self._policy = policy
@@ -86,22 +106,28 @@ class Site:
         """The hosts that were contacted for `robots.txt`; it is on the last one."""
 
     def covers(self, url: str) -> bool:
-        """Tell whether a link leads to a page of the crawl."""
+        """Tell whether a link may lead to a page of the crawl; of some, the type decides."""
+        return not self._refuse(url)
+
+    def _refuse(self, url: str) -> str:
+        """Return the reason why a link does not lead to a page of the crawl; empty if it may."""
         self._compared_left -= self._patterns * (1 + url.count("/"))
         split = urlsplit(url)
-        known = find_format(split.path)
-        return (
-            self._is_here(url)
-            and len(url) <= MAX_LINK
-            and split.path.startswith(self._prefix)
-            # A number after a dot is a version, not an extension.
-            and (known.is_page if known else find_extension(split.path).isdigit())
-            and not _ACTION.search(split.query)
-            # Which a server may take for another directory.
-            and ".." not in unquote(split.path).split("/")
-            and not _GENERATED.search(split.path[len(self._prefix) - 1 :])
-            and self._source.wants(self.path_of(url))
-        )
+        if not (self._is_here(url) and split.path.startswith(self._prefix)):
+            return ELSEWHERE
+        # A server may take dots for another directory.
+        if len(url) > MAX_LINK or ".." in unquote(split.path).split("/"):
+            return "with odd addresses"
+        if not (is_readable(split.path) or needs_extra(split.path)):
+            return "to files that are not pages"
+        is_generated = _GENERATED.search(split.path[len(self._prefix) - 1 :])
+        if is_generated or _ACTION.search(split.query):
+            return "to generated lists and other views"
+        return "" if self._source.wants(self.path_of(url)) else "left out by the patterns"
+
+    def is_hopeless(self, url: str) -> bool:
+        """Tell whether all addresses with the ending of this one were not those of pages."""
+        return self._misses[_extension_of(url)] >= MAX_MISSES
 
     def path_of(self, url: str) -> str:
         """Return the path of a page below the directory of the first."""
@@ -116,18 +142,34 @@ class Site:
         for place in self._usual_places("llms.txt"):
             text = self._fetch_list(place)
             if text.lstrip().startswith("#"):
-                return self._join(place, _MARKDOWN_LINK.findall(text))
+                return self._join(place, find_links(text))
         return []
 
     def read_sitemap(self) -> list[str]:
-        """Return the pages in the first sitemap: that of robots.txt, else the usual ones."""
+        """Return the pages in the sitemaps of robots.txt, else in the first of the usual ones."""
         named = [join_url(self._root, each) or "" for each in self._robots.sitemaps]
-        here = list(filter(self._is_here, named))[:1]
-        for place in dict.fromkeys([*here, *self._usual_places("sitemap.xml")]):
-            locations = _LOCATION.findall(self._fetch_list(place))
-            if pages := self._join(place, map(unescape, locations)):
+        usual = ([place] for place in self._usual_places("sitemap.xml"))
+        for places in (list(filter(self._is_here, named)), *usual):
+            if pages := self._read_sitemaps(places):
                 return pages
         return []
+
+    def _read_sitemaps(self, places: list[str]) -> list[str]:
+        """Return the pages in sitemaps, and in those that they list, on this host."""
+        pages: list[str] = []
+        places = list(dict.fromkeys(places))
+        for number, place in enumerate(places):  # which grows
+            if number >= MAX_SITEMAPS or self.find_limit():
+                self.unread.append(f"{len(places) - number} sitemaps: too many")
+                break
+            text = self._fetch_list(place)
+            locations = find_locations(text)
+            if is_sitemap_index(text):
+                joined = (join_url(place, each) or "" for each in locations)
+                places += [each for each in joined if self._is_here(each) and each not in places]
+            else:
+                pages += self._join(place, locations)
+        return pages
 
     def _usual_places(self, name: str) -> list[str]:
         return [f"{self._root}{path}{name}" for path in dict.fromkeys((self._prefix, "/"))]
@@ -149,13 +191,28 @@ class Site:
         return list(dict.fromkeys(self.find_covered(filter(None, joined))))
 
     def find_covered(self, urls: Iterable[str]) -> Iterator[str]:
-        """Yield the links that lead to pages of the crawl, until a limit is reached."""
+        """Yield the links that may lead to pages, each once, until a limit is reached."""
         for url in urls:
             if self.find_limit():
                 self.is_cut = True
                 return
-            if self.covers(url):
+            if not self.mark_seen(url):
+                continue
+            if reason := self._refuse(url):
+                self.passed[reason] += 1
+            else:
                 yield url
+
+    def mark_seen(self, url: str) -> bool:
+        """Tell whether a link is new, and remember it."""
+        known = len(self._seen)
+        self._seen.add(hash(page_key(url)))
+        return len(self._seen) > known
+
+    @property
+    def seen(self) -> int:
+        """The number of different links that were looked at."""
+        return len(self._seen)
 
     def allows(self, url: str) -> bool:
         """Tell whether robots.txt allows a page, and count those refused."""
@@ -172,16 +229,37 @@ class Site:
 
         self.requests -= 1
         time.sleep(self.delay)
-        with errors.refuse_hostile(url):
-            return web.find_page(url, self._policy, known=known, allows=may_lead_to)
+        is_known = _has_ending_of_page(url)
+        try:
+            with errors.refuse_hostile(url):
+                return web.find_page(
+                    url, self._policy, known=known, allows=may_lead_to, only_pages=not is_known
+                )
+        except errors.NoPageError:
+            self._misses[_extension_of(url)] += not is_known
+            raise
 
     def find_limit(self) -> str:
         """Return which limit of the whole crawl is reached; empty if none is."""
         if self._compared_left < 0:
             return "it has too many links for its patterns"
+        if len(self._seen) >= MAX_LINKS:
+            return f"it has over {MAX_LINKS:,} links"
         if time.monotonic() >= self._policy.until:
             return "it took too long"
         return "" if self.requests > 0 else "it took too many requests"
+
+
+def _extension_of(url: str) -> str:
+    """Return the extension of an address; a number after a dot is that of a version."""
+    extension = find_extension(urlsplit(url).path)
+    return "" if extension.isdigit() else extension
+
+
+def _has_ending_of_page(url: str) -> bool:
+    """Tell whether pages are served under such a name; of others, the type decides."""
+    known = find_format(urlsplit(url).path)
+    return known.is_page if known else not _extension_of(url)
 
 
 Count = Callable[[int, int], None]
@@ -213,6 +291,10 @@ def find_pages(
     return crawl
 
 
+_COUNTED = ("to copies", "to no page", "to what is not a page", "not read")
+"""Outcomes of links that have no note of their own."""
+
+
 class Crawl:
     """The pages found by a crawl, by address, and the reasons for those that `failed`."""
 
@@ -239,8 +321,9 @@ class Crawl:
         self._is_listed = False
         self._is_late = False
         """Whether it ended before all pages were found, because of a limit of the whole crawl."""
+        self.outcomes: Counter[str] = Counter()
+        """How many of the links that may lead to pages were kept or left out, by the reason."""
         self._room_to_read = MAX_READ
-        self._links_left = MAX_LINKS
         self._paths: set[str] = set()
         """The paths of all pages found so far, read or not."""
         self._editions: dict[str, str] = {}
@@ -257,13 +340,24 @@ class Crawl:
         """Whether no page can be missing because of a failure."""
         return not (self.failed or self._site.unread or self._is_late or self._site.is_cut)
 
+    @property
+    def passed(self) -> Counter[str]:
+        """How many links do not lead to pages, by the reason."""
+        return self._site.passed
+
+    @property
+    def seen(self) -> int:
+        """The number of different links that were looked at."""
+        return self._site.seen
+
     def covers(self, url: str) -> bool:
         """Tell whether an address may be a page of the crawl; after the end of its time all may."""
         return bool(self._site.find_limit()) or self._site.covers(url)
 
     def run(self) -> None:
         """Read the pages of the site's list; without a list, those that the first page leads to."""
-        self._keep(self.start)
+        self._site.mark_seen(self.start.url)
+        self.outcomes[self._keep(self.start)] += 1
         listed = self._site.read_list()
         self._is_listed = bool(listed)
         if listed:
@@ -272,14 +366,8 @@ class Crawl:
         links = list(self._site.find_covered(self.start.links))
         if self._source.depth:  # the sitemap's pages come after the first page's links
             links += self._site.read_sitemap()
-        seen = {page_key(self.start.url)}
         for depth in range(1, self._source.depth + 1):
-            level: dict[str, str] = {}
-            for url in links:
-                if page_key(url) not in seen:
-                    level.setdefault(page_key(url), url)
-            seen.update(level)
-            links = self._read_all(level.values(), leads_on=depth < self._source.depth)
+            links = self._read_all(links, leads_on=depth < self._source.depth)
 
     def _read_all(self, urls: Iterable[str], *, leads_on: bool = False) -> list[str]:
         """Read pages while there is room, and return their links.
@@ -287,24 +375,36 @@ class Crawl:
         Without `leads_on` the links are not needed: the pages are listed, or deep enough.
         """
         links: list[str] = []
-        for url in self._choose(urls):
+        chosen = self._choose(urls)
+        for number, url in enumerate(chosen):
             if not self._has_room():
+                self.outcomes["not read"] += len(chosen) - number
                 return []
-            if page_key(url) not in self._kept and self._site.allows(url):
+            if page_key(url) in self._kept:
+                self.outcomes["to copies"] += 1
+            elif self._site.is_hopeless(url):
+                self.outcomes["to what is not a page"] += 1
+            elif not self._site.allows(url):
+                self.outcomes["refused"] += 1
+            else:
                 links += self._visit(url, leads_on=leads_on)
         return links
 
     def _choose(self, urls: Iterable[str]) -> list[str]:
         """Return the pages to read: those of the first page's version and language."""
         path_of = self._site.path_of
+        urls = list(urls)
         unread = [url for url in urls if is_unread_document(urlsplit(url).path)]
         self._documents.update(unread)
+        self.outcomes["documents"] += len(unread)
         urls = [url for url in urls if url not in self._documents]
         self._paths.update(map(path_of, urls))
         if not self._source.include:
             self._editions |= find_editions(self._paths)
         others = self._editions.keys()
-        return [url for url in urls if others.isdisjoint(leading_directories(path_of(url)))]
+        chosen = [url for url in urls if others.isdisjoint(leading_directories(path_of(url)))]
+        self.outcomes["editions"] += len(urls) - len(chosen)
+        return chosen
 
     def _has_room(self) -> bool:
         found, most = len(self.pages), self._source.max_pages
@@ -332,30 +432,36 @@ class Crawl:
             has_left = isinstance(error, errors.LedAwayError) and url not in self._known
             if isinstance(error, errors.NoPageError) or has_left:
                 self.gone.add(url)
+                self.outcomes["to no page"] += 1
             elif not self._site.find_limit():  # the reason for a failure after the end is the end
                 self.failed[url] = error.reason
+                self.outcomes["failed"] += 1
+            else:
+                self.outcomes["not read"] += 1
             return []
-        links = list(islice(self._site.find_covered(found.links), self._links_left))
-        self._links_left -= len(links)
-        self._keep(found)
+        links = list(self._site.find_covered(found.links)) if leads_on else []
+        self.outcomes[self._keep(found)] += 1
         return links
 
-    def _keep(self, page: web.Page) -> None:
-        """Add a page, unless the same content or the same address was found before."""
+    def _keep(self, page: web.Page) -> str:
+        """Add a page, unless the same content or address was found before; return the outcome."""
         keys = {page_key(page.url), page.digest} - {""}
-        if keys & self._kept or _CONTENTS.search(page.url):
-            return
+        if keys & self._kept:
+            return "to copies"
+        if _CONTENTS.search(page.url):
+            return "lists of links alone"
         if page.text == "":
             self._empty += page.url not in self._known
             if page.url in self._known:
                 self.failed[page.url] = web.no_text(page.url).reason
-            return
+            return "empty"
         self._room_to_read -= len(page.text or "")
         if self._room_to_read < 0:
             self._stopped = self._describe_end("more text than a crawl may hold")
-            return
+            return "not read"
         self.pages[page.url] = replace(page, links=())
         self._kept |= keys
+        return "kept"
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -383,4 +489,12 @@ class Crawl:
         if self._documents:
             documents = f"{count(len(self._documents), 'document')}, such as {min(self._documents)}"
             notes.append(f"left out: {documents}; to read them: {INSTALL}")
-        return tuple(notes)
+        return (*notes, *self._count_others())
+
+    def _count_others(self) -> list[str]:
+        """Return a note on the links that no other note counts."""
+        others = self._site.passed + Counter({key: self.outcomes[key] for key in _COUNTED})
+        del others[ELSEWHERE]
+        counts = [f"{number:,} {reason}" for reason, number in others.most_common() if number]
+        links = count(others.total(), "link")
+        return [f"passed over: {links} ({', '.join(counts)})"] if counts else []

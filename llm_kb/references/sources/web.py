@@ -24,7 +24,7 @@ from llm_kb.references.sources import rules
 from llm_kb.references.sources.connections import HTTP_ERRORS, Answer, open_answer
 from llm_kb.references.sources.robots import PRODUCT
 from llm_kb.references.sources.rules import Policy, host_and_port
-from llm_kb.texts.formats import INSTALL, can_convert, find_converter, needs_extra
+from llm_kb.texts.formats import INSTALL, can_convert, find_converter, is_prose, needs_extra
 from llm_kb.texts.html import to_markdown
 from llm_kb.texts.html.addresses import escape_url, join_url
 from llm_kb.texts.html.page import page_links, refresh_target
@@ -46,7 +46,10 @@ MAX_PIECES = 20_000
 
 ACCEPT = "text/markdown, text/html;q=0.9, application/xhtml+xml;q=0.9, text/plain;q=0.8, */*;q=0.1"
 HTML_TYPES = frozenset({"text/html", "application/xhtml+xml"})
+PAGE_TYPES = HTML_TYPES | {"text/markdown"}
 TEXT_TYPES = frozenset({"application/json", "application/xml", "application/yaml"})
+UNTYPED = frozenset({"application/octet-stream", "binary/octet-stream"})
+"""What servers call files whose type they do not know."""
 
 _DOCUMENT_TYPES = {
     "application/pdf": "pdf",
@@ -61,8 +64,10 @@ _READ = (
 _ENCODINGS = frozenset({"", "identity", "none", "gzip", "x-gzip"})
 """Encodings of a body; `none` is not one, but servers send it."""
 
+_GZIP = b"\x1f\x8b"
 _REFRESH = re.compile(rb"""http-equiv\s*=\s*["']?refresh""", re.IGNORECASE)
 _CHARSET = re.compile(r"""charset\s*=\s*["']?([\w.:+-]{1,40})""", re.ASCII | re.IGNORECASE)
+_XML_CHARSET = re.compile(r"""<\?xml\s[^>]{0,200}?encoding\s*=\s*["']([\w.:+-]{1,40})""", re.ASCII)
 _META_CHARSET = re.compile(rf"<meta[^>]{{0,200}}?{_CHARSET.pattern}", re.ASCII | re.IGNORECASE)
 
 
@@ -220,10 +225,16 @@ class Page:
 
 
 def find_page(
-    url: str, policy: Policy, *, known: Conditions | None = None, allows: Allows | None = None
+    url: str,
+    policy: Policy,
+    *,
+    known: Conditions | None = None,
+    allows: Allows | None = None,
+    only_pages: bool = False,
 ) -> Page:
     """Return a page with its links; one that is unchanged since `known` has no text and no links.
 
+    With `only_pages` other texts than pages and Markdown are refused with NoPageError.
     Raises LedAwayError if it redirects to a host or to an address that is not allowed.
     """
     known = known or {}
@@ -232,8 +243,10 @@ def find_page(
     answer = request(url, policy, headers=headers, allows=allows)
     if answer.status == 304 and known:
         if known.get("url") not in {None, answer.url}:
-            return find_page(url, policy, allows=allows)
+            return find_page(url, policy, allows=allows, only_pages=only_pages)
         return Page(url=answer.url, text=None, hosts=answer.hosts)
+    if only_pages and answer.status < 400 and answer.content_type not in PAGE_TYPES:
+        raise errors.NoPageError(answer.url, f"it is not a page but {answer.content_type}")
     text = _read_text(answer, policy)
     links: list[str] = []
     if answer.content_type in HTML_TYPES:
@@ -267,7 +280,16 @@ def fetch_text(url: str, policy: Policy, *, most: int = MAX_TEXT_BYTES) -> Page:
         is_missing = 400 <= answer.status < 500 and answer.status != 429  # too many requests
         if answer.status != 200 and not is_missing:
             raise FetchError(url, f"the server answered {answer.status}")
+        if answer.body.startswith(_GZIP):  # a sitemap.xml.gz
+            answer = replace(answer, body=_unpack_list(answer, most))
         return Page(url=answer.url, text="" if is_missing else _decode(answer), hosts=answer.hosts)
+
+
+def _unpack_list(answer: Response, most: int) -> bytes:
+    try:
+        return unpack(answer.body, answer.url, most)
+    except (OSError, EOFError, zlib.error) as error:
+        raise FetchError(answer.url, str(error)) from error
 
 
 def _read_text(answer: Response, policy: Policy) -> str:
@@ -289,23 +311,40 @@ def _read_text(answer: Response, policy: Policy) -> str:
             return policy.conversions.convert(document, answer.body).decode()
         except ConversionError as error:
             raise FetchError(answer.url, str(error)) from error
+    is_text = is_text or (content_type in UNTYPED and is_prose(path))
     if content_type and not is_text and content_type not in TEXT_TYPES:
         raise errors.NoPageError(answer.url, f"it is not text but {content_type}")
     return _decode(answer)
 
 
 def _decode(answer: Response) -> str:
-    """Return the text of a body, decoded by its byte order mark, header or `<meta>`, else as UTF-8.
+    """Return the text of a body, decoded as browsers do.
 
-    Character sets are those that browsers know (WHATWG). Python knows more, but some of its
-    codecs take quadratic time or are not character sets.
+    That is by its byte order mark, its header, or a declaration at its start, else as UTF-8; a page
+    that is not UTF-8 is windows-1252. Character sets are those that browsers know (WHATWG). Python
+    knows more, but some of its codecs take quadratic time or are not character sets.
     """
+    start = answer.body[:4096].decode("latin-1")
     declared = _CHARSET.search(answer.headers.get("content-type", ""))
-    declared = declared or _META_CHARSET.search(answer.body[:4096].decode("latin-1"))
-    name = declared[1] if declared else "utf-8"
+    inside = _XML_CHARSET.match(start) or _META_CHARSET.search(start)
+    encoding = _find_encoding(declared[1] if declared else inside[1] if inside else "")
+    if not declared and encoding and encoding.name.startswith("utf-16"):
+        encoding = webencodings.UTF8  # a declaration in ASCII is not in UTF-16
+    if encoding is None and answer.content_type in HTML_TYPES and not _is_utf8(answer.body):
+        encoding = webencodings.lookup("windows-1252")
+    text: str = webencodings.decode(answer.body, encoding or webencodings.UTF8)[0]
+    return text
+
+
+def _find_encoding(name: str) -> webencodings.Encoding | None:
     # Servers write `latin-1` as Python does; browsers know `latin1`.
     encoding = webencodings.lookup(name) or webencodings.lookup(name.replace("-", ""))
-    if encoding is None or encoding.name == "replacement":
-        encoding = webencodings.UTF8
-    text: str = webencodings.decode(answer.body, encoding)[0]
-    return text
+    return None if encoding is None or encoding.name == "replacement" else encoding
+
+
+def _is_utf8(body: bytes) -> bool:
+    try:
+        body.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
