@@ -6,7 +6,7 @@ import os
 import re
 import stat
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
@@ -16,8 +16,15 @@ from llm_kb.errors import KbError, show_place
 from llm_kb.files.containment import Containment, read_regular
 from llm_kb.files.git import GitError, read_git
 from llm_kb.files.walk import iter_files
+from llm_kb.search.question import STOP_WORDS, fold
 from llm_kb.search.roles import DOCS_DIRECTORY
-from llm_kb.subjects.editions import LANGUAGE, LANGUAGES, find_editions, find_translations
+from llm_kb.subjects.editions import (
+    LANGUAGE,
+    find_editions,
+    find_language,
+    find_main_language,
+    find_translations,
+)
 from llm_kb.subjects.ignore import IgnoreRules, is_always_ignored
 from llm_kb.subjects.names import find_flaw
 from llm_kb.texts.formats import (
@@ -114,13 +121,16 @@ def find_pages(root: Path) -> tuple[Mapping[str, int], Mapping[str, tuple[str, s
     written = count_below(p for p in formats if formats[p].proposed is Proposed.EVERYWHERE)
     paths = [path for path in formats if _is_page(path, formats[path], written)]
     dense = find_dense(files, paths)
+    preferred = _find_readme_language(root, files)
     editions = {
         place: (f"{kind}s", f"/{place}")
         for place, kind in find_editions(paths).items()
-        if kind != "language" or re.fullmatch(LANGUAGE, place.split("/")[-2])
+        if kind != "language"
     }
-    editions |= {place: ("languages", f"/{place}") for place in find_translations(paths)}
-    editions |= {place: ("languages", pattern) for place, pattern in _find_language_twins(files)}
+    others = find_translations(paths, preferred)
+    editions |= {place: ("languages", f"/{place}") for place in others}
+    twins = _find_language_twins(paths, preferred)
+    editions |= {place: ("languages", pattern) for place, pattern in twins}
     own = {find_stem(path).lower() for path in listed if "/" not in path}
     stems = (find_stem(path).lower() for path in paths)
     own.update(stem[: of.start()] for stem in stems if (of := re.search(f"{_OF_VERSION}$", stem)))
@@ -259,32 +269,75 @@ def _find_rule(path: str, dense: Collection[str], own: Collection[str]) -> tuple
     return None
 
 
+_SCRIPTS = {
+    "ja": "[\u3041-\u30ff]",
+    "ko": "[\uac00-\ud7af]",
+    "zh": "[\u4e00-\u9fff]",
+    "ru": "[\u0400-\u04ff]",
+}
+
+
+def _find_readme_language(root: Path, files: Iterable[str]) -> str:
+    """Return the language of the README: by its script, or its most frequent words."""
+    readme = min(
+        (p for p in files if find_stem(p).lower() == "readme" and "/" not in p), default=""
+    )
+    try:
+        text = Containment(root, ()).read_file(readme, START)[0].decode("utf-8", "replace")
+    except OSError:
+        return "en"
+    letters = sum(map(str.isalpha, text))
+    for language, script in _SCRIPTS.items():
+        if 3 * len(re.findall(script, text)) > letters > 0:
+            return language
+    words = Counter(re.findall(r"\w+", fold(text)))
+    return max(STOP_WORDS, key=lambda each: sum(words[word] for word in STOP_WORDS[each]))
+
+
 _TRANSLATED = re.compile(
     r"(?P<stem>(?:.*/)?(?P<name>[^/]+?))(?P<dot>[._-])"
-    rf"(?P<edition>(?i:{LANGUAGE}|[a-z]{{2}}))(?P<end>\.\w+|/)"
+    rf"(?P<edition>{LANGUAGE}|(?i:[a-z]{{2}}))(?P<end>\.\w+|/)"
 )
 
 
-def _find_language_twins(files: Mapping[str, int]) -> Iterator[tuple[str, str]]:
+def _find_language_twins(paths: Iterable[str], preferred: str) -> Iterator[tuple[str, str]]:
     """Yield the files and directories named as another one with a language, and their patterns.
 
-    `README.de.md` is one beside `README.md`, also in a directory of its own. Two letters that
-    are rarely a language count beside two that are.
+    `README.de.md` is one beside `README.md`, also in a directory of its own, and beside
+    `README.en-US.md`. Two letters that are rarely a language count beside two that are.
     """
-    known = {*files, *(f"{place}/" for place in count_below(files))}
+    known = {*paths, *(f"{place}/" for place in count_below(paths))}
     twins: defaultdict[tuple[str, str], list[re.Match[str]]] = defaultdict(list)
     for match in filter(None, map(_TRANSLATED.fullmatch, known)):
-        if {match["stem"] + match["end"], match["name"] + match["end"]} & known:
-            twins[match["stem"], match["end"]].append(match)
-    for found in twins.values():
-        common = [match for match in found if match["edition"][:2].lower() in LANGUAGES]
-        # `npm-it.md` beside `npm.md` may be another page.
-        sure = [match for match in common if match["dot"] == "." or match["name"].isupper()]
-        for match in found if len(common) > 1 else sure:
-            name, edition = escape(match["name"]), "*"
-            if len(twins) > _MANY:
-                name, edition = "*", match["edition"]
-            yield match[0], f"{name}{match['dot']}{edition}{match['end']}"
+        twins[match["stem"], match["end"]].append(match)
+    chosen: list[re.Match[str]] = []
+    for (stem, end), found in twins.items():
+        names = (stem + end, found[0]["name"] + end)
+        chosen += _choose_translations(found, preferred, is_plain=not known.isdisjoint(names))
+    for match in chosen:
+        name = "*" if len(chosen) > _MANY else escape(match["name"])
+        yield match[0], f"{name}{match['dot']}{escape(match['edition'])}{match['end']}"
+
+
+def _choose_translations(
+    found: Sequence[re.Match[str]], preferred: str, *, is_plain: bool
+) -> Iterable[re.Match[str]]:
+    """Return which of the files with languages in one name are translations.
+
+    `is_plain` says that one of this name has no language.
+    """
+    common = [match for match in found if re.fullmatch(LANGUAGE, match["edition"])]
+    # `npm-it.md` beside `npm.md` may be another page.
+    sure = [match for match in common if match["dot"] == "." or match["name"].isupper()]
+    if not common:
+        return ()
+    best = find_main_language({match["edition"]: 1 for match in common}, preferred)
+    is_english = find_language(best) == "en"
+    others = sure if len(common) == 1 else found
+    if not (is_plain or is_english or sure):
+        return ()
+    spared = best if is_english or not is_plain else ""
+    return [match for match in others if match["edition"] != spared]
 
 
 def escape(path: str) -> str:

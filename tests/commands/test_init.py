@@ -113,6 +113,8 @@ def test_what_it_took_and_left_out_is_printed(
             {"docs": "docs/en"},
             id="languages",
         ),
+        pytest.param([f"docs/{name}/{page}.md" for name in ("en-US", "zh-CN") for page in "abcd"],
+                     {"docs": "docs/en-US"}, id="English of a region"),
         pytest.param(["pages/a.md", "pages/b.md", "pages/c.md", "pages.de/a.md", "pages.fr/a.md"],
                      {"pages": "pages"}, id="directories of languages"),
         pytest.param(["Sources/X/Documentation.docc/A.md", "Sources/X/a.swift"],
@@ -365,6 +367,40 @@ def test_pages_translated_beside_themselves_are_a_pattern_for_each_language(
     ((topic,), left_out) = propose_topics(tmp_path)
     assert topic.ignore == ["*.de.md", "*.fr.md"]
     assert (len(topic.pages), len(left_out["languages"])) == (42, 80)
+
+
+@pytest.mark.parametrize(
+    ("names", "kept"),
+    [
+        (["index.en-US.md", "index.zh-CN.md"], ["index.en-US"]),
+        (["index.md", "index.en.md", "index.zh_Hans.md"], ["index", "index.en"]),
+        (["a.de.md", "a.fr.md", "a.pt-br.md"], ["a.fr"]),
+        (["a-en_GB.md", "a-sr@latin.md", "b.md"], ["a-en_GB", "b"]),
+        (["log-in.md", "log-is.md", "plug-in.md", "plug-it.md"],
+         ["log-in", "log-is", "plug-in", "plug-it"]),
+    ],
+)  # fmt: skip
+def test_of_pages_named_by_languages_one_stays(
+    tmp_path: Path, run_llm: RunLlm, names: list[str], kept: list[str]
+) -> None:
+    text = "Voici les pages, et comment on peut les lire avec des exemples.\n"
+    (tmp_path / "README.md").write_text(text)
+    make_files(tmp_path, *(f"docs/{name}" for name in names))
+    run_llm(["kb", "init"])
+    assert list_slugs(run_llm, "docs") == kept
+
+
+def test_the_language_of_the_readme_stays_where_there_is_no_english(tmp_path: Path) -> None:
+    make_files(
+        tmp_path, *(f"docs/{name}/{page}.md" for name in ("ja", "ru", "zh") for page in "ab")
+    )
+    for text, name in (
+        ("文档说明如何使用", "zh"),
+        ("Как это работает", "ru"),
+        ("つかいかた", "ja"),
+    ):
+        (tmp_path / "README.md").write_text(f"# Kit\n\n{text}\n")
+        assert list_proposed(tmp_path)["docs"] == f"docs/{name}"
 
 
 def test_a_directory_of_another_user_is_named_before_it_is_written_to(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from llm_kb.subjects.editions import find_editions, find_translations
+from llm_kb.subjects.editions import find_editions, find_language, find_translations
 
 
 @pytest.mark.parametrize(
@@ -45,8 +45,28 @@ def test_an_edition_repeats_pages(paths: list[str], editions: dict[str, str]) ->
                      id="a language for programs"),
         pytest.param(["examples/README.md", "examples/pl/README.md", "examples/go/README.md"], [],
                      id="a README alone"),
-        pytest.param(["docs/de/a.md", "docs/de/b.md", "docs/fr/a.md", "docs/fr/b.md"], [],
-                     id="no original"),
+        pytest.param(["docs/de/a.md", "docs/de/b.md", "docs/fr/a.md", "docs/fr/b.md"], ["docs/de/"],
+                     id="one of two stays"),
+        pytest.param([f"docs/{name}/{page}.md" for page in "ab"
+                      for name in ("de-DE", "es_419", "fr", "ja-JP", "zh-Hans")],
+                     ["docs/de-DE/", "docs/es_419/", "docs/fr/", "docs/ja-JP/"],
+                     id="never all of them"),
+        pytest.param([f"docs/{name}/{page}.md" for name in ("en-US", "es-ES", "fr-FR", "ja-JP",
+                      "zh-CN") for page in "ab"],
+                     ["docs/es-ES/", "docs/fr-FR/", "docs/ja-JP/", "docs/zh-CN/"],
+                     id="English of a region"),
+        pytest.param(["en-GB/a.md", "en/a.md", "en/b.md", "zh/a.md"], ["en-GB/", "zh/"],
+                     id="one English of two"),
+        pytest.param(["EN_US/a.md", "sr@latin/a.md", "pt-br/a.md", "zh_Hant_TW/a.md", "fil/a.md",
+                      "em/a.md", "CN/a.md"],
+                     ["CN/", "em/", "fil/", "pt-br/", "sr@latin/", "zh_Hant_TW/"], id="spellings"),
+        pytest.param([f"src/main/resources/assets/mod/doc/{name}/{page}.md"
+                      for name in ("en_us", "de_de") for page in "ab"],
+                     ["src/main/resources/assets/mod/doc/de_de/"], id="any depth"),
+        pytest.param(["a.md", "b.md", "en/a.md", "en/b.md", "fr/a.md"], ["fr/"],
+                     id="English beside pages in another language"),
+        pytest.param(["README.md", *(f"i18n/{name}/{page}.md" for name in ("fr", "ja")
+                                     for page in "abc")], ["i18n/fr/"], id="only translations"),
         pytest.param(["docs/a.md", "i18n/fr/x/current/b.md", "i18n/en/c.md", "i18n/fr.json"],
                      ["i18n/fr/"], id="a directory for translations"),
         pytest.param(["en/one.md", "de/eins.md", "fr/un.md", "cs/tri.md", "es/x.md", "go/y.md"],
@@ -63,3 +83,19 @@ def test_a_translation_is_told_from_the_paths_of_a_repository(
     paths: list[str], languages: list[str]
 ) -> None:
     assert list(find_translations(paths)) == languages
+
+
+@pytest.mark.parametrize("preferred", ["de", "pt"])
+def test_without_english_the_preferred_language_stays(preferred: str) -> None:
+    paths = [f"docs/{name}/{page}.md" for name in ("de", "fr", "pt-BR", "zh") for page in "ab"]
+    names = {find_language(path.split("/")[1]) for path in find_translations(paths, preferred)}
+    assert names == {"de", "fr", "pt", "zh"} - {preferred}
+
+
+@pytest.mark.parametrize(
+    ("name", "language"),
+    [("pt-BR", "pt"), ("zh_Hans", "zh"), ("sr@latin", "sr"), ("EN-us", "en"), ("de_AT.UTF-8", "de"),
+     ("jp", "ja"), ("zh-Hant-TW", "zh"), ("uv-auth", ""), ("is-odd", ""), ("docs", ""), ("v1", "")],
+)  # fmt: skip
+def test_a_language_has_many_names(name: str, language: str) -> None:
+    assert find_language(name) == language

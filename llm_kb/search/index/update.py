@@ -22,7 +22,7 @@ from llm_kb.search.index.documents import (
 )
 from llm_kb.search.question import find_more_words
 from llm_kb.search.roles import find_role, is_machine_made
-from llm_kb.subjects.editions import find_translations
+from llm_kb.subjects.editions import find_language, find_translations
 from llm_kb.subjects.topics import decode_text
 
 UNUSED_DAYS = 30
@@ -257,7 +257,7 @@ def _write_languages(connection: Connection, topic: int, place: str, paths: Sequ
     with transaction(connection):
         connection.execute("UPDATE documents SET language = '' WHERE topic = ?", (topic,))
         for directory in find_translations(f"{place}{path}" for path in paths):
-            language = directory.split("/")[-2].lower()
+            language = find_language(directory.split("/")[-2])
             connection.execute(
                 "UPDATE documents SET language = ? WHERE topic = ? AND substr(? || path, 1, ?) = ?",
                 (language, topic, place, len(directory), directory),
