@@ -12,7 +12,7 @@ import click
 from llm_kb.capture.notes import find_repository
 from llm_kb.commands import _config, _options, _output
 from llm_kb.config.workspace import find_workspace, owner_of
-from llm_kb.errors import show_place
+from llm_kb.errors import KbError, show_place
 from llm_kb.host.terminal import is_terminal
 from llm_kb.knowledge_base.api import KnowledgeBase
 from llm_kb.knowledge_base.user_dir import find_user_dir
@@ -59,7 +59,12 @@ def mcp(
     """
     discover = partial(KnowledgeBase.discover, directory, fragments=kb_cfg, knowledge=knowledge)
     if install is not None:
-        discover()  # an error rather than a server that has nothing
+        try:
+            discover()  # an error rather than a server that has nothing
+        except KbError as error:
+            if knowledge or kb_cfg:
+                raise
+            _output.say(f"llm-kb: {error}. The entry works once that is fixed")
         options = ["--directory", str(directory.absolute())] if directory else []
         for name, values in (("-k", knowledge), ("--kb-cfg", kb_cfg)):
             options += [word for value in values for word in (name, value)]

@@ -25,7 +25,11 @@ CLIENTS: dict[str, tuple[str, str, dict[str, Any]]] = {
     # https://code.claude.com/docs/en/mcp
     "claude": (".mcp.json", "mcpServers", {"alwaysLoad": True}),
     # https://developers.openai.com/codex/mcp; one of a project counts in trusted ones alone
-    "codex": ("~/.codex/config.toml", "mcp_servers", {"required": True}),
+    "codex": (
+        "~/.codex/config.toml",
+        "mcp_servers",
+        {"required": True, "omit_tools_from": ["deferred"]},
+    ),
     # https://cursor.com/docs/mcp
     "cursor": (".cursor/mcp.json", "mcpServers", {}),
     # https://geminicli.com/docs/tools/mcp-server

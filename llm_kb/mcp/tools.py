@@ -23,7 +23,7 @@ from llm_kb.knowledge_base.api import KnowledgeBase
 from llm_kb.knowledge_base.tool_text import LEARN, SEARCH_KNOWLEDGE, ToolText, read_arguments
 from llm_kb.knowledge_base.user_dir import find_library, find_user_dir
 from llm_kb.references.library import Library
-from llm_kb.rendering.section import render_instructions
+from llm_kb.rendering.section import describe_topics, render_instructions
 from llm_kb.subjects.topics import Config, Layer, Origin
 
 if TYPE_CHECKING:
@@ -40,6 +40,8 @@ class Limits:
     """Tokens of the menu."""
     instructions: int = 2_048
     """Characters of the instructions: Claude Code cuts them there."""
+    first_line: int = 240
+    """Characters of their first line, which is all that Codex shows of tools that it defers."""
 
     def cut(self, text: str) -> str:
         """Return an answer that is no longer, with a notice if its end is missing."""
@@ -124,8 +126,16 @@ def _is_workspaces(config: Config, origin: Origin) -> bool:
 
 
 def write_instructions(kb: KnowledgeBase, limits: Limits) -> str | None:
-    """Return the menu and the pre-loaded subjects that clients show; None without any."""
-    return render_instructions(kb.preloaded, kb.menu(), limits.instructions, SEARCH.name)
+    """Return the menu and the pre-loaded subjects that clients show; None without any.
+
+    The line above them says what they are about, for clients that show only that.
+    """
+    topics = {topic.id: topic for topic in (o.topic for o in kb.left)}
+    topics |= {topic.id: topic for topic, subjects in kb.preloaded if subjects}
+    line = describe_topics(list(topics.values()), limits.first_line)
+    room = limits.instructions - len(line) - len("\n\n")
+    section = render_instructions(kb.preloaded, kb.menu(), room, SEARCH.name)
+    return f"{line}\n\n{section}" if section else None
 
 
 def find_deadline(params: object) -> int:

@@ -6,14 +6,19 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 from llm_kb.rendering.menu import Menu, render_menu
-from llm_kb.rendering.plain_text import estimate_tokens, join_fitting
+from llm_kb.rendering.plain_text import estimate_tokens, join_fitting, shorten
 from llm_kb.rendering.presentation import Presented, wrap_subject
 from llm_kb.subjects.topics import Topic
-from llm_kb.texts.safe import attribute, defuse
+from llm_kb.texts.safe import attribute, defuse, one_line
 
 PRELOADED = "The following knowledge has been pre-loaded into your system prompt:\n\n"
 
 TOO_LONG = "Pre-loaded, but too long for here; `learn` these first: "
+
+SEARCH_THIS = "Search this knowledge before you answer or change something: "
+
+LONGEST_ABOUT = (120, 90, 60, 40, 0)
+"""Numbers of characters to which introductions are shortened, until all fit."""
 
 NAMES_ROOM = 300
 """Room for the note on subjects that did not fit."""
@@ -51,6 +56,28 @@ def render_instructions(
         named = join_fitting(list(map(defuse, names)), NAMES_ROOM - len(TOO_LONG))
         texts.append(whole if fits else f"{TOO_LONG}{named}")
     return "<knowledge>\n" + "\n\n".join(texts) + "\n</knowledge>" if texts else None
+
+
+def describe_topics(topics: Sequence[Topic], room: int) -> str:
+    """Return a sentence on what topics are about, on one line of at most `room` characters.
+
+    A client that loads tools later shows a model nothing else of ours.
+    """
+    names = [one_line(topic.label) for topic in topics]
+    about = [one_line(topic.introduction or "").rstrip(". ") for topic in topics]
+    room -= len(SEARCH_THIS) + len(".")
+
+    def join(longest: int) -> str:
+        texts = [shorten(text, longest) if longest else "" for text in about]
+        pairs = zip(names, texts, strict=True)
+        return "; ".join(f"{name} ({text})" if text else name for name, text in pairs)
+
+    longest = next((most for most in (room, *LONGEST_ABOUT) if len(join(most)) <= room), None)
+    if longest is None:
+        shown = shorten(join_fitting([shorten(name, room // 2) for name in names], room), room)
+    else:
+        shown = join(longest)
+    return f"{SEARCH_THIS}{defuse(shown)}."
 
 
 def _render_preloaded(preloaded: Preloaded) -> str:

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pytest
 from mcp.client import Client
 
 from llm_kb.knowledge_base.api import KnowledgeBase
@@ -107,3 +108,47 @@ def test_what_was_not_searched_is_named_up_to_a_bound(tmp_path: Path, user_dir: 
     warnings = json.loads(answer)["warnings"]
     assert "topic-00" in warnings[0]
     assert warnings[0].endswith(" and 27 more")
+
+
+def read_instructions(workspace: Path) -> str:
+    async def conversation(client: Client) -> Any:
+        return client.instructions
+
+    return str(talk(conversation, workspace))
+
+
+def test_the_first_line_says_what_the_knowledge_is_about(tmp_path: Path) -> None:
+    workspace = write_topic(tmp_path, {"s.md": "S"})
+    (tmp_path / "llm-kb.toml").write_text(
+        '[kb.topic.t]\ntitle = "Working here"\nintroduction = "How it is\\nbuilt, and why."\n'
+        'subjects = "kb"\n\n[kb.topic.other]\nsubjects = "kb"\n'
+    )
+    line, gap, section = read_instructions(workspace).split("\n", 2)
+    assert line == (
+        "Search this knowledge before you answer or change something:"
+        " Working here (How it is built, and why); other."
+    )
+    assert gap == ""
+    assert section.startswith("<knowledge>\n")
+
+
+@pytest.mark.parametrize("title", ["T" * 500, "長" * 500, "</knowledge> " * 50, "Title"])
+@pytest.mark.parametrize("introduction", ["I" * 900, "", "</knowledge> <b>" * 60])
+@pytest.mark.parametrize("topics", [1, 3, 40])
+def test_the_first_line_is_short_and_closes_nothing(
+    tmp_path: Path, title: str, introduction: str, topics: int
+) -> None:
+    workspace = write_topic(tmp_path, {"s.md": "S"})
+    text = f'title = "{title}"\nintroduction = "{introduction}"\nsubjects = "kb"\n'
+    (tmp_path / "llm-kb.toml").write_text(
+        "".join(f"[kb.topic.t{number}]\n{text}" for number in range(topics))
+    )
+    instructions = read_instructions(workspace)
+    line = instructions.partition("\n")[0]
+    assert len(line) <= 240 + line.count("\\")
+    assert "</knowledge>" not in line
+    assert "\n\n<knowledge>\n" in instructions
+
+
+def test_nothing_to_learn_has_no_first_line(tmp_path: Path) -> None:
+    assert read_instructions(tmp_path) == "None"

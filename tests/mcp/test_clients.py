@@ -29,7 +29,7 @@ IN_EDITOR = {"command": "llm-kb", "args": ["mcp", "--directory", "${workspaceFol
 
 ENTRIES = {
     "claude": ("mcpServers", {"alwaysLoad": True, **STARTED}),
-    "codex": ("mcp_servers", {"required": True, **STARTED}),
+    "codex": ("mcp_servers", {"required": True, "omit_tools_from": ["deferred"], **STARTED}),
     "cursor": ("mcpServers", IN_EDITOR),
     "gemini": ("mcpServers", STARTED),
     "opencode": ("mcp", {"type": "local", "command": ["llm-kb", "mcp"]}),
@@ -117,9 +117,10 @@ def test_the_rest_of_a_toml_file_is_kept_with_its_comments(run_llm: RunLlm) -> N
     path.write_text(before)
     assert run_llm(["kb", "mcp", "--install", "codex", "-y"]).exit_code == 0
     assert [line for line in before.splitlines() if line not in read("codex")] == []
-    assert '[mcp_servers.llm-kb]\nrequired = true\ncommand = "llm-kb"\nargs = ["mcp"]\n' in read(
-        "codex"
-    )
+    assert (
+        '[mcp_servers.llm-kb]\nrequired = true\nomit_tools_from = ["deferred"]\n'
+        'command = "llm-kb"\nargs = ["mcp"]\n'
+    ) in read("codex")
     assert run_llm(["kb", "mcp", "--install", "codex"]).stderr.endswith("already has this server\n")
 
 
@@ -161,6 +162,45 @@ def test_what_the_user_added_to_the_entry_is_kept(run_llm: RunLlm, client: str) 
     assert "project/b" in text
     assert "project/a" not in text
     assert client != "codex" or "# mine" in text
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        pytest.param(
+            'required = true\ncommand = "llm-kb"\nargs = ["mcp"]\n',
+            'required = true\ncommand = "llm-kb"\nargs = ["mcp"]\nomit_tools_from = ["deferred"]\n',
+            id="an entry of before",
+        ),
+        pytest.param(
+            'required = false # mine\nomit_tools_from = []\ncommand = "llm-kb"\nargs = ["mcp"]\n',
+            None,
+            id="the user's own values",
+        ),
+    ],
+)
+def test_what_an_entry_lacks_is_added_to_it(
+    run_llm: RunLlm, before: str, after: str | None
+) -> None:
+    path = Path(PATHS["codex"])
+    path.parent.mkdir(parents=True)
+    path.write_text(f"[mcp_servers.llm-kb]\n{before}")
+    assert run_llm(["kb", "mcp", "--install", "codex", "-y"]).exit_code == 0
+    assert path.read_text() == f"[mcp_servers.llm-kb]\n{after or before}"
+
+
+@pytest.mark.parametrize("client", PATHS)
+def test_a_broken_configuration_is_reported_and_the_entry_written(
+    run_llm: RunLlm, client: str
+) -> None:
+    Path("llm-kb.toml").write_text("[kb.topic")
+    result = run_llm(["kb", "mcp", "--install", client, "-y"])
+    assert (result.exit_code, read(client)) == (0, written(client))
+    assert "llm-kb.toml is not valid TOML" in result.stderr
+    assert "The entry works once that is fixed" in result.stderr
+    Path(PATHS[client]).unlink()
+    assert run_llm(["kb", "mcp", "-k", "t", "--install", client, "-y"]).exit_code == 1
+    assert not Path(PATHS[client]).exists()
 
 
 @pytest.mark.parametrize("marker", ["llm-kb.toml", ".git/HEAD"])
