@@ -26,6 +26,7 @@ from tests.isolation import (
     make_home,
     writes_to_home,
 )
+from tests.references.unreadable import read_only as read_only
 from tests.references.unreadable import shut as shut
 
 # `llm` decides at import which plugins it loads. Naming this one loads it through its

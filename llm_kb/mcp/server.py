@@ -127,10 +127,14 @@ class Server:
         `report` is called whenever a tool makes progress.
         """
         params = _read(request, "params", dict)
-        if (client := _read_envelope(request["method"], params)) is None:
-            return self._answer(request["method"], params, self._limits, report)
-        limits = tools.find_limits(client)
-        result = self._answer(request["method"], params, limits, report)
+        method = request["method"]
+        client = _read_envelope(method, params)
+        if (method == "server/discover" and client is None) or (method == "ping" and client):
+            raise ProtocolError(METHOD_NOT_FOUND, "not a method of this version of the protocol")
+        if client is None:
+            return self._answer(method, params, self._limits, report)
+        limits = tools.find_limits(client.get(f"{META}clientInfo"))
+        result = self._answer(method, params, limits, report)
         meta = {f"{META}serverInfo": SERVER}
         return {"resultType": "complete", "_meta": meta, **result}
 
@@ -192,7 +196,7 @@ CHANGES_ANY_TIME = {"ttlMs": 0, "cacheScope": "private"}
 
 
 def _read_envelope(method: str, params: Mapping[str, Any]) -> Message | None:
-    """Return the client of a request that carries its version; None for one of other versions.
+    """Return what a request that carries its version says; None for one of other versions.
 
     Raises ProtocolError for a version that is not served.
     """
@@ -207,8 +211,7 @@ def _read_envelope(method: str, params: Mapping[str, Any]) -> Message | None:
         raise ProtocolError(UNSUPPORTED_VERSION, "unsupported version of the protocol", data)
     if not isinstance(meta.get(f"{META}clientCapabilities"), dict):
         raise ProtocolError(INVALID_PARAMS, f"_meta has no {META}clientCapabilities")
-    client = meta.get(f"{META}clientInfo")
-    return client if isinstance(client, dict) else {}
+    return meta
 
 
 def _read_arguments(params: Mapping[str, Any]) -> Message:

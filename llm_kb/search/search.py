@@ -8,7 +8,11 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from llm_kb.search.index.database import DocumentsGoneError, IndexUnusableError
+from llm_kb.search.index.database import (
+    DocumentsGoneError,
+    IndexUnusableError,
+    ReadOnlyError,
+)
 from llm_kb.search.index.documents import TopicGroup
 from llm_kb.search.index.index import (
     Embedder,
@@ -75,10 +79,10 @@ def search(  # noqa: PLR0913 - each is a choice of the caller
 
     `limit` hits are returned at most. Every topic is brought up to date with its files first;
     `scope` limits the search to some documents. If an index cannot be used, all are made in memory
-    and the result says so; if the embedding model fails, the search is by words only, and the
-    result says that. A topic that has been deleted meanwhile is left out. Raises
-    DocumentsGoneError if it is the only one, and IndexUnusableError if SQLite itself cannot be
-    used.
+    and the result says so, unless its place is only read; if the embedding model fails, the search
+    is by words only, and the result says that. A topic that has been deleted meanwhile is left
+    out. Raises DocumentsGoneError if it is the only one, and IndexUnusableError if SQLite itself
+    cannot be used.
     """
 
     def search_in(groups: Sequence[TopicGroup], embedder: Embedder | None) -> SearchResult:
@@ -100,6 +104,8 @@ def search(  # noqa: PLR0913 - each is a choice of the caller
                 raise
             in_memory = [replace(group, database=None) for group in groups]
             found = search_in(in_memory, embedder)
+            if isinstance(error, ReadOnlyError):
+                return found  # nobody in a sandbox can do anything about it
             return found.noting(f"searched without an index: {error}")
 
     try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from subprocess import PIPE, Popen
 
@@ -148,6 +149,31 @@ def test_without_a_place_for_an_index_the_search_says_so(run_llm: RunLlm, user_d
     result = run_llm(["kb", "search", "write", "-t", "skills"])
     assert "skills/testing#L1-L3" in result.stdout
     assert result.stderr.startswith("llm-kb: searched without an index: cannot use the index ")
+
+
+def test_where_nothing_can_be_written_the_search_works_and_says_nothing(
+    run_llm: RunLlm, workspace: Path, user_dir: Path, read_only: Callable[[Path], None]
+) -> None:
+    before = run_llm(["kb", "search", "review"])
+    index = user_dir / "kb" / "index"
+    read_only(index)
+    state = sorted(path.name for path in index.iterdir())
+    after = run_llm(["kb", "search", "review"])
+    assert (after.exit_code, after.stdout, after.stderr) == (0, before.stdout, before.stderr)
+    new = workspace / "kb" / "project" / "walrus.md"
+    new.write_text("# Walrus\n\nIt has tusks.\n")  # what changed since is found all the same
+    assert "project/walrus" in run_llm(["kb", "search", "walrus tusks"]).stdout
+    assert sorted(path.name for path in index.iterdir()) == state
+
+
+def test_without_an_index_where_nothing_can_be_written_the_search_says_nothing(
+    run_llm: RunLlm, user_dir: Path, read_only: Callable[[Path], None]
+) -> None:
+    (user_dir / "kb").mkdir()
+    read_only(user_dir / "kb")
+    result = run_llm(["kb", "search", "write", "-t", "skills"])
+    assert "skills/testing#L1-L3" in result.stdout
+    assert result.stderr == ""
 
 
 def test_nothing_found(run_llm: RunLlm) -> None:

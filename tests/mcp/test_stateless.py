@@ -103,6 +103,14 @@ def test_a_wrong_envelope_is_an_error(
     assert raised.value.error == error
 
 
+def test_each_version_has_its_own_methods(workspace: Path) -> None:
+    with pytest.raises(ProtocolError, match="not a method of this version"):
+        ask(workspace, "ping")
+    server = Server(partial(KnowledgeBase.discover, workspace))
+    with pytest.raises(ProtocolError, match="not a method of this version"):
+        server.answer({"id": 1, "method": "server/discover"}, lambda *_: None)
+
+
 def test_a_broken_configuration_is_the_instructions(workspace: Path) -> None:
     (workspace / "llm-kb.toml").write_text("[kb.topic")
     assert "is not valid TOML" in ask(workspace, "server/discover")["instructions"]

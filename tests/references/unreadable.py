@@ -37,6 +37,27 @@ def shut() -> Iterator[Callable[[Path], None]]:
 
 
 @contextmanager
+def unwritable(path: Path) -> Iterator[None]:
+    """Let a directory and its files be read only until the block ends."""
+    paths = {each: each.stat().st_mode for each in (*path.iterdir(), path)}
+    for each, mode in paths.items():
+        each.chmod(mode & ~0o222)
+    try:
+        with _without_privileges():
+            yield
+    finally:
+        for each, mode in paths.items():
+            each.chmod(mode)
+
+
+@pytest.fixture
+def read_only() -> Iterator[Callable[[Path], None]]:
+    """Take the permission to write a directory and its files away until the test ends."""
+    with ExitStack() as stack:
+        yield lambda path: stack.enter_context(unwritable(path))
+
+
+@contextmanager
 def _without_privileges() -> Iterator[None]:
     """Have permissions count while the block runs; only for root they would not."""
     if not hasattr(os, "geteuid"):

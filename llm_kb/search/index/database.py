@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import sqlite3
+import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from llm_kb.errors import KbError
@@ -16,6 +18,9 @@ VERSION = 24
 
 BUSY_SECONDS = 20
 """Seconds to wait for the transaction of another process."""
+
+MOST_COPIED = 250_000_000
+"""Maximum number of bytes of an index that is copied into memory where it cannot be written."""
 
 ROOM_BYTES = 1_000_000
 """A disk with less free space counts as full: SQLite cannot even open an index to read it."""
@@ -89,6 +94,10 @@ class DamageError(IndexUnusableError):
     """A database that is damaged or of another version; it can be discarded and rebuilt."""
 
 
+class ReadOnlyError(IndexUnusableError):
+    """An index in a place that cannot be written, as in the sandbox of an agent."""
+
+
 class DocumentsGoneError(KbError):
     """Documents that are missing, as after their topic was deleted."""
 
@@ -99,9 +108,32 @@ class DocumentsGoneError(KbError):
 def connect(database: Path | None) -> sqlite3.Connection:
     """Open a database with this schema, created if needed; without a path, one in memory.
 
-    Raises DamageError if it is something else, IndexUnusableError if it can be neither opened
-    nor created.
+    One that cannot be written is copied into memory. Raises DamageError if it is something else,
+    IndexUnusableError if it can be neither opened nor created.
     """
+    try:
+        return _open(database)
+    except ReadOnlyError:
+        if database and (copy := _copy(database)):
+            return copy
+        raise
+
+
+def _copy(database: Path) -> sqlite3.Connection | None:
+    """Return a copy in memory of a database that is only read; None if it cannot be copied."""
+    log = database.with_name(f"{database.name}-wal")
+    with suppress(OSError, sqlite3.Error, IndexUnusableError):
+        # Pages in a log may belong to a transaction that another process is about to write.
+        is_whole = not log.exists() or not log.stat().st_size
+        if not is_whole or database.stat().st_size > MOST_COPIED:
+            return None
+        place = f"{database.absolute().as_uri()}?mode=ro&immutable=1"
+        with closing(sqlite3.connect(place, uri=True)) as source:
+            return _prepare(sqlite3.connect(":memory:", isolation_level=None), database, source)
+    return None
+
+
+def _open(database: Path | None) -> sqlite3.Connection:
     with translated(database):
         if database:
             # Only readable by its owner, since it has the content of the files.
@@ -109,20 +141,31 @@ def connect(database: Path | None) -> sqlite3.Connection:
         connection = sqlite3.connect(
             database or ":memory:", isolation_level=None, timeout=BUSY_SECONDS
         )
-        try:
-            # For new databases: with SQLite's default of 4,096, most pages would hold only three
-            # chunks.
-            connection.execute("PRAGMA page_size = 16384")
-            connection.execute("PRAGMA journal_mode = WAL")
-            connection.execute("PRAGMA synchronous = NORMAL")
-            # 16 MB: with SQLite's default of 2 MB, large transactions write pages repeatedly.
-            connection.execute("PRAGMA cache_size = -16000")
-            _ensure_schema(connection, database)
-            _execute_all(connection, _TEMPORARY)
-        except BaseException:
-            connection.close()
-            raise
-        return connection
+        return _prepare(connection, database)
+
+
+def _prepare(
+    connection: sqlite3.Connection,
+    database: Path | None,
+    source: sqlite3.Connection | None = None,
+) -> sqlite3.Connection:
+    """Return a connection with this schema, filled from a source if there is one."""
+    try:
+        # For new databases: with SQLite's default of 4,096, most pages would hold only three
+        # chunks.
+        connection.execute("PRAGMA page_size = 16384")
+        if source:
+            source.backup(connection)
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = NORMAL")
+        # 16 MB: with SQLite's default of 2 MB, large transactions write pages repeatedly.
+        connection.execute("PRAGMA cache_size = -16000")
+        _ensure_schema(connection, database)
+        _execute_all(connection, _TEMPORARY)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
 
 
 def discard(database: Path | None) -> None:
@@ -157,7 +200,7 @@ def translated(database: Path | None) -> Iterator[None]:
     except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # the latter of SQLite's message
         raise DamageError(database, str(error)) from error
     except OSError as error:
-        raise IndexUnusableError(database, _explain_disk(database) or str(error)) from error
+        raise _explain_disk(database) or IndexUnusableError(database, str(error)) from error
 
 
 def _translate(database: Path | None, reason: str) -> Exception:
@@ -168,22 +211,38 @@ def _translate(database: Path | None, reason: str) -> Exception:
         reason = f"another process has held it for {BUSY_SECONDS} s; try again when it is done"
     elif "malformed" in reason or "no such" in reason or "already exists" in reason:
         return DamageError(database, reason)
-    else:
-        reason = _explain_disk(database) or reason
+    elif explained := _explain_disk(database):
+        return explained
     return IndexUnusableError(database, reason)
 
 
-def _explain_disk(database: Path | None) -> str | None:
-    """Return why the disk cannot be written; None if the disk is not the cause."""
+def _explain_disk(database: Path | None) -> IndexUnusableError | None:
+    """Return the error for a disk that cannot be written; None if the disk is not the cause."""
     if database is None:
         return None
     directory = next((path for path in database.parents if path.is_dir()), database.parent)
     for path in (directory, database):
-        if path.exists() and not os.access(path, os.W_OK):
-            return f"{str(path)!r} is read-only, and even a search writes to it; make it writable"
+        if path.exists() and not _is_writable(path):
+            why = f"{str(path)!r} is read-only, and even a search writes to it; make it writable"
+            return ReadOnlyError(database, why)
     if shutil.disk_usage(directory).free < ROOM_BYTES:
-        return "the disk is full, and even a search writes to it; make room on it"
+        why = "the disk is full, and even a search writes to it; make room on it"
+        return IndexUnusableError(database, why)
     return None
+
+
+def _is_writable(path: Path) -> bool:
+    """Tell whether a file or directory can be written; a sandbox may forbid what modes allow."""
+    if not os.access(path, os.W_OK):
+        return False
+    try:
+        if path.is_dir():
+            tempfile.TemporaryFile(dir=path).close()
+        else:
+            os.close(os.open(path, os.O_WRONLY))
+    except OSError as error:
+        return error.errno not in {errno.EROFS, errno.EACCES, errno.EPERM}
+    return True
 
 
 def _ensure_schema(connection: sqlite3.Connection, database: Path | None) -> None:
