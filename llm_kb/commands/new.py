@@ -18,14 +18,15 @@ from llm_kb.commands._options import complete_topic_slash_slug
 from llm_kb.commands._output import say, show_content
 from llm_kb.errors import KbError, NoMatchError, UnknownTopicError, show_place
 from llm_kb.files.atomic import OutsideWriteError, create_below, replace_below
-from llm_kb.files.containment import resolve_links
+from llm_kb.files.containment import read_regular, resolve_links
 from llm_kb.files.directory import DirectoryCatalog
 from llm_kb.files.layouts import SKILL_FILE
 from llm_kb.host.terminal import has_terminal, is_terminal
 from llm_kb.subjects.ignore import is_always_ignored
 from llm_kb.subjects.names import is_portable
 from llm_kb.subjects.selection import find_near
-from llm_kb.subjects.topics import Layout, Topic, is_binary
+from llm_kb.subjects.topics import Layout, Topic
+from llm_kb.texts.decoding import explain_conversion, is_binary
 from llm_kb.texts.formats import MARKDOWN_ENDING, find_extension, find_format
 
 MOST_TEXT = 20_000_000
@@ -93,6 +94,7 @@ def edit(name: str, source: BinaryIO | None) -> None:
         shown = ", ".join(f"{topic.id}/{subject.name}" for subject in subjects)
         raise KbError(f"{slug!r} of topic {topic.id!r} names several subjects: {shown}")
     path = topic.root / subjects[0].path
+    _require_utf_8(path)
     if text := _read_text(source):
         _replace_subject(topic, path, text)
         show_content(os.fsencode(path))
@@ -106,6 +108,16 @@ def _replace_subject(topic: Topic, path: Path, text: bytes) -> None:
     roots = (topic.root, *topic.allow_links_to)
     root = next((each for each in roots if real.is_relative_to(each)), topic.root)
     replace_below(root, path, text)
+
+
+def _require_utf_8(path: Path) -> None:
+    """Raise KbError for a text that is not UTF-8: what is written here is."""
+    try:
+        problem = explain_conversion(read_regular(path, follow_link=True, most=MOST_TEXT))
+    except OSError:
+        return  # writing says why
+    if problem:
+        raise KbError(f"cannot edit {show_place(path)}: {problem}")
 
 
 def _find_topic(name: str) -> tuple[Topic, str]:

@@ -16,6 +16,7 @@ from llm_kb.files.walk import FoundFiles, Stamps, Walk, Way, describe
 from llm_kb.subjects.ignore import RULES_FILE, IgnoreRules
 from llm_kb.subjects.selection import Disabled, compose, pick, strip_extension
 from llm_kb.subjects.topics import Content, Layout, Listing, Skipped, Slug, Subject, Topic, slugify
+from llm_kb.texts.decoding import to_utf_8
 from llm_kb.texts.formats import INSTALL, find_converter, is_unread_document
 
 START_BYTES = 4096
@@ -91,7 +92,9 @@ class DirectoryCatalog:
             raise UnreadableError(path, describe(error)) from error
         if real != path and self._excludes(real):
             raise UnreadableError(path, "it leads to a file that is not a subject")
-        if not size or not converter:
+        if not converter:
+            return _as_utf_8(data, size)
+        if not size:
             return Content(data, size)
         if is_unread_document(path):
             raise UnreadableError(path, f"it is a document; to read it: {INSTALL}")
@@ -150,6 +153,15 @@ class DirectoryCatalog:
             return False  # outside, where links are allowed to lead
         is_disabled = self._disabled is not None and self._disabled.covers(slugify(path), [path])
         return is_disabled or self._open_walk().ignores_any(path)
+
+
+def _as_utf_8(data: bytes, size: int) -> Content:
+    """Return a file's first bytes as UTF-8, with the size that the file has in that."""
+    text, note = to_utf_8(data, whole=len(data) >= size)
+    if not note:
+        return Content(text, size)
+    size = len(text) if len(data) >= size else size * len(text) // len(data)
+    return Content(text, size, note=note)
 
 
 def _name_subjects(subjects: Sequence[Subject]) -> Sequence[Subject]:

@@ -46,7 +46,7 @@ from llm_kb.search.question import parse_question
 from llm_kb.search.roles import Scope
 from llm_kb.search.search import search
 from llm_kb.subjects.selection import keep_tagged
-from llm_kb.subjects.topics import decode_text
+from llm_kb.texts.decoding import decode_text
 from llm_kb.texts.outlines.outline import find_outline
 
 if TYPE_CHECKING:

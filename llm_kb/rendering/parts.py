@@ -15,7 +15,8 @@ from llm_kb.errors import NoPartError, find_similar
 from llm_kb.rendering.limit import NO_LIMIT, Limit
 from llm_kb.rendering.plain_text import count, estimate_tokens
 from llm_kb.rendering.presentation import Presented, present, truncate
-from llm_kb.subjects.topics import Content, Subject, is_binary
+from llm_kb.subjects.topics import Content, Subject
+from llm_kb.texts.decoding import is_binary
 from llm_kb.texts.outlines.outline import find_outline
 from llm_kb.texts.outlines.sections import Outline, Section
 from llm_kb.texts.safe import defuse
@@ -207,7 +208,7 @@ def _present_span(subject: Subject, content: Content, text: str, span: Section) 
     first, last = find_line_numbers(text, span.start, span.end)
     piece = present(
         subject._replace(name=f"{subject.name}#{span.anchor}"),
-        Content(data=data, size=len(data), origin=content.origin),
+        content._replace(data=data, size=len(data)),
         note=f"lines {first:,}-{last:,} of {count_lines(text):,}",
     )
     return piece._replace(lines=(first, last))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE, utf_8_decode
+from codecs import BOM_UTF8, utf_8_decode
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from llm_kb.errors import UnreadableError
 from llm_kb.rendering.plain_text import count
-from llm_kb.subjects.topics import Content, Subject, is_binary
+from llm_kb.subjects.topics import Content, Subject
+from llm_kb.texts.decoding import ESCAPED_BYTE, is_binary
 from llm_kb.texts.formats import find_fence_language
 from llm_kb.texts.safe import attribute, defuse, one_line
 
@@ -17,7 +18,6 @@ from llm_kb.texts.safe import attribute, defuse, one_line
 _TAG_CHARACTER = re.compile("[\U000e0000-\U000e007f]")
 _TAG_PREFIX = b"\xf3\xa0"
 
-_ESCAPED_BYTE = re.compile("[\udc80-\udcff]")
 _END = "</subject>"
 
 _BACKTICKS = re.compile("`{3,}")
@@ -82,12 +82,12 @@ def present(subject: Subject, content: Content, *, note: str = "") -> Presented:
     if not content.size:
         return _without_body(subject, content, "this file is empty")
     if is_binary(data):
-        is_utf_16 = data.startswith((BOM_UTF16_LE, BOM_UTF16_BE))
-        kind = "UTF-16 text, to be saved as UTF-8" if is_utf_16 else "binary file"
-        return _without_body(subject, content, f"{kind}, {count(content.size, 'byte')}, skipped")
+        return _without_body(
+            subject, content, f"binary file, {count(content.size, 'byte')}, skipped"
+        )
     body, shown, notices = _decode(data, whole=len(data) >= content.size)
     head, tail = _frame(subject, body)
-    notices = (note, *notices) if note else notices
+    notices = (*filter(None, (note, content.note)), *notices)
     head = _preamble(content.origin, notices) + head
     return Presented(subject.name, content, head, body, tail, shown)
 
@@ -178,7 +178,7 @@ def _decode(data: bytes, *, whole: bool) -> tuple[str, int, tuple[str, ...]]:
     except UnicodeDecodeError:
         # One surrogate for each bad byte, so that they can be counted.
         text, used = utf_8_decode(data, "surrogateescape", whole)
-        text, replaced = _ESCAPED_BYTE.subn("\ufffd", text)
+        text, replaced = ESCAPED_BYTE.subn("\ufffd", text)
         notices.append(count(replaced, "byte") + " not valid in UTF-8, shown as \ufffd")
     if _TAG_PREFIX in data:
         text, removed = _TAG_CHARACTER.subn("", text)

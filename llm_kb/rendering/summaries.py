@@ -10,6 +10,7 @@ from itertools import chain, takewhile
 
 from llm_kb.files.toml import TomlError, decode_toml
 from llm_kb.rendering.plain_text import shorten
+from llm_kb.texts.decoding import decode_text
 from llm_kb.texts.formats import Format, find_format
 from llm_kb.texts.outlines.markdown import mark_fenced, outline_markdown
 from llm_kb.texts.outlines.outline import outline_markup
@@ -52,9 +53,7 @@ def summarize(data: bytes, path: str, slug: str = "", limit: int = LONGEST_SUMMA
     not prose, by its format, only the first comment counts. Empty for a binary file or one
     without an informative line.
     """
-    if b"\0" in data:
-        return ""
-    text = data.decode("utf-8-sig", "replace")
+    text = decode_text(data, whole=False) or ""
     known = find_format(path, text)
     if known is None or not known.is_prose:
         return shorten(_first_comment(text), limit)

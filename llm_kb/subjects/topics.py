@@ -99,24 +99,6 @@ class Subject(NamedTuple):
         return find_extension(self.path)
 
 
-SNIFFED_BYTES = 8192
-"""The number of first bytes in which a NUL byte makes a file binary."""
-
-
-def is_binary(data: bytes) -> bool:
-    """Tell whether the first bytes of a file hold a NUL byte."""
-    return data.find(0, 0, SNIFFED_BYTES) >= 0
-
-
-def decode_text(data: bytes) -> str | None:
-    """Return the text of a file to be searched; None if it is binary.
-
-    Undecodable bytes are replaced, and NULs after the sniffed part and a byte order mark are
-    removed.
-    """
-    return None if is_binary(data) else data.decode("utf-8-sig", "replace").replace("\0", "")
-
-
 class Content(NamedTuple):
     """The first bytes of a subject, and its size."""
 
@@ -124,6 +106,8 @@ class Content(NamedTuple):
     size: int
     origin: str | None = None
     """A line about the origin of fetched content, shown above it."""
+    note: str = ""
+    """How it was decoded, if it is not UTF-8 on disk; shown above it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,6 +29,7 @@ from llm_kb.rendering.summaries import read_front_matter
 from llm_kb.search.index.documents import MAX_FILE_BYTES, TOO_LARGE, describe_unread
 from llm_kb.subjects.patterns import parse_pattern
 from llm_kb.subjects.topics import Layout, Subject, Topic
+from llm_kb.texts.decoding import SNIFFED_BYTES, explain_conversion
 from llm_kb.texts.formats import find_extension, find_format, is_readable, is_unread_document
 from llm_kb.texts.outlines.outline import find_outline
 from llm_kb.texts.safe import REORDERING, TAG_CHARACTERS, visible_line, visible_text
@@ -51,6 +52,10 @@ class Rule(Enum):
     EMPTY_TOPIC = _WARNING, "It is not in the menu: write a subject, or remove the topic."
     NESTED = _WARNING, "They are found twice: remove a topic, or add them to `ignore` of one."
     UNREAD = _WARNING, "Models cannot read them: install the extra, or add them to `ignore`."
+    ENCODING = (
+        _WARNING,
+        "Models cannot read it, or not all of it: save it as UTF-8, or ignore it.",
+    )
     NO_INTRODUCTION = _WARNING, "A model chooses topics by it: say in a sentence what it contains."
     SKILL = _NOTE, "Some clients leave it out: see https://agentskills.io/specification."
     OVERSIZE = _NOTE, "It cannot be read in parts: give it headings, split it, or ignore it."
@@ -212,7 +217,11 @@ class Inspection:
             return
         presented = present(subject, content)
         if presented.binary:
+            what = f"it is binary: a NUL byte is in its first {SNIFFED_BYTES:,} bytes"
+            yield Finding(Rule.ENCODING, file, what)
             return
+        if problem := explain_conversion(content.data):
+            yield Finding(Rule.ENCODING, file, problem)
         text, place = presented.body, opened.topic.root / subject.path
         yield from self._check_size(file, text, subject)
         # As it is on disk: what is presented has no tag characters.

@@ -69,7 +69,7 @@ def test_a_catalog_reads_a_notebook_as_markdown(
     whole = catalog.read(notebook)
     assert whole.data.startswith(b"# Title\n")
     assert whole.size == len(whole.data)
-    assert catalog.read(notebook, 5) == (b"# Tit", whole.size, None)
+    assert catalog.read(notebook, 5) == (b"# Tit", whole.size, None, "")
     assert catalog.read(other).data == b'{"no": "notebook"}'
     monkeypatch.setattr(directory, "MAX_BYTES", 100)
     with pytest.raises(UnreadableError, match="it is larger than"):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from llm_kb.search.chunks import CAP, chunk_document
 from llm_kb.search.question import find_more_words
-from llm_kb.subjects.topics import decode_text
+from llm_kb.texts.decoding import decode_text
 from llm_kb.texts.outlines.outline import find_outline
 
 PATHS = (

@@ -95,11 +95,6 @@ def test_a_body_cannot_close_its_fence(body: str, extension: str) -> None:
     [
         pytest.param(b"\0", "binary file, 1 byte, skipped", id="nul"),
         pytest.param(b"a" * 8191 + b"\0", "binary file, 8,192 bytes, skipped", id="last sniffed"),
-        pytest.param(
-            "héllo".encode("utf-16"),
-            "UTF-16 text, to be saved as UTF-8, 12 bytes, skipped",
-            id="utf-16",
-        ),
     ],
 )
 def test_a_nul_makes_a_file_binary(data: bytes, notice: str) -> None:

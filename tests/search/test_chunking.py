@@ -14,7 +14,7 @@ from markdown_it import MarkdownIt
 from llm_kb.rendering.parts import find_line_numbers
 from llm_kb.search.chunks import CAP, chunk_document
 from llm_kb.search.question import split_identifiers
-from llm_kb.subjects.topics import decode_text
+from llm_kb.texts.decoding import decode_text
 from llm_kb.texts.outlines.markdown import outline_markdown
 from llm_kb.texts.outlines.outline import find_outline
 from llm_kb.texts.outlines.sections import MAX_SECTIONS

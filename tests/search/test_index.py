@@ -162,7 +162,7 @@ def test_an_updated_index_equals_a_new_one(topic: Path) -> None:
         ("binary.dat", b"\x7fELF\0walrus", None),
         ("nul.txt", b"giraffe " + b"x " * 5000 + b"\0", "giraffe"),
         ("latin1.txt", "giraffe é".encode("latin-1"), "giraffe"),
-        ("utf16.txt", "giraffe".encode("utf-16"), None),
+        ("utf16.txt", "giraffe".encode("utf-16"), "giraffe"),
         ("empty.txt", b"", None),
         ("line.txt", b"giraffe;" * 100_000, "giraffe"),
         ("minified.js", b"giraffe();" * 10_000, None),

@@ -15,8 +15,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
-import webencodings
-
 from llm_kb.files.conversion import ConversionError
 from llm_kb.references import errors
 from llm_kb.references.errors import FetchError
@@ -24,6 +22,7 @@ from llm_kb.references.sources import rules
 from llm_kb.references.sources.connections import HTTP_ERRORS, Answer, open_answer
 from llm_kb.references.sources.robots import PRODUCT
 from llm_kb.references.sources.rules import Policy, host_and_port
+from llm_kb.texts.decoding import decode_page
 from llm_kb.texts.formats import INSTALL, can_convert, find_converter, is_prose, needs_extra
 from llm_kb.texts.html import to_markdown
 from llm_kb.texts.html.addresses import escape_url, join_url
@@ -67,8 +66,6 @@ _ENCODINGS = frozenset({"", "identity", "none", "gzip", "x-gzip"})
 _GZIP = b"\x1f\x8b"
 _REFRESH = re.compile(rb"""http-equiv\s*=\s*["']?refresh""", re.IGNORECASE)
 _CHARSET = re.compile(r"""charset\s*=\s*["']?([\w.:+-]{1,40})""", re.ASCII | re.IGNORECASE)
-_XML_CHARSET = re.compile(r"""<\?xml\s[^>]{0,200}?encoding\s*=\s*["']([\w.:+-]{1,40})""", re.ASCII)
-_META_CHARSET = re.compile(rf"<meta[^>]{{0,200}}?{_CHARSET.pattern}", re.ASCII | re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -318,33 +315,7 @@ def _read_text(answer: Response, policy: Policy) -> str:
 
 
 def _decode(answer: Response) -> str:
-    """Return the text of a body, decoded as browsers do.
-
-    That is by its byte order mark, its header, or a declaration at its start, else as UTF-8; a page
-    that is not UTF-8 is windows-1252. Character sets are those that browsers know (WHATWG). Python
-    knows more, but some of its codecs take quadratic time or are not character sets.
-    """
-    start = answer.body[:4096].decode("latin-1")
+    """Return the text of a body, by the charset of its header or its own, as browsers do."""
     declared = _CHARSET.search(answer.headers.get("content-type", ""))
-    inside = _XML_CHARSET.match(start) or _META_CHARSET.search(start)
-    encoding = _find_encoding(declared[1] if declared else inside[1] if inside else "")
-    if not declared and encoding and encoding.name.startswith("utf-16"):
-        encoding = webencodings.UTF8  # a declaration in ASCII is not in UTF-16
-    if encoding is None and answer.content_type in HTML_TYPES and not _is_utf8(answer.body):
-        encoding = webencodings.lookup("windows-1252")
-    text: str = webencodings.decode(answer.body, encoding or webencodings.UTF8)[0]
-    return text
-
-
-def _find_encoding(name: str) -> webencodings.Encoding | None:
-    # Servers write `latin-1` as Python does; browsers know `latin1`.
-    encoding = webencodings.lookup(name) or webencodings.lookup(name.replace("-", ""))
-    return None if encoding is None or encoding.name == "replacement" else encoding
-
-
-def _is_utf8(body: bytes) -> bool:
-    try:
-        body.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
+    name = declared[1] if declared else ""
+    return decode_page(answer.body, name, is_html=answer.content_type in HTML_TYPES)

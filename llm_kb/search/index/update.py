@@ -23,7 +23,7 @@ from llm_kb.search.index.documents import (
 from llm_kb.search.question import find_more_words
 from llm_kb.search.roles import find_role, is_machine_made
 from llm_kb.subjects.editions import find_language, find_translations
-from llm_kb.subjects.topics import decode_text
+from llm_kb.texts.decoding import decode_text
 
 UNUSED_DAYS = 30
 """Days after which an index, or a topic in one, that no search has used is deleted."""

@@ -1,0 +1,155 @@
+"""Bytes as text: byte order marks, zeros, declared and likely charsets, old line ends."""
+
+from __future__ import annotations
+
+import codecs
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from llm_kb.texts.decoding import (
+    BINARY,
+    Text,
+    decode,
+    decode_page,
+    decode_text,
+    explain_conversion,
+    is_binary,
+    to_utf_8,
+)
+
+PROSE = "# Größe\n\nDer Fluß ist 100 km lang.\n"
+
+
+@pytest.mark.parametrize(
+    ("mark", "charset"),
+    [
+        (codecs.BOM_UTF16_LE, "UTF-16LE"),
+        (codecs.BOM_UTF16_BE, "UTF-16BE"),
+        (codecs.BOM_UTF32_LE, "UTF-32LE"),
+        (codecs.BOM_UTF32_BE, "UTF-32BE"),
+    ],
+)
+def test_wide_text_is_read_with_and_without_a_byte_order_mark(mark: bytes, charset: str) -> None:
+    data = PROSE.encode(charset)
+    assert decode(mark + data) == Text(PROSE, charset, "byte order mark")
+    assert decode(data) == Text(PROSE, charset, "zeros")
+    assert not is_binary(data)
+    assert to_utf_8(mark + data) == (PROSE.encode(), f"read as {charset}")
+    # Cut anywhere, as a listing reads it.
+    assert PROSE.startswith(decode(data[:41], whole=False).text)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        pytest.param(b"a\0b\0\0\0\1\2" * 50, id="zeros anywhere"),
+        pytest.param(b"\x7fELF\2\1\1\0\0\0\0\0\3\0\x3e\0", id="a program"),
+        pytest.param(b"text with one \0 zero", id="one zero"),
+        pytest.param(codecs.BOM_UTF16_LE + bytes(range(256)) * 8, id="a mark by chance"),
+        pytest.param(bytes(100), id="zeros alone"),
+    ],
+)
+def test_all_else_with_a_zero_is_binary(data: bytes) -> None:
+    assert decode(data) == Text(problem=BINARY)
+    assert is_binary(data)
+    assert decode_text(data) is None
+    assert to_utf_8(data) == (data, "")
+    assert explain_conversion(data) == ""
+
+
+SAMPLES = {
+    "windows-1252": "Le déploiement prépare la fenêtre, puis crée à côté une sauvegarde née ici.\n",
+    "windows-1250": "Wdrożenie wymaga dwóch zatwierdzeń; błędy są zgłaszane później, gdyż tak.\n",
+    "windows-1251": "Развёртывание требует двух подтверждений, иначе сервер останется прежним.\n",
+    "koi8-r": "Развертывание требует двух подтверждений, иначе сервер останется прежним.\n",
+    "windows-1253": "Η εγκατάσταση χρειάζεται δύο εγκρίσεις και μετά γίνεται επανεκκίνηση.\n",
+    "shift_jis": "デプロイには二人の承認が必要です。設定ファイルを編集してください。\n",
+    "euc-jp": "デプロイには二人の承認が必要です。設定ファイルを編集してください。\n",
+    "gb18030": "部署需要两个人的同意，请在设置文件中输入用户的名字，然后使用这个命令。\n",
+    "big5": "部署需要兩個人的同意，請在設定檔案中輸入使用者的名字，然後使用這個命令。\n",
+    "euc-kr": "배포하려면 두 사람의 승인이 있어야 하고 설정 파일을 수정해야 합니다.\n",
+}
+
+
+@pytest.mark.parametrize("charset", SAMPLES)
+def test_a_charset_with_one_clear_winner_is_guessed(charset: str) -> None:
+    text = "# Title\n\n" + SAMPLES[charset] * 40
+    found = decode(text.encode(charset))
+    assert (found.text, found.how) == (text, "guessed")
+    assert text.encode(found.charset) == text.encode(charset)  # which may have another name
+    data, note = to_utf_8(text.encode(charset))
+    assert data == text.encode()
+    assert note == f"read as {found.charset}, a guess by its letters"
+    assert explain_conversion(text.encode(charset)) == (
+        f"it is {found.charset}, not UTF-8; to convert it: iconv -f {found.charset} -t UTF-8"
+    )
+
+
+def test_little_text_is_not_guessed() -> None:
+    data = SAMPLES["windows-1252"].encode("cp1252")
+    invalid = sum(byte > 0x7F for byte in data)
+    assert decode(data) == Text(data.decode("utf-8", "surrogateescape"), invalid=invalid)
+    assert decode_text(data) == data.decode("utf-8", "replace")
+    assert to_utf_8(data) == (data, "")
+    assert explain_conversion(data) == ("it is not UTF-8; to convert it: iconv -f CHARSET -t UTF-8")
+
+
+def test_a_few_bad_bytes_make_no_other_charset() -> None:
+    data = ("é" * 300).encode() + b"\xff"
+    assert decode(data) == Text("é" * 300 + "\udcff", invalid=1)
+
+
+@given(st.binary(max_size=2_000).map(lambda data: data * 3))
+def test_no_bytes_are_an_error(data: bytes) -> None:
+    found = decode(data)
+    assert bool(found.problem) == is_binary(data)
+    decode(data, whole=False)
+    decode_page(data)
+    to_utf_8(data)[0].decode("utf-8", "surrogateescape")
+
+
+@given(st.text())
+def test_what_is_utf_8_stays_as_it_is(text: str) -> None:
+    text = text.replace("\0", "").removeprefix("\ufeff")
+    data = text.encode("utf-8", "ignore")
+    if "\r" not in text or "\n" in text:
+        assert to_utf_8(data) == (data, "")
+        assert decode_text(data) == data.decode()
+
+
+@pytest.mark.parametrize(
+    "first", ["# -*- coding: latin-1 -*-\n", "<?xml version='1.0' encoding='iso-8859-1'?>\n"]
+)
+def test_a_declared_charset_comes_before_a_guess(first: str) -> None:
+    text = f"{first}é\n"
+    assert decode(text.encode("latin-1")) == Text(text, "windows-1252", "declared")
+
+
+def test_line_ends_of_old_macs_are_lines() -> None:
+    assert decode(b"# A\r\rB\r").text == "# A\n\nB\n"
+    assert to_utf_8(b"# A\r\rB\r") == (b"# A\n\nB\n", "")
+    assert to_utf_8(b"# A\r\nB\rC\n") == (b"# A\r\nB\rC\n", "")
+
+
+@pytest.mark.parametrize(
+    ("data", "declared", "text"),
+    [
+        pytest.param(b"caf\xe9", "", "café", id="windows-1252 if UTF-8 fails"),
+        pytest.param("café".encode(), "", "café", id="UTF-8"),
+        pytest.param(b"caf\xe9", "utf-8", "caf\ufffd", id="as the server says"),
+        pytest.param("<meta charset=utf-16>é".encode(), "", "<meta charset=utf-16>é", id="not so"),
+        pytest.param(
+            b'<?xml version="1.0" encoding="iso-8859-2"?>\xb1',
+            "",
+            '<?xml version="1.0" encoding="iso-8859-2"?>ą',
+            id="XML",
+        ),
+        pytest.param(b"<meta charset=koi8-r>\xc1", "", "<meta charset=koi8-r>а", id="meta"),
+        pytest.param(codecs.BOM_UTF8 + "é".encode(), "latin1", "é", id="a mark comes first"),
+        pytest.param(b"\xe9", "none", "é", id="an unknown name"),
+    ],
+)
+def test_pages_are_read_as_browsers_read_them(data: bytes, declared: str, text: str) -> None:
+    assert decode_page(data, declared) == text
