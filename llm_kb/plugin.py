@@ -1,4 +1,4 @@
-"""The hooks of the plugin, the lazy `kb` group, and our options on two commands of the host.
+"""The hooks of the plugin, the lazy `kb` group, and our options on commands of the host.
 
 Every start of `llm` imports this module and nothing else of ours, as each further module
 would cost as much as all the code here. Commands are imported when they are run, and
@@ -68,6 +68,9 @@ CONSOLE = "llm-kb"
 
 EXTENDED = ("prompt", "chat")
 """The commands of the host that take our options."""
+
+AGENT = "code", "llm_coding_agent"
+"""A command that takes them as well, and the package of the plugin that brings it."""
 
 READING = ("fragments", "logs", "templates")
 """The groups of the host whose commands load a fragment or a template by name."""
@@ -219,7 +222,7 @@ class LazyGroup(DefaultGroup):  # type: ignore[misc]  # the library has no types
 
 
 def extend_commands(cli: click.Group) -> None:
-    """Add our options to `prompt` and `chat` when they are looked up.
+    """Add our options to `prompt`, `chat` and `llm code` when they are looked up.
 
     Another plugin may wrap or replace these commands, before us or after us.
     """
@@ -227,7 +230,8 @@ def extend_commands(cli: click.Group) -> None:
 
     def get_extended(ctx: click.Context, cmd_name: str) -> click.Command | None:
         command = get_command(ctx, cmd_name)
-        if command is not None and command.name in EXTENDED:  # the default one is looked up as ""
+        # By its own name: the default command is looked up as "".
+        if command is not None and (command.name in EXTENDED or is_agent(command)):
             extend(command)
         if isinstance(command, click.Group) and command.name in READING:
             for each in command.commands.values():
@@ -235,6 +239,12 @@ def extend_commands(cli: click.Group) -> None:
         return command
 
     cli.get_command = get_extended  # type: ignore[method-assign]  # this group alone
+
+
+def is_agent(command: click.Command) -> bool:
+    """Tell whether a command is `llm code` of llm-coding-agent, and takes a system prompt."""
+    package = getattr(command.callback, "__module__", "").partition(".")[0]
+    return (command.name, package) == AGENT and any(p.name == "system" for p in command.params)
 
 
 def extend(command: click.Command) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from llm_kb.commands import _config, _options, _output
+from llm_kb.host.coding_agents import name_command
 from llm_kb.host.terminal import style
 from llm_kb.knowledge_base.api import KnowledgeBase
 from llm_kb.knowledge_base.learning import find_size
@@ -21,26 +22,35 @@ from llm_kb.texts.formats import is_readable
 @click.command()
 @_options.knowledge_options
 @click.option("--preloaded", is_flag=True, help="Without the menu, as -k sends it without -T learn")
+@click.option("--shell", is_flag=True, help="For a model that runs commands and has no such tools")
 @click.option("--tokens", is_flag=True, help="Show what each part costs instead of the section")
 @click.option("json_", "--json", is_flag=True, help="Output the costs as JSON")
 def prompt(
-    knowledge: tuple[str, ...], kb_cfg: tuple[str, ...], preloaded: bool, tokens: bool, json_: bool
+    knowledge: tuple[str, ...],
+    kb_cfg: tuple[str, ...],
+    preloaded: bool,
+    shell: bool,
+    tokens: bool,
+    json_: bool,
 ) -> None:
     """
     Print what llm -T learn adds to the system prompt
 
     If there is no section, the reason goes to standard error, as does a note if the menu
-    was cut to fit its budget.
+    was cut to fit its budget. With --shell its last lines name commands in place of tools,
+    for the system prompt of an agent with a shell.
 
     \b
         llm kb prompt
         llm kb prompt -k 'project/maintainers/*' --preloaded
         llm kb prompt --tokens
+        llm code -s "$(llm kb prompt --shell)"
     """
     kb = KnowledgeBase.discover(fragments=kb_cfg, knowledge=knowledge)
     _config.say_withheld(kb.config)
+    command = name_command() if shell else ""
     if tokens or json_:
-        costs = count_costs(kb, learn=not preloaded)
+        costs = count_costs(kb, learn=not preloaded, shell=command)
         if json_:
             _output.show_json(costs)
         else:
@@ -48,23 +58,24 @@ def prompt(
             rows = [style(row, bold=row.startswith("total ") or None) for row in rows]
             _output.show("\n".join([style(header, dim=True), *rows]))
         return
-    section = kb.section(learn=not preloaded, search=not preloaded and kb.offers_search())
+    search = not (preloaded or shell) and kb.offers_search()
+    section = kb.section(learn=not preloaded, search=search, shell=command)
     if section is not None:
         _output.show_content(section)
     else:
         _output.say(f"llm-kb: {kb.explain_nothing(learn=not preloaded)}")
-    cuts = () if preloaded else kb.menu().cuts
+    cuts = () if preloaded else kb.menu(command).cuts
     if cuts:
         _output.say(f"llm-kb: {'; '.join(cuts)}")
 
 
-def count_costs(kb: OpenTopics, *, learn: bool) -> dict[str, Any]:
+def count_costs(kb: OpenTopics, *, learn: bool, shell: str = "") -> dict[str, Any]:
     """Return the estimated tokens of a request, as `llm kb prompt --json` prints them.
 
     These are those of the whole section, of its menu, of a section with every listed subject
     and no menu (`inlined`), and the same by topic. Subjects not sent count as in `llm kb list`.
     """
-    menu = kb.menu() if learn else Menu()
+    menu = kb.menu(shell) if learn else Menu()
     sent = {topic.id: subjects for topic, subjects in kb.preloaded}
     topics: list[dict[str, Any]] = []
     for opened in kb.active:

@@ -21,10 +21,14 @@ from llm_kb.config.workspace import find_cwd, mentions_auto
 from llm_kb.errors import KbError
 from llm_kb.host import llm_internals
 from llm_kb.host import request as requests
+from llm_kb.host.coding_agents import extend_system
 from llm_kb.host.llm_internals import HostChangedError
 from llm_kb.host.terminal import say
 
 FRAGMENT_KEYS = ("system_fragments", "fragments")
+
+AGENT = "code"
+"""The command of the plugin llm-coding-agent."""
 
 OPTIONS = ("knowledge", "kb_cfg", "no_kb")
 """Our options, as click names their values."""
@@ -44,6 +48,11 @@ def open_request(command: str, kwargs: MutableMapping[str, Any]) -> Iterator[Non
     is called if the configuration is invalid, or if requested knowledge does not exist.
     """
     options = [kwargs.pop(name, None) or () for name in OPTIONS]
+    if command == AGENT:
+        if not options[-1]:
+            extend_system(kwargs, *options[:-1])
+        yield
+        return
     if requests.current_request() is not None:
         yield  # wrapped twice: by us, around another plugin's wrapper of our wrapper
         return

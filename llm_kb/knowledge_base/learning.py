@@ -253,8 +253,11 @@ def _read_start(opened: OpenTopic, subject: Subject) -> bytes:
         return b""  # the menu still names it; loading it gives the reason
 
 
-def make_menu(left: Sequence[OpenTopic], config: Config) -> Menu:
-    """Return the menu of the topics with anything left to learn, within its budget."""
+def make_menu(left: Sequence[OpenTopic], config: Config, shell: str = "") -> Menu:
+    """Return the menu of the topics with anything left to learn, within its budget.
+
+    `shell` is our command, for models that run commands in place of calling tools.
+    """
     opened = {each.topic.id: each for each in left}
 
     def describe(entry: MenuTopic) -> MenuTopic:
@@ -267,4 +270,4 @@ def make_menu(left: Sequence[OpenTopic], config: Config) -> Menu:
         for each in left
     ]
     has_hidden = any(len(each.listing.listed) < len(each.listing.subjects) for each in left)
-    return fit_menu(topics, config.menu_budget, describe, has_hidden=has_hidden)
+    return fit_menu(topics, config.menu_budget, describe, has_hidden=has_hidden, shell=shell)

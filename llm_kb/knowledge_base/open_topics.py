@@ -179,13 +179,14 @@ class OpenTopics:
             names += opened.learned.names if preloaded else []
             yield from ((*place, name) for name in dict.fromkeys(names))
 
-    def section(self, *, learn: bool = True, search: bool = False) -> str | None:
+    def section(self, *, learn: bool = True, search: bool = False, shell: str = "") -> str | None:
         """Return the `<knowledge>` section; None if it would be empty.
 
         `learn` and `search` tell whether these tools are offered in this request: without
-        `learn` the section has only pre-loaded subjects.
+        `learn` the section has only pre-loaded subjects. `shell` is our command, which a model
+        without these tools runs.
         """
-        return render_section(self.preloaded, self.menu() if learn else None, search=search)
+        return render_section(self.preloaded, self.menu(shell) if learn else None, search=search)
 
     def explain_nothing(self, *, learn: bool = True) -> str:
         """Return the reason why nothing can be learned, or is pre-loaded, and what to do."""
@@ -206,9 +207,9 @@ class OpenTopics:
             str(EmptyTopicError(opened.topic, opened.listing)) for opened in empty
         )
 
-    def menu(self) -> Menu:
+    def menu(self, shell: str = "") -> Menu:
         """Return the menu within its budget, and a note on the cuts."""
-        return learning.make_menu(self.left, self.config)
+        return learning.make_menu(self.left, self.config, shell)
 
     @cached_property
     def preloaded(self) -> Preloaded:

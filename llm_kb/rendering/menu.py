@@ -39,6 +39,14 @@ Use the `{}` tool to find the passages of these topics that answer a question, b
 their words and what these mean.
 """
 
+_IN_SHELL = """\
+
+
+Run `{0} search "…"` to find the passages of these topics that answer a question, by
+their words and what these mean.
+Run `{0} learn TOPIC SUBJECT` to read this knowledge, or a part of it (`SUBJECT#PART`), and
+`{0} learn TOPIC` to list the subjects of a topic."""
+
 
 class MenuSubject(NamedTuple):
     """A subject in the menu: its name in listings, its summary, and its size if it is large."""
@@ -54,6 +62,8 @@ class MenuTopic(NamedTuple):
     topic: Topic
     subjects: Sequence[MenuSubject] = ()
     counted: int = 0
+    shell: str = ""
+    """The command that lists them, for models that run commands; empty for the tool `learn`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +74,8 @@ class Menu:
     cuts: tuple[str, ...] = ()
     has_hidden: bool = True
     """Whether there may be hidden subjects, which a note explains."""
+    shell: str = ""
+    """Our command, for models that run commands in place of calling tools."""
 
     @property
     def tokens(self) -> int:
@@ -77,8 +89,12 @@ def render_menu(menu: Menu, *, search: bool = False, search_tool: str = "search_
     `search` says whether the search is offered, as a tool of this name.
     """
     note = f"(note: {'; '.join(menu.cuts)})\n\n" if menu.cuts else ""
+    hidden = _HIDDEN_NOTE if menu.has_hidden else ""
+    if menu.shell:
+        footer = (hidden + _IN_SHELL.format(menu.shell)).lstrip("\n")
+        return f"{_HEADER}{menu.lines}\n{note}{footer}"
     found_by = f"{SEARCH_LINE.format(search_tool)}\n" if search else ""
-    footer = _HOW + (_HIDDEN_NOTE if menu.has_hidden else "")
+    footer = _HOW + hidden
     return f"{_HEADER}{menu.lines}\n{note}{found_by}{footer}"
 
 
@@ -88,6 +104,7 @@ def fit_menu(
     describe: Callable[[MenuTopic], MenuTopic] = lambda topic: topic,
     *,
     has_hidden: bool = True,
+    shell: str = "",
 ) -> Menu:
     """Return the menu, cut to a budget of tokens if necessary.
 
@@ -95,12 +112,13 @@ def fit_menu(
     references and the largest first; introductions are left out; only ids are listed. `describe`
     adds the summaries to the subjects of a topic; it is called only for those that are listed.
     """
-    frame = Menu(has_hidden=has_hidden)
+    frame = Menu(has_hidden=has_hidden, shell=shell)
+    topics = [each._replace(shell=shell) for each in topics]
     room = plain_text.CHARACTERS * budget - len(render_menu(frame))
     listed = _count_largest(topics, room)
     shown = [_make_plain(describe(each)) if each.subjects else each for each in listed]
     lines = _render(shown)
-    if listed == list(topics) and len(lines) <= room:
+    if listed == topics and len(lines) <= room:
         return replace(frame, lines=lines)
     room -= _LONGEST_NOTE
     shown, cuts = _count_largest(shown, room), []
@@ -148,13 +166,14 @@ def _make_plain(topic: MenuTopic) -> MenuTopic:
 def _render(topics: Sequence[MenuTopic], limit: int = LONGEST_DESCRIPTION) -> str:
     """Return the lines of topics, with at most `limit` characters of each summary."""
     lines: list[str] = []
-    for topic, subjects, counted in topics:
+    for topic, subjects, counted, shell in topics:
         title = f" (**{one_line(topic.title)}**)" if topic.title else ""
         introduction = f": {one_line(topic.introduction)}" if topic.introduction else ""
         lines.append(defuse(f"- {topic.id}{title}{introduction}"))
         lines += [f"  - {render_subject(each, limit)}" for each in subjects]
         if counted:
-            lines.append(f'  - {count(counted, "subject")}, call learn("{topic.id}")')
+            how = f"run `{shell} learn {topic.id}`" if shell else f'call learn("{topic.id}")'
+            lines.append(f"  - {count(counted, 'subject')}, {how}")
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -182,7 +201,7 @@ def _count_largest(topics: Sequence[MenuTopic], room: int) -> list[MenuTopic]:
     used = sum(sizes)
     while used > room and places:
         place = places.pop()
-        counted = MenuTopic(topics[place].topic, counted=len(topics[place].subjects))
+        counted = topics[place]._replace(subjects=(), counted=len(topics[place].subjects))
         size = _measure([counted], 0)
         if size < sizes[place]:
             shown[place] = counted

@@ -124,14 +124,15 @@ class Field:
         self.fake.reset(*script)
         is_named = "-c" in args
         model = [] if is_named else ["-m", self.model_id]
-        given = [args[0], *model, *args[1:]] if args[0] == "chat" else [*model, *args]
+        is_command = args[0] in {"chat", "code"}
+        given = [args[0], *model, *args[1:]] if is_command else [*model, *args]
         result = CliRunner().invoke(cli, given, input=input)
         if result.exception and not isinstance(result.exception, SystemExit):
             lines = traceback.format_exception_only(result.exception)
             raise CheckError(f"traceback: {lines[-1].strip()}")
         for seen in self.fake.seen:
-            for name, declaration in seen.tools.items():
-                self.validate(name, declaration)
+            for name in seen.tools.keys() & _schemas().keys():
+                self.validate(name, seen.tools[name])
         return Outcome(result.exit_code, result.stdout, result.stderr, self.fake.seen)
 
     def succeed(self, *args: str, script: Sequence[Turn] = (), input: str = "") -> Outcome:
@@ -252,6 +253,22 @@ def check_auto(field: Field) -> None:
     (seen,) = found.seen
     expect((MENU in seen.system) == field.has_tools, f"system {seen.system!r}")
     expect(list(seen.tools) == ["learn"] * field.has_tools, f"tools {list(seen.tools)}")
+
+
+def check_code(field: Field) -> None:
+    """`llm code` with `auto`: the menu names commands, and the model runs them."""
+    user = Path(os.environ["LLM_USER_PATH"])
+    (user / "kb.toml").write_text("[kb]\nauto = true\n")
+    command = {"command": "llm-kb learn project review"}
+    found = field.succeed(
+        "code", "--allow", "llm-kb learn *", "Who reviews?",
+        script=[[("CodingTools_execute_command", command)], "done"],
+    )  # fmt: skip
+    first, second = found.seen
+    expect(MENU in first.system, f"system {first.system!r}")
+    expect("Run `llm-kb learn TOPIC SUBJECT`" in first.system, "the menu names no command")
+    expect("learn" not in first.tools, f"tools {list(first.tools)}")
+    expect(REVIEW.strip() in second.outputs[0], f"answered {second.outputs}")
 
 
 def check_knowledge(field: Field) -> None:
@@ -384,6 +401,7 @@ CHECKS: Mapping[str, Check] = {
     "`llm chat`, two turns": Check(check_chat),
     "`-t kb:project`": Check(check_template),
     "`auto = true`": Check(check_auto, needs_tools=False),
+    "`llm code` with `auto`": Check(check_code),
     "`-k`": Check(check_knowledge, needs_tools=False),
     "`-f kb-search:`": Check(check_search_fragment, needs_tools=False),
     "`-c`": Check(check_continued),
@@ -461,6 +479,8 @@ def main(arguments: Sequence[str]) -> int:
     for name in ("OPENAI", "ANTHROPIC", "GROQ"):
         os.environ[f"{name}_API_KEY"] = "none"
     os.environ["OPENROUTER_KEY"] = "none"
+    scripts = str(Path(sys.executable).parent)
+    os.environ["PATH"] = os.pathsep.join([scripts, os.environ["PATH"]])
     fake = FakeModel()
     fake.intercept()
     failed = 0
