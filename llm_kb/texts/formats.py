@@ -151,7 +151,7 @@ FORMATS = (
     _prose("POD", "pl pm", "pod", confirm=_is_pod),
     _prose("LaTeX", "tex ltx latex", "latex"),
     _prose("MediaWiki", "mediawiki wiki wikitext", "mediawiki"),
-    _prose("Creole", "creole", "mediawiki"),
+    _prose("Creole", "creole", "creole"),
     _prose("Typst", "typ", "typst"),
     _prose("Textile", "textile", "textile"),
     _prose("Literate Haskell", "lhs", "lhs"),

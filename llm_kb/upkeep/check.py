@@ -31,7 +31,7 @@ from llm_kb.subjects.patterns import parse_pattern
 from llm_kb.subjects.topics import Layout, Subject, Topic
 from llm_kb.texts.decoding import SNIFFED_BYTES, explain_conversion
 from llm_kb.texts.formats import find_extension, find_format, is_readable, is_unread_document
-from llm_kb.texts.outlines.outline import find_outline
+from llm_kb.texts.outlines.outline import find_outline, has_outline
 from llm_kb.texts.safe import REORDERING, TAG_CHARACTERS, visible_line, visible_text
 
 LEVELS = ("error", "warning", "note")
@@ -58,7 +58,10 @@ class Rule(Enum):
     )
     NO_INTRODUCTION = _WARNING, "A model chooses topics by it: say in a sentence what it contains."
     SKILL = _NOTE, "Some clients leave it out: see https://agentskills.io/specification."
-    OVERSIZE = _NOTE, "It cannot be read in parts: give it headings, split it, or ignore it."
+    OVERSIZE = (
+        _NOTE,
+        "It cannot be read in parts: split it, or add it to `ignore`.",
+    )
     DEAD_LINK = _NOTE, "A model that follows it finds nothing: correct it, or write the page."
     DUPLICATE = _NOTE, "It takes the place of another passage: keep one, and ignore the others."
 
@@ -242,6 +245,10 @@ class Inspection:
             longest = max(end - start for start, end in pairwise([0, *parts, len(text)]))
             if longest > most:
                 what = f"{longest:,} characters in it have no heading, more than one load returns"
+                if not has_outline(subject.path, text):
+                    what = (
+                        f"{longest:,} characters; llm-kb knows no headings in .{subject.extension}"
+                    )
                 yield Finding(Rule.OVERSIZE, file, what)
 
     def _check_references(self, file: str, text: str) -> Iterator[Finding]:

@@ -26,7 +26,10 @@ from tests.cost import cases
 from tests.fuzz.__main__ import TARGETS
 from tests.growth import measure_growth
 
-SUFFIXES = ("md", "rst", "html", "py", "ts", "go", "c", "rs", "json", "adoc", "org")
+SUFFIXES = (
+    *("md", "rst", "html", "py", "ts", "go", "c", "rs", "json", "adoc", "org"),
+    *("pod", "tex", "mediawiki", "creole", "typ", "textile", "texi"),
+)
 RARITIES = {"a": 1.0, "b": 2.0, "x": 3.0}
 
 
@@ -112,6 +115,8 @@ UNITS = (
         ".. a:: b:: c:: d\n",
         "a::\n\n x\n",
     ),
+    *("\\section{", "\\begin{code}\n", "=begin a\n", "= a", "<nowiki>", "{{{\n", "h1(#", "bc. a\n"),
+    *("=head1 C<", "@example\n", "<![CDATA[", "{/*", "a{`\n", "<div>\n", "[[a|"),
     *(".. function:: a\n", "def f():\n", "# c\n", "@d\n", "class A {\n", "func (a A) b(", "f(a, "),
     *(
         "{",

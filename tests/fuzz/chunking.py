@@ -22,6 +22,15 @@ PATHS = (
     "a.adoc",
     "a.org",
     "README",
+    "a.pod",
+    "a.tex",
+    "a.mediawiki",
+    "a.creole",
+    "a.typ",
+    "a.textile",
+    "a.lhs",
+    "a.rdoc",
+    "a.texi",
 )
 
 

@@ -17,12 +17,21 @@ _TITLE = re.compile(
     r"^title[ \t]*[:=][ \t]*(?P<quote>[\"']?)(?P<title>.{1,300}?)(?P=quote)[ \t]*\r?$", re.MULTILINE
 )
 
+_BLOCKS = (
+    "address|article|aside|blockquote|body|center|details|dialog|dd|dir|div|dl|dt|fieldset"
+    "|figcaption|figure|footer|form|frame|header|html|iframe|legend|li|main|menu|nav|ol|p|section"
+    "|summary|table|tbody|td|tfoot|th|thead|tr|ul"
+)
 _MARKDOWN_LINE = re.compile(
     # A fence, which may be the first block of a list item.
     r"^(?P<indent>[ \t]*(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]+)*)(?P<fence>`{3,}(?=[^`\n]*$)|~{3,})"
     r"|^[ ]{0,3}(?P<hashes>\#{1,6})(?P<title>[ \t][^\n]*|\r?)$"
     r"|^[ ]{0,3}(?P<under>=+|-+)[ \t]*\r?$"
-    r"|^[ ]{0,3}(?P<html><!--|<(?:pre|script|style|textarea)\b)"
+    r"|^[ ]{0,3}(?P<html><!--|<!\[CDATA\[|\{/\*|<(?:pre|script|style|textarea)\b)"
+    # Markdown in a script, as a component of MDX has it.
+    r"|^(?:export\s[^\n`]*|[^\n`]*\{)(?P<script>`)(?=[^\n`]*$)"
+    # In a block of HTML, up to a blank line, only tags make headings.
+    rf"|^[ ]{{0,3}}(?P<block></?(?:{_BLOCKS})(?=[\s/>]))"
     r"|^[ ]{0,3}<h(?P<level>[1-6])(?P<attributes>(?:\s[^<>]{0,1000})?)>"
     # What MkDocs calls an admonition, with its indented body.
     r"|^(?:!!!|\?\?\?\+?)[ ]+\w[^\n]*\n"
@@ -40,6 +49,7 @@ _LONGEST_HEADING = 2_000
 
 _FENCE = re.compile(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*(`{3,}|~{3,})")
 _CLOSER = re.compile(r"^([ \t]*)(`{3,}|~{3,})[ \t]*\r?(?:\n|\Z)", re.MULTILINE)
+_BLANK = re.compile(r"\n[ \t\r]*\n")
 _LEAST_CODE = 3
 """Largest indentation that does not make a line code."""
 
@@ -51,7 +61,7 @@ _LONGEST_PARAGRAPH = 10
 
 _HTML_ENDS = {
     name: re.compile(f"</{name}>", re.IGNORECASE) for name in ("pre", "script", "style", "textarea")
-} | {"!--": re.compile("-->")}
+} | {"!--": re.compile("-->"), "![cdata[": re.compile(r"\]\]>"), "/*": re.compile(r"\*/\}")}
 
 
 def outline_markdown(text: str) -> Outline:
@@ -61,6 +71,7 @@ def outline_markdown(text: str) -> Outline:
     marks: list[Mark] = []
     wholes: list[tuple[int, int]] = []
     fences, tags = _Fences(text), ClosingTags(text)
+    html = 0  # the end of a block of HTML
     while match := _MARKDOWN_LINE.search(text, position):
         position = match.end()
         if match["fence"]:
@@ -69,27 +80,45 @@ def outline_markdown(text: str) -> Outline:
                 continue
             wholes.append((match.start(), end))
             position = end
-        elif hashes := match["hashes"]:
-            marks.append(_make_mark(match.start(), len(hashes), _strip_hashes(match["title"])))
-        elif under := match["under"]:
-            start = _paragraph_start(text, match.start(), floor)
-            if start is None:
-                continue
-            title = text[start : match.start()]
-            marks.append(_make_mark(start, 1 if under[0] == "=" else 2, title))
-        elif level := match["level"]:
-            end = tags.find(f"h{level}", position)
-            if title := read_title(text, position, end):
-                anchor = find_own_anchor(match["attributes"], text[position:end])
-                marks.append(Mark(match.start(), int(level), title, anchor))
-                position = end
         elif match["body"]:
             wholes.append(match.span())
-        else:
+        elif match["block"]:
+            if position > html:  # else it is inside of another one
+                blank = _BLANK.search(text, position)
+                html = blank.start() if blank else len(text)
+            continue
+        elif match["html"] or match["script"]:
             position = _html_end(text, match)
+        elif match["level"]:
+            mark, position = _read_tag(text, match, tags)
+            marks += [mark] if mark.title else []
+        elif match.start() < html or not (mark := _read_heading(text, match, floor)).title:
+            continue
+        else:
+            marks.append(mark)
         floor = position
     title = _read_title(front[0], marks) if front else ""
     return make_outline(text, marks, wholes)._replace(body=body, title=title)
+
+
+def _read_tag(text: str, match: re.Match[str], tags: ClosingTags) -> tuple[Mark, int]:
+    """Return the heading of a tag, which has no title if it is none, and where it ends."""
+    end = tags.find(f"h{match['level']}", match.end())
+    title = read_title(text, match.end(), end)
+    anchor = find_own_anchor(match["attributes"], text[match.end() : end]) if title else ""
+    mark = Mark(match.start(), int(match["level"]), title, anchor)
+    return mark, end if title else match.end()
+
+
+def _read_heading(text: str, match: re.Match[str], floor: int) -> Mark:
+    """Return the heading that signs make, before it or below it; without a title if it is none."""
+    if hashes := match["hashes"]:
+        return _make_mark(match.start(), len(hashes), _strip_hashes(match["title"]))
+    depth = 1 if match["under"][0] == "=" else 2
+    start = _paragraph_start(text, match.start(), floor)
+    if start is None:
+        return Mark(match.start(), depth, "")
+    return _make_mark(start, depth, text[start : match.start()])
 
 
 def _read_title(front: str, marks: Sequence[Mark]) -> str:
@@ -161,8 +190,8 @@ def _paragraph_start(text: str, underline: int, floor: int) -> int | None:
         line = text[previous : start - 1]
         if previous < floor or not line.strip():
             break
-        if _NO_PARAGRAPH.match(line):
-            # After a list, a quotation or code, a line of dashes is a rule.
+        if _NO_PARAGRAPH.match(line) or _is_table(line):
+            # After a list, a quotation, code or a table, a line of dashes is a rule.
             return None
         start = previous
     else:
@@ -170,8 +199,15 @@ def _paragraph_start(text: str, underline: int, floor: int) -> int | None:
     return start if start < underline else None
 
 
+def _is_table(line: str) -> bool:
+    """Tell whether a line divides the head of a table from its rows."""
+    return "|" in line and "-" in line and not line.strip(" \t\r|:-")
+
+
 def _html_end(text: str, opener: re.Match[str]) -> int:
-    """Return the end of raw HTML: after the line with its closing tag."""
+    """Return the end of raw HTML: after the line with its closing tag; and that of a script."""
+    if opener["script"]:
+        return text.find("`", opener.end()) + 1 or opener.end()
     closing = _HTML_ENDS[opener["html"][1:].lower()].search(text, opener.end())
     line_end = text.find("\n", closing.start()) if closing else -1
     return len(text) if line_end == -1 else line_end + 1

@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from functools import lru_cache, partial
 
 from llm_kb.texts.formats import find_format
 from llm_kb.texts.outlines.code import PATTERNS, outline_code
 from llm_kb.texts.outlines.html import outline_html
+from llm_kb.texts.outlines.lines import MARKUPS, outline_lines
 from llm_kb.texts.outlines.markdown import outline_markdown
-from llm_kb.texts.outlines.rst import outline_adoc, outline_org, outline_rst
+from llm_kb.texts.outlines.rst import outline_adoc, outline_rst
 from llm_kb.texts.outlines.sections import Outline
+
+_LATEX = re.compile(r"^\\(?:documentclass|begin\{code\}|(?:sub)?section\b)", re.MULTILINE)
+
+
+def outline_haskell(text: str) -> Outline:
+    """Return the headings of literate Haskell, whose text is LaTeX or Markdown."""
+    return outline_lines(MARKUPS["latex"], text) if _LATEX.search(text) else outline_markdown(text)
+
 
 OUTLINES: Mapping[str, Callable[[str], Outline]] = {
     "markdown": outline_markdown,
     "rst": outline_rst,
     "asciidoc": outline_adoc,
-    "org": outline_org,
     "html": outline_html,
+    "lhs": outline_haskell,
+    **{name: partial(outline_lines, markup) for name, markup in MARKUPS.items()},
     **{markup: partial(outline_code, markup) for markup in PATTERNS},
 }
 """What finds the headings or definitions of each markup."""
@@ -34,6 +45,12 @@ def find_outline(path: str, text: str) -> Outline:
 def _find(path: str, text: str) -> Outline:
     known = find_format(path, text)
     return outline_markup(known.markup if known else "", text)
+
+
+def has_outline(path: str, text: str) -> bool:
+    """Tell whether headings or definitions are known in the format of a text."""
+    known = find_format(path, text)
+    return known is not None and known.markup in OUTLINES
 
 
 def outline_markup(markup: str, text: str) -> Outline:

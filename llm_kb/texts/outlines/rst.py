@@ -1,4 +1,4 @@
-"""Finding sections in reStructuredText (described objects too), AsciiDoc and Org. Pure."""
+"""Finding sections in reStructuredText (described objects too) and AsciiDoc. Pure."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def _find_blocks(text: str) -> list[tuple[int, int]]:
     ]
 
 
-# AsciiDoc and Org, which mark headings and blocks at the start of a line
+# AsciiDoc, whose headings may also have a line of signs below, and an anchor above
 
 _ADOC_HEADING = re.compile(r"(={1,6}|#{1,6})[ \t]+(\S.*)")
 _ADOC_ANCHOR = re.compile(r"\[\[([\w.:-]{1,200})[^\]]*\]\]|\[#([\w.:-]{1,200})[^\]]*\]")
@@ -146,10 +146,6 @@ _ADOC_BLOCK = re.compile(r"([-.=*_+/])\1{3,}|--|```|[|,:!]===+")
 _ADOC_ATTRIBUTE = re.compile(r"\[[^\[\]]*\]")
 _UNDERLINES = {"=": 1, "-": 2, "~": 3, "^": 4, "+": 5}
 """The depth of an older form of title, by the signs under it."""
-
-_ORG_HEADING = re.compile(r"(\*+)[ \t]+(\S.*)")
-_ORG_TAGS = re.compile(r"[ \t]:[\w@#%:]{1,200}:$")
-_ORG_BEGIN = re.compile(r"[ \t]*#\+begin_(\S+)", re.IGNORECASE)
 
 
 def outline_adoc(text: str) -> Outline:
@@ -184,23 +180,6 @@ def _find_underlined(title: str, line: str) -> int:
     """Return the depth of a title by the line under it, which is as long; 0 if it is none."""
     is_title = title[:1].isalnum() and len(line) > 1 and abs(len(title) - len(line)) <= 1
     return _UNDERLINES.get(line[0], 0) if is_title and line == line[0] * len(line) else 0
-
-
-def outline_org(text: str) -> Outline:
-    """Return the headlines of an Org text outside of blocks, and these blocks."""
-    marks: list[Mark] = []
-    wholes: list[tuple[int, int]] = []
-    end, began = "", 0
-    for start, line in _iter_lines(text):
-        if end:
-            if line.strip().lower() == end:
-                wholes.append((began, start + len(line)))
-                end = ""
-        elif begin := _ORG_BEGIN.match(line):
-            end, began = f"#+end_{begin[1]}".lower(), start
-        elif heading := _ORG_HEADING.fullmatch(line):
-            marks.append(make_mark(start, len(heading[1]), _ORG_TAGS.sub("", heading[2])))
-    return make_outline(text, marks, wholes)
 
 
 def _iter_lines(text: str) -> Iterator[tuple[int, str]]:

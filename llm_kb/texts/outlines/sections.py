@@ -23,9 +23,10 @@ _MOST_PARENTS = 5
 
 _OWN_ANCHOR = re.compile(
     r"(?<![ \t])[ \t]*"
-    r"(?:\{:?[ \t]*#([\w.:-]{1,200})(?![\w.:-])[^{}]{0,200}\}|\[\[([\w.:-]{1,200})\]\])[ \t]*\Z"
+    r"(?:\{:?[ \t]*#([\w.:-]{1,200})(?![\w.:-])[^{}]{0,200}\}|\[\[([\w.:-]{1,200})\]\]"
+    r"|\{/\*[ \t]*#([\w.:-]{1,200})[ \t]*\*/\})[ \t]*\Z"
 )
-"""`## Title {#id}`, also written `{ #id }` and `{: #id }`, and `## Title[[id]]`."""
+"""`## Title {#id}`, also written `{ #id }`, `{: #id }` and `{/* #id */}`, and `## Title[[id]]`."""
 
 _LINK = re.compile(r"!?\[([^\[\]]*)\](?:\([^()]*\)|\[[^\[\]]*\])")
 _MARKUP = re.compile(r"<[^<>]*>|:[\w.+-]+:(?=`)")
@@ -119,7 +120,7 @@ def make_mark(offset: int, depth: int, title: str) -> Mark:
     own = _OWN_ANCHOR.search(title)
     if not own:
         return Mark(offset, depth, shorten_title(title))
-    anchor = own[1] or own[2]
+    anchor = own[own.lastindex or 0]
     return Mark(offset, depth, shorten_title(title[: own.start()]) or anchor, anchor.lower())
 
 
