@@ -121,14 +121,18 @@ def _has_words(line: str) -> bool:
 # Front matter: YAML between `---`, TOML between `+++`
 
 _KEY = re.compile(r"""(["']?)([\w-]+)\1[ \t]*:(?:[ \t]+(.*))?$""")
-_NOT_TEXT = re.compile(r"[\[{*&!%@`]|[-?](?:\s|$)|(?:~|null)$", re.IGNORECASE)
-"""Values that are not text, or begin as such."""
+_NOT_TEXT = re.compile(
+    r"\[(?:[^\]]*|.*\])$|\{(?:[^}]*|.*\})$|\*[\w-]+$|[&!][^\s]*(?:\s|$)|[-?](?:\s|$)|(?:~|null)$",
+    re.IGNORECASE,
+)
+"""Values that are not text: lists, tables, references. `[Beta] x` and `**Bold** x` are text."""
 
 MOST_LINES = 500
 """Maximum number of lines of YAML that are read."""
 
 _BLOCK = re.compile(r"[|>][-+0-9]*(?:[ \t]+#.*)?$")
-_QUOTED = re.compile(r"'((?:[^']|'')*)'")
+_QUOTED = re.compile(r"'((?:[^']|'')*)'[ \t]*(?:#.*)?$")
+_NOTHING_MORE = re.compile(r"[ \t]*(?:#.*)?$")
 _YAML_COMMENT = re.compile(r"(?:^|[ \t])#.*")
 
 
@@ -174,15 +178,25 @@ def _read_yaml(lines: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 def _read_value(lines: Sequence[str]) -> str:
     """Return the text of a value, of which the first line may be empty; empty if it is not text."""
-    if _BLOCK.match(lines[0]):
+    if _BLOCK.match(lines[0].strip("\"'")) and len(lines) > 1:
         return " ".join(filter(None, lines[1:]))
     text = " ".join(filter(None, lines))
     if _NOT_TEXT.match(text):
         return ""
     if text.startswith('"'):
         with suppress(ValueError):  # the escapes are those of JSON, but for a few
-            return str(json.JSONDecoder(strict=False).raw_decode(text)[0]).strip()
+            value, end = json.JSONDecoder(strict=False).raw_decode(text)
+            if _NOTHING_MORE.match(text, end):
+                return str(value).strip()
     if quoted := _QUOTED.match(text):
         return quoted[1].replace("''", "'").strip()
     plain = (_YAML_COMMENT.sub("", line).strip() for line in lines)
-    return " ".join(filter(None, plain)).strip("\"'")
+    return _unquote(" ".join(filter(None, plain)))
+
+
+def _unquote(text: str) -> str:
+    """Return a text without the quotes around it, of which the last may be cut off."""
+    quote = text[:1]
+    if quote not in {'"', "'"}:
+        return text
+    return text.strip(quote) if text.endswith(quote) or text.count(quote) == 1 else text

@@ -56,6 +56,16 @@ def test_where_it_is(text: str, found: dict[str, str], rest: str) -> None:
         pytest.param("a: >\n  one\n  tw", "one tw", id="cut in a block"),
         pytest.param('a: "x\\u00', "x\\u00", id="cut in an escape"),
         pytest.param("a: b\x07c", "b\x07c", id="a control character"),
+        pytest.param("a: 'It's a helper'", "It's a helper", id="an apostrophe in quotes"),
+        pytest.param('a: "Deploy" the app', '"Deploy" the app', id="a quoted word at the start"),
+        pytest.param("a: [Beta] x", "[Beta] x", id="brackets at the start"),
+        pytest.param("a: {name} x", "{name} x", id="braces at the start"),
+        pytest.param("a: '@scope/x'", "@scope/x", id="a scope"),
+        pytest.param("a: @scope/x", "@scope/x", id="a scope without quotes"),
+        pytest.param("a: **Bold** x", "**Bold** x", id="bold"),
+        pytest.param("a: `k` x", "`k` x", id="code"),
+        pytest.param("a: %s x", "%s x", id="a format"),
+        pytest.param('a: ">"\n  one\n  two', "one two", id="a quoted mark of a block"),
     ],
 )
 def test_yaml(yaml: str, value: str) -> None:
