@@ -47,6 +47,7 @@ from llm_kb.search.roles import Scope
 from llm_kb.search.search import search
 from llm_kb.subjects.selection import keep_tagged
 from llm_kb.texts.decoding import decode_text
+from llm_kb.texts.markup import hide_embedded
 from llm_kb.texts.outlines.outline import find_outline
 
 if TYPE_CHECKING:
@@ -191,6 +192,7 @@ def _open(opened: OpenTopic, subject: Subject | None) -> _Source | None:
     text = decode_text(content.data)
     if text is None:
         return None
+    text, _ = hide_embedded(text)
     is_preloaded = subject.identity in opened.preloaded
     return subject, find_outline(subject.path, text), content.origin, is_preloaded
 

@@ -17,6 +17,7 @@ from llm_kb.rendering.plain_text import count, estimate_tokens
 from llm_kb.rendering.presentation import Presented, present, truncate
 from llm_kb.subjects.topics import Content, Subject
 from llm_kb.texts.decoding import is_binary
+from llm_kb.texts.markup import hide_embedded
 from llm_kb.texts.outlines.outline import find_outline
 from llm_kb.texts.outlines.sections import Outline, Section
 from llm_kb.texts.safe import defuse
@@ -151,7 +152,7 @@ def present_asked(  # noqa: PLR0913 - the last are options
     whole = present(subject, content)
     if is_binary(content.data) or not content.data:
         return [whole], []
-    text = decode_exactly(content.data)
+    text, _ = hide_embedded(decode_exactly(content.data))
     whole = whole._replace(lines=(1, count_lines(text)))
     if WHOLE in asked:
         return [whole._replace(anchor=f"#{WHOLE}")], []

@@ -12,6 +12,7 @@ from llm_kb.rendering.plain_text import count
 from llm_kb.subjects.topics import Content, Subject
 from llm_kb.texts.decoding import ESCAPED_BYTE, is_binary
 from llm_kb.texts.formats import find_fence_language
+from llm_kb.texts.markup import hide_embedded
 from llm_kb.texts.safe import attribute, defuse, one_line
 
 # U+E0000 to U+E007F mirror ASCII invisibly: text for a model that no person sees.
@@ -173,7 +174,7 @@ def _decode(data: bytes, *, whole: bool) -> tuple[str, int, tuple[str, ...]]:
     notices: list[str] = []
     try:
         text, used = utf_8_decode(data, "strict", whole)
-        if text.isascii():
+        if text.isascii() and "data:" not in text:
             return text, start + used, ()
     except UnicodeDecodeError:
         # One surrogate for each bad byte, so that they can be counted.
@@ -184,6 +185,9 @@ def _decode(data: bytes, *, whole: bool) -> tuple[str, int, tuple[str, ...]]:
         text, removed = _TAG_CHARACTER.subn("", text)
         if removed:
             notices.append(count(removed, "invisible Unicode tag character") + " removed")
+    text, hidden = hide_embedded(text)
+    if hidden:
+        notices.append(count(hidden, "embedded file") + " not shown")
     return text, start + used, tuple(notices)
 
 

@@ -11,7 +11,7 @@ from llm_kb.search.index.database import VERSION
 from llm_kb.search.question import find_more_words
 from llm_kb.search.roles import find_role, is_machine_made
 
-RECORDED = (25, "2f2a0274fef0ca3b")
+RECORDED = (26, "2f2a0274fef0ca3b")
 
 FILES = {
     "docs/guide.md": (

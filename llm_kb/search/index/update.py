@@ -24,6 +24,7 @@ from llm_kb.search.question import find_more_words
 from llm_kb.search.roles import find_role, is_machine_made
 from llm_kb.subjects.editions import find_language, find_translations
 from llm_kb.texts.decoding import decode_text
+from llm_kb.texts.markup import hide_embedded
 
 UNUSED_DAYS = 30
 """Days after which an index, or a topic in one, that no search has used is deleted."""
@@ -193,7 +194,7 @@ def _prepare(file: File, topic: Documents, indexed: bytes = b"") -> _Prepared:
     document = _Prepared(file, mtime_ns, digest, problem)
     if digest == indexed:
         return document
-    text = decode_text(data) or ""
+    text, _ = hide_embedded(decode_text(data) or "")
     role = file.role or find_role(f"{topic.place}{file.path}", text).value
     if is_machine_made(file.path, text) and not file.generated:
         text = ""
