@@ -116,8 +116,10 @@ def _add(topics: Sequence[Proposal], *, yes: bool) -> None:
 
 def _define(text: str, topic: Proposal) -> str:
     """Return the text of a configuration with a topic."""
-    keys = ("title", "introduction", "subjects", "ignore", "layout")
-    fields = {key: value for key in keys if (value := getattr(topic, key))}
+    keys = ("title", "introduction", "subjects", "include", "ignore", "layout")
+    given = {key: getattr(topic, key) for key in keys}
+    lists = {key: list(value) for key, value in given.items() if not isinstance(value, str)}
+    fields = {key: value for key, value in (given | lists).items() if value}
     return define_topic(text, topic.id, fields)
 
 

@@ -34,9 +34,20 @@ from llm_kb.upkeep.first_topics import find_layout
 @click.argument("directory", type=click.Path(file_okay=False, path_type=Path))
 @click.option("--title", help="Name shown to the model instead of the id")
 @click.option("--introduction", help="One sentence for the menu")
+@click.option(
+    "--include", multiple=True, metavar="PATTERN", help="Take only files that match: '*.md'"
+)
+@click.option("--ignore", multiple=True, metavar="PATTERN", help="Leave out files that match")
 @click.option("--user", is_flag=True, help="A topic of your own, offered in every workspace")
 def add(
-    *, topic: str, directory: Path, title: str | None, introduction: str | None, user: bool
+    *,
+    topic: str,
+    directory: Path,
+    title: str | None,
+    introduction: str | None,
+    include: tuple[str, ...],
+    ignore: tuple[str, ...],
+    user: bool,
 ) -> None:
     """
     Make DIRECTORY a topic called TOPIC
@@ -48,6 +59,7 @@ def add(
     \b
         llm kb add project kb/project --title "General Project Knowledge"
         llm kb add skills .claude/skills
+        llm kb add book book --include '*.asc' --ignore 'drafts/'
         llm kb add notes ~/notes --user
     """
     file = nearest_file(user=user)
@@ -58,6 +70,8 @@ def add(
         "title": title,
         "introduction": introduction,
         "subjects": str(place) if user else Path(os.path.relpath(place, file.base)).as_posix(),
+        "include": list(include) or None,
+        "ignore": list(ignore) or None,
         "layout": Layout.SKILLS.value if is_skills else None,
     }
     given = {name: value for name, value in fields.items() if value is not None}

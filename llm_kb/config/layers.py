@@ -62,6 +62,8 @@ class Key:
     """Whether its value is a list, of which `read` reads each item."""
     user_only: bool = False
     """Whether only the user layer may set it."""
+    replaces: bool = False
+    """Whether a list of a higher layer replaces it, and does not extend it."""
     is_place: bool = False
     """Whether `read` also takes the source of the layer."""
 
@@ -178,6 +180,7 @@ TABLES: Mapping[str, Mapping[str, Key]] = {
         "subjects": Key(read_directory, is_place=True),
         "learned": Key(read_pattern, is_list=True),
         "disabled": Key(read_pattern, is_list=True),
+        "include": Key(fields.read_line, is_list=True, replaces=True),
         "ignore": Key(fields.read_line, is_list=True),
         "layout": Key(_choice(*(layout.value for layout in Layout))),
         "generated": Key(fields.read_flag),
@@ -267,13 +270,18 @@ def _read_key(table: Fields, name: str, key: Key, source: LayerSource) -> Value 
     return (value,) if key.is_list and isinstance(value, str) else value
 
 
-def merge(layers: Iterable[Settings]) -> Settings:
-    """Return the settings of several layers, lowest first; the operation is associative."""
+def merge(layers: Iterable[Settings], *, extends: bool = False) -> Settings:
+    """Return the settings of several layers, lowest first; the operation is associative.
+
+    Lists of a higher layer extend lower ones, except for keys that replace unless `extends`.
+    """
     merged: dict[str, Setting] = {}
     for layer in layers:
         for key, high in layer.items():
             low, value = merged.get(key, Setting(value=(), origins=())), high.value
-            if isinstance(low.value, tuple) and isinstance(value, tuple):
+            name = key.rpartition(".")[2] if key.startswith(f"{TOPIC}.") else ""
+            replaces = not extends and name in TABLES[TOPIC] and TABLES[TOPIC][name].replaces
+            if isinstance(low.value, tuple) and isinstance(value, tuple) and not replaces:
                 value = tuple(dict.fromkeys((*low.value, *value)))
             merged[key] = Setting(value=value, origins=(*low.origins, *high.origins))
     return merged

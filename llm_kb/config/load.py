@@ -123,7 +123,8 @@ def assign(merged: Settings, text: str, own: LayerSource) -> Settings:
     lists = {key for key, each in layer.items() if isinstance(each.value, tuple)}
     if is_extended and layer.keys() - lists:
         raise ConfigError(_name(text), ["only a list can be extended with '+='; use '='"])
-    return merge([merged if is_extended else _without(merged, lists), layer])
+    below = merged if is_extended else _without(merged, lists)
+    return merge([below, layer], extends=is_extended)
 
 
 def parse_assignment(text: str, own: LayerSource) -> Settings:
@@ -284,7 +285,7 @@ def _find_problem(id_: str, settings: Mapping[str, Mapping[str, Setting]]) -> st
     fields = settings[id_]
     setters = {origin.layer for setting in fields.values() for origin in setting.origins}
     if is_given(id_):
-        for name in ("disabled", "ignore", "layout", "generated"):
+        for name in ("disabled", "include", "ignore", "layout", "generated"):
             # An empty list counts as unset: it remains after the last pattern is removed.
             if name in fields and fields[name].value:
                 return (

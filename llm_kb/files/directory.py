@@ -14,6 +14,7 @@ from llm_kb.files.converters import MAX_BYTES
 from llm_kb.files.layouts import SKILL_FILE, find_skill
 from llm_kb.files.walk import FoundFiles, Stamps, Walk, Way, describe
 from llm_kb.subjects.ignore import RULES_FILE, IgnoreRules
+from llm_kb.subjects.include import Include
 from llm_kb.subjects.selection import Disabled, compose, pick, strip_extension
 from llm_kb.subjects.topics import Content, Layout, Listing, Skipped, Slug, Subject, Topic, slugify
 from llm_kb.texts.decoding import to_utf_8
@@ -78,7 +79,9 @@ class DirectoryCatalog:
         place = found.place
         is_main = self._is_skills and name == SKILL_FILE
         slug = Slug(place.slug[:-1] if is_main and place.slug else place.slug + slugify(name))
-        hidden = place.is_hidden or name[0] == "." or (self._is_skills and not is_main)
+        is_dotted = place.is_hidden or name[0] == "."
+        is_hidden = is_dotted and not self._include.names(place.path + name)
+        hidden = is_hidden or (self._is_skills and not is_main)
         real = None if found.real is None else found.real + name
         return Subject(slug, slug, place.path + name, hidden, real)
 
@@ -118,6 +121,10 @@ class DirectoryCatalog:
         return Containment(self._topic.root, self._topic.allow_links_to)
 
     @cached_property
+    def _include(self) -> Include:
+        return Include(self._topic.include)
+
+    @cached_property
     def _disabled(self) -> Disabled | None:
         entries = self._topic.disabled
         return Disabled(entries, ignores_case=self._containment.ignores_case) if entries else None
@@ -126,7 +133,8 @@ class DirectoryCatalog:
         lines, skipped = self._read_rules()
         # Later rules win, so a `.kbignore` cannot re-include what the configuration ignores.
         rules = IgnoreRules(((RULES_FILE, lines), ("ignore", self._topic.ignore)))
-        return Walk(self._containment, rules, [*skipped, *rules.problems])
+        problems = [*skipped, *rules.problems, *self._include.problems]
+        return Walk(self._containment, rules, self._include, problems)
 
     def _read_rules(self) -> tuple[Sequence[str], Sequence[Skipped]]:
         """Return the lines of the topic's `.kbignore`, or the reason why it cannot be read."""
@@ -152,7 +160,7 @@ class DirectoryCatalog:
         if Path(path).is_absolute():
             return False  # outside, where links are allowed to lead
         is_disabled = self._disabled is not None and self._disabled.covers(slugify(path), [path])
-        return is_disabled or self._open_walk().ignores_any(path)
+        return is_disabled or self._open_walk().leaves_out(path)
 
 
 def _as_utf_8(data: bytes, size: int) -> Content:

@@ -19,6 +19,7 @@ from typing import NamedTuple
 from llm_kb.files.containment import Containment, OutsideError, stamp
 from llm_kb.files.layouts import SKILL_FILE
 from llm_kb.subjects.ignore import RULES_FILE, IgnoreRules, is_always_ignored
+from llm_kb.subjects.include import Include
 from llm_kb.subjects.names import find_flaw
 from llm_kb.subjects.selection import compose, strip_dots
 from llm_kb.subjects.topics import Skipped
@@ -92,10 +93,15 @@ class Walk:
     """A walk of a topic; `skipped` collects the entries that are left out, with the reasons."""
 
     def __init__(
-        self, containment: Containment, ignore: IgnoreRules, skipped: Sequence[Skipped] = ()
+        self,
+        containment: Containment,
+        ignore: IgnoreRules,
+        include: Include,
+        skipped: Sequence[Skipped] = (),
     ) -> None:
         self._containment = containment
         self._ignore = ignore
+        self._include = include
         self.skipped = list(skipped)
         self._stamps = {RULES_FILE: _read_stamp(containment.prefix + RULES_FILE)}
         self._is_complete = True
@@ -149,7 +155,7 @@ class Walk:
     def _sort_entry(self, found: FoundFiles, name: str, type_: int) -> Place | None:
         """Add an entry to the files of its directory, or return it as a directory to enter."""
         place, target = found.place, None
-        if not self._admits(place, name, "/" if type_ == stat.S_IFDIR else ""):
+        if not self._admits(place, name, type_):
             return None
         if type_ == stat.S_IFLNK:
             type_, target = self._follow_link(place.path + name)
@@ -164,13 +170,18 @@ class Walk:
             self.skip(place.path + name, _NEITHER)
         return None
 
-    def _admits(self, place: Place, name: str, suffix: str) -> bool:
-        """Tell whether an entry may be in the topic; `suffix` is `/` for a directory."""
+    def _admits(self, place: Place, name: str, type_: int) -> bool:
+        """Tell whether an entry of a type may be in the topic."""
         if is_always_ignored(name):
             return False
-        path = place.path + name
-        if path == RULES_FILE or self._ignore.ignores(path + suffix):
+        path, is_directory = place.path + name, type_ == stat.S_IFDIR
+        if path == RULES_FILE or self._ignore.ignores(path + "/" * is_directory):
             return False
+        if not self._include.takes(path):
+            if type_ == stat.S_IFLNK:
+                is_directory = os.path.isdir(self._containment.prefix + path)
+            if not is_directory or not self._include.enters(f"{path}/"):
+                return False
         flaw = find_flaw(name)
         if flaw:
             self.skip(path, flaw)
@@ -191,7 +202,7 @@ class Walk:
             elif type_ not in {stat.S_IFDIR, stat.S_IFREG}:
                 self.skip(path, _NEITHER)
             elif not (type_ == stat.S_IFDIR and self._ignore.ignores(f"{path}/")) and not (
-                inside and self.ignores_any(inside + "/" * (type_ == stat.S_IFDIR))
+                inside and self.leaves_out(inside + "/" * (type_ == stat.S_IFDIR))
             ):
                 return type_, inside
         except OSError as error:
@@ -200,11 +211,14 @@ class Walk:
         self._stamps[path] = _read_stamp(self._containment.prefix + path)
         return stat.S_IFLNK, None
 
-    def ignores_any(self, path: str) -> bool:
-        """Tell whether a path in the topic, or a directory above it, is ignored.
+    def leaves_out(self, path: str) -> bool:
+        """Tell whether a path in the topic, or a directory above it, is ignored or not included.
 
         A path that ends in `/` is a directory.
         """
+        include = self._include
+        if not (include.enters(path) if path.endswith("/") else include.takes(path)):
+            return True
         names = path.split("/")
         return any(map(is_always_ignored, names)) or any(
             self._ignore.ignores("/".join(names[: count + 1]) + "/"[: count < len(names) - 1])

@@ -26,7 +26,7 @@ _TEMPLATES = (".dist", ".example", ".sample", ".template")
 
 _ALWAYS = _PRIVATE | {"node_modules", "__pycache__", ".DS_Store", "Thumbs.db"}
 
-_MOST_RULES = 500
+MOST_RULES = 500
 """The most rules of one place: every file is compared with each of them."""
 
 _LONGEST_RULE = 1_000
@@ -75,10 +75,10 @@ class IgnoreRules:
     def _usable(self, where: str, rules: Sequence[str]) -> list[_Rule]:
         usable: list[_Rule] = []
         left = _MOST_STARRED
-        if len(rules) > _MOST_RULES:
-            surplus = f"the rules after the first {_MOST_RULES} lines are left out"
+        if len(rules) > MOST_RULES:
+            surplus = f"the rules after the first {MOST_RULES} lines are left out"
             self.problems.append(Skipped(path=where, reason=surplus))
-        for number, text in enumerate(rules[:_MOST_RULES], 1):
+        for number, text in enumerate(rules[:MOST_RULES], 1):
             try:
                 rule = _parse_rule(text)
                 left -= len(text) if rule and rule.has_stars else 0
@@ -125,7 +125,7 @@ _NAMED_CLASSES = {
 }  # fmt: skip
 
 
-@lru_cache(maxsize=4 * _MOST_RULES)
+@lru_cache(maxsize=4 * MOST_RULES)
 def _parse_rule(text: str) -> _Rule | None:
     """Return a rule; None for a comment or an empty line. Raises _RuleError.
 

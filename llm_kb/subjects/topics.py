@@ -54,6 +54,8 @@ class Topic:
     enable: bool = True
     learned: tuple[str, ...] = ()
     disabled: tuple[str, ...] = ()
+    include: tuple[str, ...] = ()
+    """Patterns of the files that it takes; without any it takes all."""
     ignore: tuple[str, ...] = ()
     layout: Layout = Layout.FILES
     allow_links_to: tuple[Path, ...] = ()

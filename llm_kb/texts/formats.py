@@ -173,7 +173,7 @@ FORMATS = (
     _plain(
         "page without an extension", "", proposed=Proposed.EVERYWHERE,
         names=r"readme|install|hacking|contributing|architecture|design|agents"
-        r"|\.(?:cursor|windsurf|cline)rules",
+        r"|\.(?:[a-z]+[-_]?)?(?:rules|hints|guidelines|instructions)(?:[-_][a-z]+)?",
     ),
     _plain(
         "list for tools", "txt text", proposed=Proposed.NOWHERE,

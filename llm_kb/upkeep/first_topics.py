@@ -11,11 +11,13 @@ from itertools import chain, count
 from pathlib import Path
 from typing import NamedTuple
 
-from llm_kb.files.directory import NO_SKILL, DirectoryCatalog
+from llm_kb.files.directory import DirectoryCatalog
 from llm_kb.files.layouts import SKILL_FILE
 from llm_kb.knowledge_base.subject_list import list_topic
 from llm_kb.knowledge_base.topics import OpenTopic
 from llm_kb.subjects.ignore import IgnoreRules
+from llm_kb.subjects.include import Include
+from llm_kb.subjects.names import find_flaw
 from llm_kb.subjects.topics import Layout, Topic
 from llm_kb.texts.formats import find_extension
 from llm_kb.texts.safe import UNUSABLE
@@ -41,6 +43,7 @@ class Proposal(NamedTuple):
     introduction: str
     subjects: str
     pages: Collection[str] = ()
+    include: Sequence[str] = ()
     ignore: Sequence[str] = ()
     layout: str = ""
     """Empty for the default."""
@@ -69,7 +72,7 @@ def propose_topics(
     topics: dict[str, Proposal] = {}
     taken = {topic.id for topic in existing}
     for proposal in proposals:
-        topic = _settle(root, proposal, patterns)
+        topic = _complete(root, proposal, sizes, patterns)
         if topic.pages:
             ids = chain([topic.id], (f"{topic.id}-{number}" for number in count(2)))
             id_ = next(id_ for id_ in ids if id_ not in {*taken, *topics})
@@ -169,11 +172,13 @@ def _name_topic(place: str, paths: Sequence[str]) -> Proposal:
         about = f"Pages about {content}."
         if len(paths) <= 2 * _MOST_TOPICS:
             about = "What this project is, and the rules for changing it."
-        return Proposal("overview", "Overview", about, ".", paths, _keep_beside_readme(paths))
+        beside = [path for path in paths if "/" not in path]
+        include = [*_list_kinds(beside, "/"), *(f"/{escape(p)}" for p in paths if "/" in p)]
+        return Proposal("overview", "Overview", about, ".", paths, include)
     if place == "./":
-        kinds = (f"!{kind}" for kind in _list_kinds(paths))
         about = f"Pages in single directories: {content}."
-        return Proposal("pages", "Pages", about, ".", paths, ("*", "!*/", *kinds, *_ALWAYS_OUT))
+        include = _list_kinds(paths, "/*/**/")
+        return Proposal("pages", "Pages", about, ".", paths, include, _ALWAYS_OUT)
     names = [name for name in place.split("/") if not _GENERIC.fullmatch(name)] or ["docs"]
     owner, last = ["", *names][-2:]
     last = _SAME.get(last.lower().partition(".")[0], last)
@@ -195,14 +200,7 @@ def _name_topic(place: str, paths: Sequence[str]) -> Proposal:
     if layout:
         title = " ".join(map(_title, names))
     id_ = re.sub(r"[^a-z0-9]+", "-", f"{owner}-{last}".lower()).strip("-")[:60] or "pages"
-    return Proposal(id_, title, about, inside, paths, (), layout)
-
-
-def _keep_beside_readme(paths: Sequence[str]) -> tuple[str, ...]:
-    """Return patterns that keep the kinds of pages in the root, and single others."""
-    inner = [f"!/{escape(path)}" for path in paths if "/" in path]
-    kinds = _list_kinds([path for path in paths if "/" not in path])
-    return ("*", *(["!*/"] if inner else []), *(f"!/{kind}" for kind in kinds), *inner)
+    return Proposal(id_, title, about, inside, paths, layout=layout)
 
 
 def _name_rule(rule: str, patterns: Mapping[str, str]) -> Iterator[Proposal]:
@@ -217,11 +215,8 @@ def _name_rule(rule: str, patterns: Mapping[str, str]) -> Iterator[Proposal]:
     for hidden, paths in parts.items():
         place = _narrow(paths)
         about = f"{title}: {_name_content(place, paths)}."
-        kept = sorted(
-            {_name_kind(path) if hidden else _keep(patterns[path], path) for path in paths}
-        )
-        ignore = ("*", "!*/", *(f"!{pattern}" for pattern in kept))
-        yield Proposal(rule, title, about, place if hidden else ".", paths, ignore)
+        kept = {_name_kind(path) if hidden else _keep(patterns[path], path) for path in paths}
+        yield Proposal(rule, title, about, place if hidden else ".", paths, sorted(kept))
 
 
 def _keep(pattern: str, path: str) -> str:
@@ -258,68 +253,75 @@ def _title(name: str) -> str:
 # Patterns
 
 
-_ALWAYS_OUT = ("/*.*", ".*", "vendor/", "build/", "dist/", "target/", "venv/")
-"""What is beside the pages of a whole project, or tools may write there."""
+_ALWAYS_OUT = (".*", "vendor/", "build/", "dist/", "target/", "venv/")
+"""Directories in which tools may write beside the pages of a whole project."""
 
 
-def _settle(root: Path, proposal: Proposal, patterns: Mapping[str, str]) -> Proposal:
-    """Return a topic with patterns that ignore all but its pages, and the pages that it lists.
+def _complete(
+    root: Path, proposal: Proposal, sizes: Mapping[str, int], patterns: Mapping[str, str]
+) -> Proposal:
+    """Return a topic with the patterns by which it lists its pages, and those that it lists.
 
-    `patterns` are those of the rules for other pages.
+    `sizes` has all files of the project, and `patterns` are those of the rules for other pages.
     """
     place = "" if proposal.subjects == "." else f"{proposal.subjects}/"
     kept = {path.removeprefix(place) for path in proposal.pages}
-    kinds = _list_kinds(kept)
+    files = {path.removeprefix(place) for path in sizes if path.startswith(place)}
+    include, kinds = list(proposal.include), _list_kinds(kept, "")
+    hidden = sorted(f"/{escape(path)}" for path in kept if "/." in f"/{path}")
+    others = any(_name_kind(path) not in kinds for path in files)
+    if not (include or proposal.layout) and (hidden or others):
+        include = kinds
+    include += [path for path in hidden if path not in include and not proposal.layout]
+    takes = Include(include).takes
+    surplus = [] if proposal.layout else sorted(filter(takes, files - kept))
     known = {path.removeprefix(place): pattern for path, pattern in patterns.items()}
+    ignore = _list_patterns(proposal.ignore, surplus, kept, known)
     directory = Path(os.path.realpath(root / proposal.subjects))
-    ignore = list(proposal.ignore)
-    layout = Layout(proposal.layout or "files")
-    for _ in range(4):  # a pattern can uncover what another one hid
-        topic = Topic(id="proposed", root=directory, ignore=tuple(ignore), layout=layout)
-        opened = OpenTopic(topic, DirectoryCatalog(topic))
-        found = {subject.path for subject in opened.listing.subjects}
-        surplus = {s.path for s in opened.listing.skipped if s.path and s.reason != NO_SKILL}
-        surplus = (surplus | (set() if proposal.layout else found)) - kept
-        if not ignore and any(_name_kind(path) not in kinds for path in surplus):
-            new = ["*", "!*/", *(f"!{kind}" for kind in kinds)]
-        else:
-            new = [each for each in _find_patterns(surplus, kept, known) if each not in ignore]
-        if not new:
-            break
-        ignore += new
+    topic = Topic(
+        id="proposed",
+        root=directory,
+        include=tuple(include),
+        ignore=ignore,
+        layout=Layout(proposal.layout or "files"),
+    )
+    opened = OpenTopic(topic, DirectoryCatalog(topic))
+    found = {subject.path for subject in opened.listing.subjects if not subject.hidden}
     listed = list_topic(opened)
-    totals = len(listed.visible), listed.tokens
     return proposal._replace(
-        ignore=ignore, totals=totals, pages={place + path for path in found & kept}
+        include=include,
+        ignore=ignore,
+        totals=(len(listed.visible), listed.tokens),
+        pages={place + path for path in found & kept},
     )
 
 
-def _find_patterns(
-    surplus: Collection[str], kept: Collection[str], known: Mapping[str, str]
-) -> Collection[str]:
-    """Return patterns that ignore files, by their rules if possible, and none that are kept."""
+def _list_patterns(
+    first: Sequence[str], surplus: Sequence[str], kept: Collection[str], known: Mapping[str, str]
+) -> tuple[str, ...]:
+    """Return patterns that ignore files: those of their rules, or whole directories, or names.
+
+    None ignores what is kept; `first` are tried before, and `known` are the rules' patterns.
+    """
     places = {f"{place}/" for path in kept for place in list_parents(path)}
 
     @cache
-    def hides(pattern: str) -> bool:
-        return any(map(IgnoreRules([("", [pattern])]).ignores, (*kept, *places)))
+    def is_usable(pattern: str) -> bool:
+        return not any(map(IgnoreRules([("", [pattern])]).ignores, (*kept, *places)))
 
-    patterns: dict[str, None] = {}
+    patterns = dict.fromkeys(filter(is_usable, first))
     for path in sorted(surplus, key=lambda path: (path in known, path)):
-        empty = next((place for place in list_parents(path) if f"{place}/" not in places), None)
-        directory = empty and f"/{escape(empty)}/"
-        if directory not in patterns:
-            rule = known.get(path, "/")
-            options = [] if rule.startswith("/") else [rule]
-            options += [".*"] if "/." in f"/{path}" else []
-            options += [directory] if directory else [escape(path.rpartition("/")[2])]
-            pattern = next((each for each in options if not hides(each)), f"/{escape(path)}")
-            patterns[pattern] = None
-    return patterns
+        parents = [*list_parents(path)]
+        empty = next((place for place in parents if f"{place}/" not in places), "")
+        options = [known.get(path, ""), f"/{escape(empty)}/" if empty else "", f"/{escape(path)}"]
+        if not patterns.keys() & options and not any(map(find_flaw, path.split("/"))):
+            patterns[next(each for each in options if each and is_usable(each))] = None
+    return tuple(patterns)
 
 
-def _list_kinds(paths: Collection[str]) -> list[str]:
-    return sorted(set(map(_name_kind, paths)))
+def _list_kinds(paths: Collection[str], start: str) -> list[str]:
+    """Return the patterns of the kinds of pages; a page that is hidden is one itself."""
+    return sorted({f"{start}{_name_kind(path)}" for path in paths if "/." not in f"/{path}"})
 
 
 def _name_kind(path: str) -> str:

@@ -115,7 +115,8 @@ def find_pages(root: Path) -> tuple[Mapping[str, int], Mapping[str, tuple[str, s
     Each page has the name of the rule that leaves it out, and the pattern for that, or empty
     ones. Files are those that git knows or would add, or all without git; links are left out.
     """
-    listed = sorted(_list_files(root))
+    # Git knows files that no topic may have: keys that were added, and names of a forged index.
+    listed = sorted(p for p in _list_files(root) if not any(map(is_always_ignored, p.split("/"))))
     files = {path: size for path in listed if (size := _measure(root, path)) is not None}
     formats = _find_formats(root, files)
     written = count_below(p for p in formats if formats[p].proposed is Proposed.EVERYWHERE)
@@ -199,9 +200,7 @@ def _list_files(root: Path) -> Iterable[str]:
                 " run init in the directory of a project"
             ) from None
         return [path for path in paths if not ignores(path)]
-    known = set(filter(None, os.fsdecode(listed).split("\0")))
-    # Git knows files that no topic may have: keys that were added, and names of a forged index.
-    return {path for path in known if not any(map(is_always_ignored, path.split("/")))}
+    return set(filter(None, os.fsdecode(listed).split("\0")))
 
 
 def _measure(root: Path, path: str) -> int | None:

@@ -333,3 +333,25 @@ def test_a_topic_inside_another_one_is_named_at_once(tmp_path: Path, run_llm: Ru
         "1 subject of docs and guides is found twice: remove a topic ('llm kb remove'), or use"
         " `ignore` in the configuration\n"
     )
+
+
+def test_a_topic_takes_what_it_includes_and_a_higher_layer_replaces_that(
+    file: Path, run_llm: RunLlm
+) -> None:
+    for name in ("book/a.asc", "book/b.asc", "book/drafts/c.asc", "book/d.png", "book/e.rst"):
+        (file.parent / name).parent.mkdir(parents=True, exist_ok=True)
+        (file.parent / name).write_text("= A chapter\n")
+    args = ["kb", "add", "book", "book", "--include", "*.asc", "--ignore", "drafts/"]
+    assert run_llm(args).stderr.endswith("It has 2 subjects, ~6 tokens\n")
+    assert file.read_text().endswith('include = ["*.asc"]\nignore = ["drafts/"]\n')
+
+    def list_slugs(value: str) -> list[str]:
+        listed = run_llm(["kb", "list", "book", "--json", "--kb-cfg", f"kb.topic.book.{value}"])
+        return [row["slug"] for row in json.loads(listed.stdout)]
+
+    assert list_slugs('include=["*.rst"]') == ["e"]
+    assert list_slugs('include+=["*.rst"]') == ["a", "b", "e"]
+    fragment = file.parent / "only.toml"
+    fragment.write_text('[kb.topic.book]\ninclude = ["a.*"]\n')
+    listed = run_llm(["kb", "list", "book", "--json", "--kb-cfg", str(fragment)]).stdout
+    assert [row["slug"] for row in json.loads(listed)] == ["a"]

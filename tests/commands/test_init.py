@@ -78,8 +78,9 @@ def test_what_it_took_and_left_out_is_printed(
         f"{NEXT}"
     )
     topics = {topic.id: topic for topic in load(tmp_path, user_dir).topics}
-    assert topics["overview"].ignore == ("*", "!/*.md", "CHANGELOG.md", "LICENSE.md")
-    assert topics["docs"].ignore == ("*", "!*/", "!*.md", "/adr/")
+    assert topics["overview"].include == ("/*.md",)
+    assert topics["overview"].ignore == ("CHANGELOG.md", "LICENSE.md")
+    assert (topics["docs"].include, topics["docs"].ignore) == (("*.md",), ("/adr/",))
     assert topics["skills"].layout is Layout.SKILLS
     assert run_llm(["kb", "check"]).stderr == "llm-kb: nothing wrong in 7 subjects\n"
 
@@ -209,7 +210,7 @@ def test_generated_pages_are_left_out(tmp_path: Path, run_llm: RunLlm) -> None:
 def test_beside_many_kinds_of_files_the_kinds_of_pages_are_named(tmp_path: Path) -> None:
     make_files(tmp_path, *(f"docs/a.{kind}" for kind in ("md", "rst", "css", "js", "svg", "toml")))
     ((topic,), _) = propose_topics(tmp_path)
-    assert topic.ignore == ["*", "!*/", "!*.md", "!*.rst"]
+    assert (topic.include, topic.ignore) == (["*.md", "*.rst"], ())
     assert topic.totals[0] == 2
 
 
@@ -269,7 +270,7 @@ def test_a_guide_behind_a_link_is_taken_where_it_is(
 
 
 @pytest.mark.parametrize("target", ["../outside.md", "gone.md", "loop.md"])
-def test_a_link_that_leads_nowhere_is_ignored(
+def test_a_link_that_leads_nowhere_is_reported_and_works_once_it_leads_to_a_page(
     tmp_path: Path, run_llm: RunLlm, monkeypatch: pytest.MonkeyPatch, target: str
 ) -> None:
     make_files(tmp_path, "outside.md", "w/README.md")
@@ -278,7 +279,37 @@ def test_a_link_that_leads_nowhere_is_ignored(
     monkeypatch.chdir(tmp_path / "w")
     run_llm(["kb", "init"])
     assert list_slugs(run_llm, "overview") == ["README"]
-    assert run_llm(["kb", "check"]).stderr == "llm-kb: nothing wrong in 1 subject\n"
+    assert run_llm(["kb", "check"]).stderr == "llm-kb: 1 error in 1 subject\n"
+    (tmp_path / "w/AGENTS.md").unlink()
+    make_files(tmp_path, "w/AGENTS.md")
+    assert list_slugs(run_llm, "overview") == ["AGENTS", "README", "loop"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [".cursorrules", ".windsurfrules", ".clinerules", ".roorules", ".roorules-code", ".goosehints",
+     ".rules", ".augment-guidelines", ".openhands_instructions", ".replit.md"],
+)  # fmt: skip
+def test_a_hidden_guide_is_a_path_written_out_and_is_listed(
+    tmp_path: Path, user_dir: Path, run_llm: RunLlm, name: str
+) -> None:
+    make_files(tmp_path, name, f"web/{name}", "web/a/b.md", "web/c/d.md", ".other", ".env.md")
+    run_llm(["kb", "init"])
+    slug = name.lstrip(".").removesuffix(".md")
+    assert list_slugs(run_llm, "overview") == [slug]
+    assert list_slugs(run_llm, "web") == sorted(["a/b", "c/d", slug])
+    topics = {topic.id: topic for topic in load(tmp_path, user_dir).topics}
+    assert topics["overview"].include == (f"/{name}",)
+    assert name in run_llm(["kb", "search", "-t", "overview", name.lstrip(".")]).stdout
+    assert run_llm(["kb", "check"]).exit_code == 0
+
+
+def test_a_dot_in_the_name_of_a_directory_says_nothing(tmp_path: Path, run_llm: RunLlm) -> None:
+    names = ["My.Api/AGENTS.md", "My.Api/README.md", "Core/AGENTS.md", "v1.2/a.md", "x.md/y.md"]
+    make_files(tmp_path, "README.md", *names)
+    shown = run_llm(["kb", "init"])
+    assert "no topic can hold" not in shown.stderr
+    assert list_slugs(run_llm, "pages") == [name.removesuffix(".md") for name in sorted(names)]
 
 
 def test_names_that_no_topic_can_hold_are_named(tmp_path: Path, run_llm: RunLlm) -> None:
@@ -355,7 +386,7 @@ def test_patterns_are_written_and_not_lists_of_files(tmp_path: Path) -> None:
     )
     make_files(tmp_path, *(f"docs/raw/{n}.md" for n in range(3)), "docs/raw/LICENSE.md")
     ((topic,), _) = propose_topics(tmp_path)
-    assert topic.ignore == ["*", "!*/", "!*.md", "LICENSE.md"]
+    assert (topic.include, topic.ignore) == (["*.md"], ("LICENSE.md",))
 
 
 def test_pages_translated_beside_themselves_are_a_pattern_for_each_language(
@@ -365,7 +396,7 @@ def test_pages_translated_beside_themselves_are_a_pattern_for_each_language(
     make_files(tmp_path, *(f"{name}{end}" for name in names for end in (".md", ".de.md", ".fr.md")))
     make_files(tmp_path, "pages/npm.md", "pages/npm-it.md")  # about the tool `npm-it`
     ((topic,), left_out) = propose_topics(tmp_path)
-    assert topic.ignore == ["*.de.md", "*.fr.md"]
+    assert (topic.include, topic.ignore) == ([], ("*.de.md", "*.fr.md"))
     assert (len(topic.pages), len(left_out["languages"])) == (42, 80)
 
 

@@ -59,7 +59,7 @@ KB_KEYS = (
     "outline_over, references, search, topic"
 )
 TOPIC_KEYS = (
-    "description, disabled, enable, generated, ignore, introduction, layout, learned, "
+    "description, disabled, enable, generated, ignore, include, introduction, layout, learned, "
     "subjects, title"
 )
 ELSEWHERE = (
