@@ -25,7 +25,8 @@ from sdists import CACHE, fetch
 from llm_kb.errors import KbError
 from llm_kb.knowledge_base.api import KnowledgeBase
 from llm_kb.knowledge_base.tool_text import SEARCH_KNOWLEDGE
-from llm_kb.search.question import STOP_WORDS, fold
+from llm_kb.search.question import STOP_WORDS
+from llm_kb.texts.folding import fold
 
 DJANGO = {
     "What is the default value of CONN_HEALTH_CHECKS?": (

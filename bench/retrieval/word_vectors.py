@@ -26,8 +26,9 @@ import torch
 from asked import PROJECTS
 from rivals import load_embedder
 
-from llm_kb.search.question import STOP_WORDS, fold
+from llm_kb.search.question import STOP_WORDS
 from llm_kb.search.word_vectors import DIMENSIONS, FILE
+from llm_kb.texts.folding import fold
 
 SUFFIXES = (".md", ".mdx", ".rst", ".adoc", ".txt", ".org", ".markdown", ".asciidoc")
 _ELSEWHERE = re.compile(

@@ -11,8 +11,8 @@ from typing import NamedTuple
 from llm_kb.rendering.parts import find_holding, find_line, find_line_numbers, name_lines
 from llm_kb.rendering.plain_text import shorten
 from llm_kb.search.chunks import CAP
-from llm_kb.search.question import fold
 from llm_kb.search.ranking import find_stems
+from llm_kb.texts.folding import find_sources, fold
 from llm_kb.texts.outlines.sections import Outline, Section
 
 CLOSE = 1_200
@@ -362,8 +362,10 @@ def find_key_sentence(text: str, rarities: Mapping[str, float]) -> tuple[int, st
     at, sentence = max(pieces, key=rate, default=(0, ""))
     begin = 0
     if len(sentence) > LONGEST_SENTENCE:
-        places = map(fold(sentence).find, find_stems(sentence, rarities))
+        folded = fold(sentence)
+        places = map(folded.find, find_stems(sentence, rarities))
         first = min((at for at in places if at >= 0), default=0)
+        first = find_sources(sentence, folded)[first]
         begin = sentence.rfind(" ", 0, max(0, first - LONGEST_SENTENCE // 4)) + 1
     above = text.count("\n", 0, at) + sentence.count("\n", 0, begin)
     shown = " ".join(sentence[begin:].split())

@@ -6,7 +6,6 @@ A question is read once, into one record, and turned into an FTS5 query.
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -14,8 +13,9 @@ from string import ascii_lowercase
 
 from llm_kb.errors import KbError
 from llm_kb.search.roles import Role, find_asked_roles
+from llm_kb.texts.folding import WORD, compose, fold
 
-# The letters of words, and their language
+# The language of words
 
 _WORDS = {
     "en": """
@@ -73,27 +73,6 @@ _SCRIPTS = (
 """Scripts by which a language is known, Japanese before the Chinese characters it shares."""
 
 
-class _Letters(dict[int, str]):
-    """The letters that FTS5 indexes in place of others: a Latin one with one accent loses it."""
-
-    def __missing__(self, code: int) -> str:
-        base, *accents = list(unicodedata.normalize("NFD", chr(code)))
-        is_accent = 0x300 <= code <= 0x36F
-        self[code] = (
-            "" if is_accent else base if base.isascii() and len(accents) == 1 else chr(code)
-        )
-        return self[code]
-
-
-_letters = _Letters({0xB5: "\u03bc", 0x3C2: "\u03c3"})  # micro sign and final sigma
-
-
-def fold(text: str) -> str:
-    """Return a text with the letters of the index: in lower case, Latin ones without accents."""
-    lower = text.lower()
-    return lower if lower.isascii() else lower.translate(_letters)
-
-
 STOP_WORDS = {language: frozenset(fold(words).split()) for language, words in _WORDS.items()}
 
 
@@ -113,7 +92,6 @@ _HUMP = re.compile(r"[A-Z](?:(?<=[a-z0-9][A-Z])|(?<=[A-Z]{2})(?=[a-z]))[a-z0-9]*
 """A hump in the midst of a word: `Default` of `getDefault`, `Server` of `HTTPServer`."""
 
 _WORD_BEFORE = re.compile(r"(?<![^\W_])[^\W_]+\Z")
-_WORD = re.compile(r"[^\W_]+")
 _LONGEST_HUMP = 40
 _LONGEST_KEPT = 60
 
@@ -141,7 +119,7 @@ def split_unspaced(text: str) -> list[str]:
         run = match[0]
         parts |= dict.fromkeys(run[at : at + 2] for at in range(max(1, len(run) - 1)))
         before = _WORD_BEFORE.search(text, max(0, start - _LONGEST_KEPT), start)
-        after = _WORD.match(text, end, end + _LONGEST_KEPT)
+        after = WORD.match(text, end, end + _LONGEST_KEPT)
         parts |= dict.fromkeys(found[0] for found in (before, after) if found)
     return list(parts)
 
@@ -186,7 +164,6 @@ MOST_SCORED = 20_000
 """Number of chunks that the words of a question may choose together: each is scored, which is the
 main cost of a query."""
 
-_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[ -/]+[0-~])")
 _OWNERS = re.compile(r"[.:]+")
 _NAME = re.compile(r"^[-.$@#/]|[_=:]|[^\W_][./-]|[a-z0-9][A-Z]|[A-Za-z][0-9]|[0-9][A-Za-z]|\(\)?$")
 """Signs, digits or inner capitals, by which a name differs from an ordinary word."""
@@ -227,19 +204,19 @@ class Question:
     def correct(self, nearest: Mapping[str, str]) -> Question:
         """Return the question with some words replaced, in any case."""
         return parse_question(
-            _WORD.sub(lambda match: nearest.get(fold(match[0]), match[0]), self.text)
+            WORD.sub(lambda match: nearest.get(fold(match[0]), match[0]), self.text)
         )
 
 
 def parse_question(question: str) -> Question:
     """Read a question. Raises EmptyQuestionError if it has no word."""
     text = _bound(question)
-    sequence = [fold(word) for word in _WORD.findall(text)]
+    sequence = WORD.findall(fold(text))
     language = find_language(text, sequence)
     stop = STOP_WORDS.get(language, STOP_WORDS["en"])
     words = [part for word in sequence for part in _split(word)]
     kept = dict.fromkeys([word for word in words if word not in stop] or words)
-    humps = dict.fromkeys(map(fold, _WORD.findall(split_identifiers(text))))
+    humps = dict.fromkeys(WORD.findall(fold(split_identifiers(text))))
     if not kept:
         raise EmptyQuestionError
     return Question(
@@ -256,12 +233,12 @@ def parse_question(question: str) -> Question:
 def _bound(question: str) -> str:
     """Return the part of a question that is read: the beginning and the end of a pasted log.
 
-    The escape sequences by which a terminal shows colours are left out.
+    What is not seen, such as the escape sequences of a terminal's colours, is left out.
     """
     if len(question) > MAX_CHARACTERS:
         half = (MAX_CHARACTERS - 1) // 2
         question = f"{question[:half]}\n{question[-half:]}"
-    return _ESCAPES.sub("", question)
+    return compose(question)
 
 
 def _split(word: str) -> list[str]:
@@ -282,7 +259,7 @@ def _find_name(question: str) -> str:
 
 def _list_names(question: str) -> Iterator[str]:
     """Yield the names that a question mentions, folded."""
-    yield from map(fold, filter(_WORD.search, _CODE.findall(question)))
+    yield from map(fold, filter(WORD.search, _CODE.findall(question)))
     for token in _CODE.sub(" ", question).split():
         name = token.rstrip(f"{_AROUND},;:.?!").lstrip(_AROUND)
         if _NAME.search(name) and _LONG_WORD.search(name):
@@ -291,8 +268,8 @@ def _list_names(question: str) -> Iterator[str]:
 
 def strip_owner(name: str) -> str:
     """Return a name as one word, without its qualifier."""
-    parts = reversed(_OWNERS.split(name))
-    return next(filter(None, ("".join(map(fold, _WORD.findall(part))) for part in parts)), "")
+    parts = reversed(_OWNERS.split(fold(name)))
+    return next(filter(None, ("".join(WORD.findall(part)) for part in parts)), "")
 
 
 def is_correctable(word: str) -> bool:

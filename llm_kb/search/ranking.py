@@ -28,8 +28,9 @@ from itertools import accumulate
 from statistics import fmean
 from typing import NamedTuple
 
-from llm_kb.search.question import Question, fold, strip_owner
+from llm_kb.search.question import Question, strip_owner
 from llm_kb.search.roles import Role
+from llm_kb.texts.folding import MARKS, find_sources, fold, is_aligned
 
 CANDIDATES = 150
 """Number of chunks found by their words that are compared."""
@@ -56,7 +57,7 @@ is seldom mentioned where it does not matter."""
 
 _BREADCRUMB = " > "
 _SIGNATURE = re.compile(r"[(<\[{]")
-_BETWEEN_WORDS = re.compile(r"[\W_]+")
+_BETWEEN_WORDS = re.compile(rf"(?:(?![{MARKS}])[\W_])+")
 _ASCII_BETWEEN = bytes(code for code in range(128) if not chr(code).isalnum())
 
 _UNSPACED = "\u2e80"
@@ -248,9 +249,9 @@ def _join_copies(hits: Sequence[Hit]) -> list[Hit]:
 def find_stems(text: str, stems: Iterable[str]) -> list[str]:
     """Return the stems that begin a word, or a part of an identifier, of a text."""
     lower = fold(text)
-    if len(lower) != len(text):
-        # Folding lengthens a few letters, such as "İ"; then capitals cannot be compared.
-        text = lower
+    if not is_aligned(text, lower):
+        # Capitals are compared where the letters of the folded text come from.
+        text = "".join(text[at] for at in find_sources(text, lower))
     return [stem for stem in stems if stem in lower and _begins_a_word(stem, text, lower)]
 
 

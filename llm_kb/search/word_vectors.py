@@ -16,7 +16,7 @@ from functools import cache, lru_cache
 from operator import mul
 from pathlib import Path
 
-from llm_kb.search.question import fold
+from llm_kb.texts.folding import fold
 
 DIMENSIONS = 64
 

@@ -16,7 +16,7 @@ from llm_kb.errors import KbError, show_place
 from llm_kb.files.containment import Containment, read_regular
 from llm_kb.files.git import GitError, read_git
 from llm_kb.files.walk import iter_files
-from llm_kb.search.question import STOP_WORDS, fold
+from llm_kb.search.question import STOP_WORDS
 from llm_kb.search.roles import DOCS_DIRECTORY
 from llm_kb.subjects.editions import (
     LANGUAGE,
@@ -27,6 +27,7 @@ from llm_kb.subjects.editions import (
 )
 from llm_kb.subjects.ignore import IgnoreRules, is_always_ignored
 from llm_kb.subjects.names import find_flaw
+from llm_kb.texts.folding import fold
 from llm_kb.texts.formats import (
     START,
     Format,

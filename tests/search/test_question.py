@@ -15,7 +15,6 @@ from llm_kb.search.question import (
     MOST_SCORED,
     EmptyQuestionError,
     build_match,
-    fold,
     list_neighbours,
     parse_question,
 )
@@ -220,23 +219,3 @@ def test_a_long_question_is_parsed_in_time(unit: str) -> None:
     words = parse_question(f"{unit * 30_000} walrus").words
     assert "walrus" in words
     assert len(words) <= 6
-
-
-def test_letters_are_folded_as_the_index_folds_them() -> None:
-    """Latin, Greek and Cyrillic ones, of whatever case and with whatever accent."""
-    letters = [chr(code) for code in (*range(0xC0, 0x530), *range(0x1E00, 0x1F00))]
-    connection = sqlite3.connect(":memory:")
-    connection.execute("CREATE VIRTUAL TABLE words USING fts5 (word, tokenize = 'unicode61')")
-    connection.execute("CREATE VIRTUAL TABLE terms USING fts5vocab (words, 'instance')")
-    connection.executemany(
-        "INSERT INTO words (rowid, word) VALUES (?, ?)",
-        ((ord(letter), f"x{letter}x") for letter in letters if letter.isalpha()),
-    )
-    terms = dict(connection.execute("SELECT doc, term FROM terms"))
-    connection.close()
-    other = {chr(code) for code, term in terms.items() if term != fold(f"x{chr(code)}x")}
-    assert len(terms) > 1000
-    assert (
-        "".join(sorted(other))
-        == "\u017f\u037f\u03d0\u03d1\u03d5\u03d6\u03f0\u03f1\u03f5\u0528\u052a\u052c\u052e\u1e9b"
-    )

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm_kb.search.question import Question, fold, parse_question
+from llm_kb.search.question import Question, parse_question
 from llm_kb.search.ranking import NAMES, Hit, Rarities, find_stems, rank
+from llm_kb.texts.folding import fold
 
 STEMS = {"parse": "pars", "arguments": "argument"}
 ASKED = parse_question("how to parse the arguments")

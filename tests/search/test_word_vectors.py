@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm_kb.search.question import STOP_WORDS, fold, parse_question
+from llm_kb.search.question import STOP_WORDS, parse_question
 from llm_kb.search.word_vectors import DIMENSIONS, FILE, Meaning
+from llm_kb.texts.folding import fold
 
 
 def ask(question: str) -> Meaning:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from llm_kb.errors import KbError
 
-VERSION = 26
+VERSION = 27
 """Version of the schema and of how files become rows; other versions are rebuilt."""
 
 BUSY_SECONDS = 20
@@ -60,7 +60,8 @@ CREATE TABLE chunks (
 );
 CREATE INDEX chunks_document ON chunks (document);
 CREATE VIRTUAL TABLE chunks_fts USING fts5 (
-    heading, context, text, parts, content = '', tokenize = 'porter unicode61'
+    heading, context, text, parts, content = '',
+    tokenize = "porter unicode61 remove_diacritics 0 categories 'L* N* Co Mn Mc'"
 );
 INSERT INTO chunks_fts (chunks_fts, rank) VALUES ('hashsize', 33554432);
 INSERT INTO chunks_fts (chunks_fts, rank) VALUES ('automerge', 8);
@@ -74,7 +75,10 @@ CREATE TABLE vectors (
 
 _TEMPORARY = """
 CREATE VIRTUAL TABLE temp.frequencies USING fts5vocab (main, chunks_fts, row);
-CREATE VIRTUAL TABLE temp.words USING fts5 (word, content = '', tokenize = 'porter unicode61');
+CREATE VIRTUAL TABLE temp.words USING fts5 (
+    word, content = '',
+    tokenize = "porter unicode61 remove_diacritics 0 categories 'L* N* Co Mn Mc'"
+);
 CREATE VIRTUAL TABLE temp.stems USING fts5vocab (temp, words, instance);
 CREATE TEMP TABLE allowed (document INTEGER PRIMARY KEY);
 """

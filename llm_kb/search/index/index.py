@@ -27,6 +27,7 @@ from llm_kb.search.index.documents import MAX_BYTES, Documents, TopicGroup
 from llm_kb.search.index.update import UNUSED_DAYS, Progress, remove_topic, update_topic
 from llm_kb.search.ranking import Hit
 from llm_kb.search.roles import Role, Scope
+from llm_kb.texts.folding import fold
 
 MEMORY_BYTES = 20_000_000
 """Bytes of each topic that are indexed for a single search if no index can be written."""
@@ -185,8 +186,8 @@ class Index:
             " (SELECT rowid FROM chunks_fts WHERE chunks_fts MATCH ? LIMIT 50)",
             (f'"{word}"',),
         )
-        spelled = re.compile(rf"(?<![^\W_]){word}(?![^\W_])", re.IGNORECASE)
-        return any(spelled.search(text) for (text,) in rows)
+        spelled = re.compile(rf"(?<![^\W_]){word}(?![^\W_])")
+        return any(spelled.search(fold(text)) for (text,) in rows)
 
     def match(self, expression: str, limit: int) -> dict[int, float]:
         """Return the best chunks that match an FTS5 expression, and their scores."""

@@ -24,6 +24,7 @@ from llm_kb.search.question import find_more_words
 from llm_kb.search.roles import find_role, is_machine_made
 from llm_kb.subjects.editions import find_language, find_translations
 from llm_kb.texts.decoding import decode_text
+from llm_kb.texts.folding import compose, fold_composed
 from llm_kb.texts.markup import hide_embedded
 
 UNUSED_DAYS = 30
@@ -273,7 +274,7 @@ def _delete_chunks(connection: Connection, path: str, document: int | None) -> N
     connection.executemany(
         "INSERT INTO chunks_fts (chunks_fts, rowid, heading, context, text, parts)"
         " VALUES ('delete', ?, ?, ?, ?, ?)",
-        ((id_, *_list_columns(path, *held)) for id_, *held in chunks),
+        ((id_, *list_columns(path, *held)) for id_, *held in chunks),
     )
     connection.execute("DELETE FROM chunks WHERE document = ?", (document,))
 
@@ -290,12 +291,20 @@ def _insert(connection: Connection, new: Sequence[tuple[str, int | None, Chunk]]
     connection.executemany(
         "INSERT INTO chunks_fts (rowid, heading, context, text, parts) VALUES (?, ?, ?, ?, ?)",
         (
-            (id_, *_list_columns(path, chunk.title, chunk.heading, chunk.text))
+            (id_, *list_columns(path, chunk.title, chunk.heading, chunk.text))
             for id_, (path, _, chunk) in enumerate(new, first)
         ),
     )
 
 
-def _list_columns(path: str, title: str, heading: str, text: str) -> tuple[str, str, str, str]:
-    """Return the columns of a chunk in the full-text index."""
-    return (f"{heading} {find_more_words(heading)}", f"{path} {title}", text, find_more_words(text))
+def list_columns(path: str, title: str, heading: str, text: str) -> tuple[str, str, str, str]:
+    """Return the columns of a chunk in the full-text index, in its letters."""
+    heading, text = compose(heading), compose(text)
+    columns = (
+        f"{heading} {find_more_words(heading)}",
+        compose(f"{path} {title}"),
+        text,
+        find_more_words(text),
+    )
+    first, second, third, fourth = map(fold_composed, columns)
+    return first, second, third, fourth

@@ -1,0 +1,140 @@
+"""The letters that an index and a question share. Pure.
+
+Both are folded by the same function, so that words meet however they are written: in any case and
+normal form, with ligatures, in full width, with soft hyphens or colours of a terminal; Latin and
+Greek ones also without their accents. Marks of other scripts make other letters and stay.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+
+ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[ -/]+[0-~])")
+"""The sequences by which a terminal shows colours, and the like."""
+
+MARKS = (
+    "\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a"
+    "\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed\u0711\u0730-\u074a"
+    "\u0900-\u0903\u093a-\u093c\u093e-\u094f\u0951-\u0957\u0962\u0963\u0981-\u0983\u09bc"
+    "\u09be-\u09cd\u09d7\u0a01-\u0a03\u0a3c-\u0a4d\u0a70\u0a71\u0a81-\u0a83\u0abc\u0abe-\u0acd"
+    "\u0b01-\u0b03\u0b3c\u0b3e-\u0b57\u0b82\u0bbe-\u0bcd\u0bd7\u0c00-\u0c04\u0c3c\u0c3e-\u0c56"
+    "\u0c81-\u0c83\u0cbc\u0cbe-\u0cd6\u0d00-\u0d03\u0d3b\u0d3c\u0d3e-\u0d4d\u0d57\u0d81-\u0d83"
+    "\u0dca-\u0ddf\u0df2\u0df3\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc\u0ec8-\u0ece"
+    "\u0f71-\u0f84\u0f86\u0f87\u0f8d-\u0fbc\u102b-\u103e\u1056-\u1059\u135d-\u135f\u17b6-\u17d3"
+    "\u1ab0-\u1ace\u1b34-\u1b44\u1dc0-\u1dff\u20d0-\u20dc\u3099\u309a\ufe20-\ufe2f"
+)
+"""Marks that belong to the letter before them, as between the brackets of a class."""
+
+WORD = re.compile(rf"[^\W_](?:[^\W_]|[{MARKS}])*")
+"""A word of a folded text, as the index has it."""
+
+_UNSEEN = re.compile("[\u00ad\u034f\u061c\u200b-\u200f\u2060-\u2064\ufe00-\ufe0f\ufeff]+")
+"""Soft hyphens, joiners, variants and marks of direction: nobody types them in a question."""
+
+_ACCENTS = re.compile("(?<=[a-z\u00df-\u024f\u0370-\u03ff\u1e00-\u1fff])[\u0300-\u036f]+")
+
+NAMED = {"c++": "cplusplus", "c#": "csharp", "f#": "fsharp", ".net": "dotnet"}
+"""Names that are words only with their signs, and the words that stand for them."""
+
+_NAMED = re.compile(r"(?<![\w+#.])(?:c\+\+|[cf]#)(?![a-z_+#])|(?<![\w.])\.net(?!\w)")
+
+
+class _Letters(dict[int, str]):
+    """The letters that stand for others in lower case: compatible ones, Latin without accents."""
+
+    def __missing__(self, code: int) -> str:
+        letter = chr(code)
+        # Not signs: `Java™` must not become `javatm`, nor `x²` a number.
+        if unicodedata.category(letter) in {"Ll", "Lu", "Lt", "Lm", "Lo", "Nd", "Nl"}:
+            letter = unicodedata.normalize("NFKC", letter).casefold()
+        bare = _ACCENTS.sub("", unicodedata.normalize("NFD", letter))
+        self[code] = unicodedata.normalize("NFC", bare)
+        return self[code]
+
+
+_letters = _Letters()
+
+
+def compose(text: str) -> str:
+    """Return a text as its letters are seen: composed, without what is not seen; case stays."""
+    if "\x1b" in text:
+        text = ESCAPES.sub("", text)
+    if text.isascii():
+        return text
+    text = _UNSEEN.sub("", text)
+    return text if unicodedata.is_normalized("NFC", text) else unicodedata.normalize("NFC", text)
+
+
+def fold(text: str) -> str:
+    """Return a text with the letters of the index, in lower case."""
+    return fold_composed(compose(text))
+
+
+def fold_composed(text: str) -> str:
+    """Return what `fold` returns of a text that is composed already."""
+    text = text.lower()
+    if not text.isascii():
+        # Most texts have a few such characters, and some hardly any others.
+        beyond = len(text.encode("utf-8", "replace")) - len(text)
+        is_dense = _DENSE * beyond > len(text)
+        text = _fold_letters(text) if is_dense else _RUN.sub(_fold_run, text)
+    if any(name in text for name in NAMED):
+        text = _NAMED.sub(_name, text)
+    return text
+
+
+_DENSE = 50
+"""With a byte beyond ASCII in so many, a text is folded as a whole, which takes less time."""
+
+_RUN = re.compile("[\x00-\x7f]?[^\x00-\x7f]+")
+"""Characters beyond ASCII, with the one before them that their marks may belong to."""
+
+
+def _fold_run(match: re.Match[str]) -> str:
+    return _fold_letters(match[0])
+
+
+def _fold_letters(run: str) -> str:
+    folded = _ACCENTS.sub("", run.translate(_letters))
+    return (
+        folded if unicodedata.is_normalized("NFC", folded) else unicodedata.normalize("NFC", folded)
+    )
+
+
+def _name(match: re.Match[str]) -> str:
+    after = match.string[match.end() : match.end() + 1]
+    return NAMED[match[0]] + (" " if after.isalnum() else "")
+
+
+_PIECE = re.compile(
+    rf"{ESCAPES.pattern}|[\x00-\x7f]?[^\x00-\x7f]+|(?i:(?<![\w+#.])(?:c\+\+|[cf]#)|(?<![\w.])\.net)"
+)
+"""Pieces of a text whose length may change by folding."""
+
+
+def is_aligned(text: str, folded: str) -> bool:
+    """Tell whether each character of a folded text stands where its own stood before."""
+    # What composing takes away must not be made up for by a letter that becomes two.
+    return len(folded) == len(text) == len(compose(text))
+
+
+def find_sources(text: str, folded: str) -> Sequence[int]:
+    """Return the offset in a text from which each character of it, folded, comes.
+
+    Within a run of characters beyond ASCII that folding shortens or lengthens it is near.
+    """
+    if is_aligned(text, folded):
+        return range(len(text))
+    sources: list[int] = []
+    done = 0
+    for piece in _PIECE.finditer(text):
+        sources += range(done, piece.start())
+        done = piece.end()
+        length = len(fold(piece[0]))
+        last = len(piece[0]) - 1
+        sources += (piece.start() + min(at, last) for at in range(length))
+    sources += range(done, len(text))
+    sources += [len(text)] * (len(folded) - len(sources))
+    return sources[: len(folded)]
