@@ -25,6 +25,7 @@ hookimpl = HookimplMarker("llm")
 """The same as `llm.hookimpl`, without the half second that importing the host takes."""
 
 COMMANDS = {
+    "agents": ("agents",),
     "check": ("check",),
     "config": ("config", "path", "trust", "untrust"),
     "init": ("init",),

@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeAlias
 
 from llm_kb.capture import entries
 from llm_kb.capture.entries import KINDS, Anchor, Entry, Kind, KnowledgeStore, covers
-from llm_kb.errors import KbError
+from llm_kb.rendering.marks import Marks
 from llm_kb.rendering.plain_text import count, shorten
 from llm_kb.texts.safe import one_line
 
@@ -147,47 +147,23 @@ def code_span(text: str) -> str:
     return "`" + one_line(text).replace("`", "'") + "`"
 
 
-BEGIN = "<!-- llm-kb knowledge: begin, written by `llm kb knowledge export` -->"
-END = "<!-- llm-kb knowledge: end -->"
-
-_TITLE = "# Repository conventions\n\n"
-_BEGIN_LINE, _END_LINE = (
-    re.compile(rf"^{re.escape(mark)}\r?$", re.MULTILINE) for mark in (BEGIN, END)
+MARKS = Marks(
+    "<!-- llm-kb knowledge: begin, written by `llm kb knowledge export` -->",
+    "<!-- llm-kb knowledge: end -->",
 )
+
+TITLE = "# Repository conventions\n\n"
+"""What a new file begins with."""
 
 
 def render_block(store: KnowledgeStore) -> str:
     """Return the entries as Markdown between two marks, each with its id."""
     lines = {kind: "\n".join(map(_render_line, store.of_kind(kind))) for kind in KINDS}
     lists = [f"## {kind.title}\n\n{items}" for kind, items in lines.items() if items]
-    return "\n\n".join([BEGIN, *lists, END]) + "\n"
+    return "\n\n".join([MARKS.begin, *lists, MARKS.end]) + "\n"
 
 
 def _render_line(entry: Entry) -> str:
     # An entry that could begin or end a comment could imitate a mark or an id.
     text = render_plain(entry).replace("<!--", "&lt;!--").replace("-->", "--&gt;")
     return f"- {text} <!-- {re.sub(r'[^a-zA-Z0-9-]|-(?=-)', '_', entry.id)} -->"
-
-
-def place_block(text: str | None, block: str, place: str) -> str:
-    """Return a file's text with the block in it; None stands for a missing file.
-
-    The text around the block stays. Raises KbError for marks that do not enclose
-    one block.
-    """
-    if text is None:
-        return _TITLE + block
-    # Whole lines, since the text may quote a mark.
-    begins, ends = ([*mark.finditer(text)] for mark in (_BEGIN_LINE, _END_LINE))
-    if not begins and not ends:
-        return f"{text.rstrip()}\n\n{block}" if text.strip() else block
-    if len(begins) != 1 or len(ends) != 1 or begins[0].start() > ends[0].start():
-        raise KbError(
-            f"{place!r} must have one line {BEGIN!r} and below it one line {END!r}, or neither"
-        )
-    return text[: begins[0].start()] + block + text[ends[0].end() :].removeprefix("\n")
-
-
-def has_block(text: str | None) -> bool:
-    """Tell whether a file's text holds a block, or part of one."""
-    return bool(text and (_BEGIN_LINE.search(text) or _END_LINE.search(text)))

@@ -121,6 +121,19 @@ def create_below(root: Path, path: str, data: bytes) -> None:
         _write_new(place.name, data, 0o666, directory)
 
 
+def remove_below(root: Path, path: str | Path) -> None:
+    """Remove a file below a directory, never outside of it, and what is empty then above it.
+
+    Raises WriteError.
+    """
+    top, place = resolve_links(root), find_inside(root, path)
+    with writing(root / path), _opening(top, place.parent) as directory:
+        os.unlink(place.name, dir_fd=directory)
+    for emptied in place.parents[:-1]:
+        with suppress(OSError), _opening(top, emptied.parent) as directory:  # it is not empty
+            os.rmdir(emptied.name, dir_fd=directory)
+
+
 def make_directory_below(root: Path, path: str | Path) -> None:
     """Make a directory and those above it, up to one that is there. Raises WriteError."""
     place = find_inside(root, path)

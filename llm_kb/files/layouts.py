@@ -6,11 +6,31 @@ import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from llm_kb.files.containment import Containment
 from llm_kb.subjects.selection import strip_extension
 from llm_kb.subjects.topics import Layout, Subject, slugify
 
 SKILL_FILE = "SKILL.md"
 """The file that makes a directory a skill."""
+
+AGENT_SKILL = "project-knowledge"
+"""The directory of the skill that tells coding agents about the knowledge base."""
+
+AGENT_MARK = "<!-- written by `llm kb agents`, which replaces it -->"
+"""A line of that skill, by which we know it: it is about the topics, so it is not a subject."""
+
+_MOST_MARKED = 8_192
+"""The bytes of a skill in which its mark is looked for."""
+
+
+def is_agent_skill(containment: Containment, path: str) -> bool:
+    """Tell whether a file is the skill that `llm kb agents` wrote; others are not opened."""
+    if not f"{containment.prefix}{path}".endswith(f"/{AGENT_SKILL}/{SKILL_FILE}"):
+        return False
+    try:
+        return AGENT_MARK.encode() in containment.read_file(path, _MOST_MARKED)[0]
+    except OSError:
+        return False
 
 
 def find_skill(root: Path, path: str, slug: str) -> str | None:

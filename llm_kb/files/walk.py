@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from llm_kb.files.containment import Containment, OutsideError, stamp
-from llm_kb.files.layouts import SKILL_FILE
+from llm_kb.files.layouts import SKILL_FILE, is_agent_skill
 from llm_kb.subjects.ignore import RULES_FILE, IgnoreRules, is_always_ignored
 from llm_kb.subjects.include import Include
 from llm_kb.subjects.names import find_flaw
@@ -129,6 +129,11 @@ class Walk:
                 child = self._sort_entry(found, name, type_)
                 if child and (way is None or way.enters(child.slug[:-1])):
                     heappush(pending, child)
+            if SKILL_FILE in found.targets and is_agent_skill(
+                self._containment, path := place.path + SKILL_FILE
+            ):
+                self._stamps[path] = _read_stamp(self._containment.prefix + path)
+                del found.targets[SKILL_FILE]
             if found.targets:
                 yield found
 

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from llm_kb.errors import KbError, show_place
 from llm_kb.files.containment import Containment, read_regular
 from llm_kb.files.git import GitError, read_git
+from llm_kb.files.layouts import is_agent_skill
 from llm_kb.files.walk import iter_files
 from llm_kb.search.question import STOP_WORDS
 from llm_kb.search.roles import DOCS_DIRECTORY
@@ -223,6 +224,8 @@ def _find_formats(root: Path, paths: Iterable[str]) -> Mapping[str, Format]:
             with suppress(OSError):
                 start = containment.read_file(path, START)[0]
         known = find_format(path, start)
+        if is_agent_skill(containment, path):
+            continue
         if known and known.proposed is not Proposed.NOWHERE and not is_unread_document(path):
             found[path] = known
     return found

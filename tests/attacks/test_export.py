@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from llm_kb.capture.rendering import BEGIN, END
+from llm_kb.capture.rendering import MARKS
 from tests.capture.repositories import Repo, make_repo
 from tests.conftest import RunLlm
 
+BEGIN, END = MARKS
 ADD = ["kb", "knowledge", "add"]
 EXPORT = ["kb", "knowledge", "export", "--to", "AGENTS.md"]
 

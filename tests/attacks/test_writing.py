@@ -39,6 +39,8 @@ COMMANDS: dict[str, tuple[str, Sequence[str]]] = {
     "the first configuration": ("llm-kb.toml", ["init"]),
     "captured entries": ("AGENTS.md", ["knowledge", "export", "--to", "AGENTS.md"]),
     "captured entries below": ("docs/x.md", ["knowledge", "export", "--to", "docs/x.md"]),
+    "the rule for agents": ("AGENTS.md", ["agents", "-y"]),
+    "the skill for agents": (".agents/skills/project-knowledge/SKILL.md", ["agents", "-y"]),
     **{
         f"the server for {client}": (file, ["mcp", "--install", client, "-y"])
         for client, file in {
@@ -72,6 +74,7 @@ def _place_links(file: Path, outside: Path, way: str) -> None:
     if way == "a linked directory":
         if file.parent.is_dir():
             file.parent.rename(outside / "moved")
+        file.parent.parent.mkdir(parents=True, exist_ok=True)
         file.parent.symlink_to(outside)
         return
     if file.name == "kb":

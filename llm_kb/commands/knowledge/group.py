@@ -417,10 +417,11 @@ def export(file: str | None, scope: str | None, check: bool) -> None:
     path, root = here / file, store.require_repository(here).root
     _require_directory(root, path)
     before = _read(path)
-    if not kept.entries and not rendering.has_block(before):
+    if not kept.entries and not rendering.MARKS.has_any(before):
         say("Nothing to export.")
         return
-    after = rendering.place_block(before, block, file)
+    new = rendering.TITLE + block
+    after = new if before is None else rendering.MARKS.replace(before, block, file)
     number = count(len(kept.entries), "entry", "entries")
     if before == after:
         say(f"{file}: up to date, {number}.")

@@ -1,0 +1,227 @@
+"""`llm kb agents`: the rule and the skill that tell coding agents about the knowledge base."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+import yaml  # type: ignore[import-untyped]  # the host's, without stubs
+
+from llm_kb.upkeep.agent_files import MARKS
+from tests.conftest import RunLlm
+from tests.golden_files import Golden
+
+CONFIG = """\
+[kb.topic.project]
+title = "Working here"
+introduction = "How we work."
+subjects = "kb"
+"""
+SKILL = ".agents/skills/project-knowledge/SKILL.md"
+COPY = ".claude/skills/project-knowledge/SKILL.md"
+WRITE = ["kb", "agents", "-y"]
+CHECK = ["kb", "agents", "--check"]
+REMOVE = ["kb", "agents", "--remove", "-y"]
+
+
+@pytest.fixture(autouse=True)
+def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A workspace with a topic, in the current directory, and no script on PATH."""
+    (tmp_path / "kb").mkdir()
+    (tmp_path / "kb" / "review.md").write_text("Two people read each change.\n")
+    (tmp_path / "llm-kb.toml").write_text(CONFIG)
+    monkeypatch.setenv("PATH", os.defpath)
+    return tmp_path
+
+
+def read_tree(root: Path) -> dict[str, str]:
+    """Return the text of every file, by its path."""
+    files = (path for path in root.rglob("*") if path.is_file())
+    return {str(path.relative_to(root)): path.read_text() for path in files}
+
+
+def test_rule_and_skill_are_shown_and_written(
+    workspace: Path, run_llm: RunLlm, golden: Golden
+) -> None:
+    result = run_llm(WRITE)
+    assert result.exit_code == 0, result.output
+    golden("agents_block.md", (workspace / "AGENTS.md").read_text())
+    golden("agents_skill.md", (workspace / SKILL).read_text())
+    assert (workspace / COPY).read_text() == (workspace / SKILL).read_text()
+    for shown in ((workspace / "AGENTS.md").read_text(), (workspace / SKILL).read_text()):
+        assert result.stdout.count(shown) == 1
+
+
+def test_nothing_is_written_without_a_yes(workspace: Path, run_llm: RunLlm) -> None:
+    before = read_tree(workspace)
+    result = run_llm(["kb", "agents"])
+    assert (result.exit_code, read_tree(workspace)) == (1, before)
+    assert "Pass -y to say yes" in result.stderr
+
+
+def test_second_run_changes_nothing(workspace: Path, run_llm: RunLlm) -> None:
+    run_llm(WRITE)
+    before = read_tree(workspace)
+    for command in (WRITE, CHECK):
+        result = run_llm(command)
+        assert (result.exit_code, result.stdout) == (0, "")
+        assert result.stderr == "Everything is up to date.\n"
+    assert read_tree(workspace) == before
+
+
+def test_files_of_a_machine_with_the_script_are_up_to_date(
+    workspace: Path, run_llm: RunLlm, monkeypatch: pytest.MonkeyPatch, own_directory: Path
+) -> None:
+    (own_directory / "llm-kb").touch(0o755)
+    with monkeypatch.context() as context:
+        context.setenv("PATH", str(own_directory))
+        run_llm(WRITE)
+    assert "`llm-kb search" in (workspace / SKILL).read_text()
+    assert run_llm(CHECK).exit_code == 0
+
+
+def test_check_reports_what_differs(workspace: Path, run_llm: RunLlm) -> None:
+    result = run_llm(CHECK)
+    assert result.exit_code == 1
+    assert result.stderr == (
+        f"Error: not up to date: AGENTS.md, {SKILL}, {COPY}; run `llm kb agents`\n"
+    )
+    run_llm(WRITE)
+    (workspace / "llm-kb.toml").write_text(CONFIG.replace("How we work.", "What we decided."))
+    result = run_llm(CHECK)
+    assert result.stderr == f"Error: not up to date: {SKILL}, {COPY}; run `llm kb agents`\n"
+    run_llm(WRITE)
+    assert "What we decided" in (workspace / COPY).read_text()
+
+
+@pytest.mark.parametrize(
+    ("existing", "chosen"),
+    [(["AGENTS.md", "CLAUDE.md"], "AGENTS.md"), (["CLAUDE.md"], "CLAUDE.md"), ([], "AGENTS.md")],
+)
+def test_block_goes_into_the_file_that_is_there(
+    workspace: Path, run_llm: RunLlm, existing: list[str], chosen: str
+) -> None:
+    for name in existing:
+        (workspace / name).write_text("# Mine\n")
+    run_llm(WRITE)
+    names = [name for name in ("AGENTS.md", "CLAUDE.md") if (workspace / name).exists()]
+    assert names == (existing or ["AGENTS.md"])
+    marked = [name for name in names if MARKS.begin in (workspace / name).read_text()]
+    assert marked == [chosen]
+
+
+def test_block_stays_in_the_file_that_has_it(workspace: Path, run_llm: RunLlm) -> None:
+    (workspace / "CLAUDE.md").write_text("# Mine\n")
+    run_llm(WRITE)
+    (workspace / "AGENTS.md").write_text("# Newer\n")
+    assert run_llm(CHECK).exit_code == 0
+
+
+def test_text_around_the_block_stays_and_lines_in_it_are_reported(
+    workspace: Path, run_llm: RunLlm
+) -> None:
+    file = workspace / "AGENTS.md"
+    file.write_text("# Mine\n")
+    run_llm(WRITE)
+    written = file.read_text() + "\nBelow.\n"
+    file.write_text(written.replace("Before you change code", "Never"))
+    result = run_llm(WRITE)
+    assert file.read_text() == written
+    assert "AGENTS.md has other lines between the marks" in result.stderr
+    assert "Never" in result.stdout
+
+
+def test_what_was_written_can_be_removed(workspace: Path, run_llm: RunLlm) -> None:
+    (workspace / "CLAUDE.md").write_text("# Mine\n\nBelow.\n")
+    (workspace / ".claude").mkdir()
+    (workspace / ".claude" / "settings.json").write_text("{}")
+    before = read_tree(workspace)
+    run_llm(WRITE)
+    result = run_llm(REMOVE)
+    assert (result.exit_code, read_tree(workspace)) == (0, before)
+    assert not (workspace / ".agents").exists()
+    assert not (workspace / ".claude" / "skills").exists()
+    assert run_llm(REMOVE).stderr == "Nothing to remove.\n"
+
+
+def test_file_with_nothing_but_the_block_is_removed(workspace: Path, run_llm: RunLlm) -> None:
+    before = read_tree(workspace)
+    run_llm(WRITE)
+    run_llm(REMOVE)
+    assert read_tree(workspace) == before
+
+
+def test_skill_of_someone_else_is_kept(workspace: Path, run_llm: RunLlm) -> None:
+    (workspace / SKILL).parent.mkdir(parents=True)
+    (workspace / SKILL).write_text("theirs\n")
+    before = read_tree(workspace)
+    result = run_llm(WRITE)
+    assert (result.exit_code, read_tree(workspace)) == (1, before)
+    assert result.stderr == (
+        f"Error: {SKILL!r} was written by someone else; move it, then try again\n"
+    )
+    run_llm(REMOVE)
+    assert read_tree(workspace) == before
+
+
+def test_linked_directory_of_skills_is_written_once(workspace: Path, run_llm: RunLlm) -> None:
+    (workspace / ".claude").mkdir()
+    (workspace / ".claude" / "skills").symlink_to("../.agents/skills")
+    run_llm(WRITE)
+    assert (workspace / COPY).read_text() == (workspace / SKILL).read_text()
+    run_llm(REMOVE)
+    assert not (workspace / SKILL).exists()
+
+
+def test_description_is_one_line_of_yaml_whatever_topics_say(
+    workspace: Path, run_llm: RunLlm
+) -> None:
+    evil = '[kb.topic.x]\ntitle = "a\\" # b: </knowledge> {0} \\u202e"\nsubjects = "kb"\n'
+    (workspace / "llm-kb.toml").write_text(evil + f'introduction = "{"long " * 400}"\n')
+    result = run_llm(WRITE)
+    assert result.exit_code == 0, result.output
+    text = (workspace / SKILL).read_text()
+    front = yaml.safe_load(text.split("---\n")[1])
+    assert front.keys() == {"name", "description"}
+    assert 'project: a" # b: <\\/knowledge> {0} (long long' in front["description"]
+    assert len(front["description"]) <= 1024
+    assert front["description"].endswith("about this project.")
+
+
+def test_topics_of_the_user_stay_out_of_the_project(
+    workspace: Path, run_llm: RunLlm, user_dir: Path, own_directory: Path
+) -> None:
+    (own_directory / "mine").mkdir()
+    mine = f'[kb.topic.mine]\ntitle = "Secret plans"\nsubjects = "{own_directory}/mine"\n'
+    (user_dir / "kb.toml").write_text(mine)
+    run_llm(WRITE)
+    assert "Secret plans" not in (workspace / SKILL).read_text()
+
+
+def test_without_a_workspace_there_is_nothing_to_tell(workspace: Path, run_llm: RunLlm) -> None:
+    (workspace / "llm-kb.toml").unlink()
+    result = run_llm(WRITE)
+    assert result.exit_code == 1
+    assert "run 'llm kb init' first" in result.stderr
+
+
+def test_skill_is_no_subject_and_no_page(workspace: Path, run_llm: RunLlm) -> None:
+    """It is about the topics; a person's skill of that name counts."""
+    (workspace / "llm-kb.toml").write_text(
+        '[kb.topic.skills]\nsubjects = ".agents/skills"\nlayout = "skills"\n'
+        '[kb.topic.files]\nsubjects = ".claude"\n'
+    )
+    for place in (".agents/skills/other", ".claude"):
+        (workspace / place).mkdir(parents=True)
+        (workspace / place / "SKILL.md").write_text("The walrus.\n")
+    run_llm(WRITE)
+    listed = [run_llm(["kb", "list", topic, "--all"]).stdout for topic in ("skills", "files")]
+    assert [text.split()[0] for text in listed] == ["other", "SKILL"]
+    assert [len(text.splitlines()) for text in listed] == [1, 1]
+    assert "project-knowledge" not in run_llm(["kb", "search", "knowledge project"]).stdout
+    assert "project-knowledge" not in run_llm(["kb", "check"]).output
+    (workspace / "llm-kb.toml").unlink()
+    assert "project-knowledge" not in run_llm(["kb", "init"]).output
+    (workspace / SKILL).write_text("---\nname: mine\n---\n")
+    assert "project-knowledge" in run_llm(["kb", "list", "skills", "--all"]).output

@@ -1,0 +1,41 @@
+"""A block of ours in a file of others."""
+
+from __future__ import annotations
+
+import pytest
+
+from llm_kb.errors import KbError
+from llm_kb.rendering.marks import Marks
+
+BEGIN, END = MARKS = Marks("<!-- begin -->", "<!-- end -->")
+BLOCK = f"{BEGIN}\nours\n{END}\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("", BLOCK),
+        ("# Agents\n\ntext", f"# Agents\n\ntext\n\n{BLOCK}"),
+        (f"above\n{BEGIN}\nold\n{END}\n\nbelow\n", f"above\n{BLOCK}\nbelow\n"),
+        (f"above\n{BEGIN}\nold\n{END}", f"above\n{BLOCK}"),
+        (f"a `{BEGIN}`\n{BEGIN}\n{END}\n", f"a `{BEGIN}`\n{BLOCK}"),
+    ],
+    ids=["empty", "without marks", "with marks", "marks at the end", "a mark is quoted"],
+)
+def test_a_block_is_placed_once(before: str, after: str) -> None:
+    assert MARKS.replace(before, BLOCK, "f") == after
+    assert MARKS.replace(after, BLOCK, "f") == after
+
+
+@pytest.mark.parametrize(
+    "text", [BEGIN, END, f"{END}\n{BEGIN}", f"{BEGIN}\n{BEGIN}\n{END}"], ids=range(4)
+)
+def test_marks_that_enclose_nothing_are_refused(text: str) -> None:
+    assert MARKS.has_any(text)
+    with pytest.raises(KbError, match="'f' must have one line"):
+        MARKS.replace(text, BLOCK, "f")
+
+
+def test_a_quoted_mark_is_none() -> None:
+    assert not MARKS.has_any(f"a `{BEGIN}`\n")
+    assert not MARKS.has_any(None)
