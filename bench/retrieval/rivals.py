@@ -228,7 +228,7 @@ def make_first(index: Index) -> Ranker:
 
     def find(question: str) -> Sequence[int]:
         words = parse_question(question).words
-        match, _ = build_match(words, index.count_words(words)[0])
+        match = build_match(words, index.count_words(words)[0])
         return list(index.match(match, CANDIDATES)) if match else []
 
     return find

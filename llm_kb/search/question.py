@@ -6,13 +6,12 @@ A question is read once, into one record, and turned into an FTS5 query.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import accumulate
 from string import ascii_lowercase
 
 from llm_kb.errors import KbError
-from llm_kb.search.roles import Role, find_asked_roles
 from llm_kb.texts.folding import WORD, compose, fold
 
 # The language of words
@@ -168,11 +167,6 @@ _OWNERS = re.compile(r"[.:]+")
 _NAME = re.compile(r"^[-.$@#/]|[_=:]|[^\W_][./-]|[a-z0-9][A-Z]|[A-Za-z][0-9]|[0-9][A-Za-z]|\(\)?$")
 """Signs, digits or inner capitals, by which a name differs from an ordinary word."""
 
-_CODE = re.compile(r"``?(?=[^\s`])([^`\n]{1,80})(?<=\S)``?")
-_LONG_WORD = re.compile(r"[^\W_]{3}")
-_AROUND = "`'\"*()[]{}<>\u00ab\u00bb\u2018\u2019\u201c\u201d"
-"""What stands around a name that a question mentions."""
-
 
 class EmptyQuestionError(KbError):
     """A question without a word in it."""
@@ -194,12 +188,7 @@ class Question:
     """All its words in order, folded."""
     name: str
     """The name that it consists of, without its qualifier; empty if it has none."""
-    names: tuple[str, ...]
-    """The names that it mentions, each once and folded, as they are written: what stands between
-    backticks, and what looks like a name and has a word of three letters or digits."""
     language: str
-    asked: frozenset[Role]
-    """The roles of the documents that it asks for."""
 
     def correct(self, nearest: Mapping[str, str]) -> Question:
         """Return the question with some words replaced, in any case."""
@@ -224,9 +213,7 @@ def parse_question(question: str) -> Question:
         words=tuple(kept | humps),
         sequence=tuple(sequence),
         name=_find_name(text),
-        names=tuple(islice(dict.fromkeys(_list_names(text)), MAX_WORDS)),
         language=language,
-        asked=find_asked_roles(text),
     )
 
 
@@ -257,15 +244,6 @@ def _find_name(question: str) -> str:
     return strip_owner(names[-1]) if names else ""
 
 
-def _list_names(question: str) -> Iterator[str]:
-    """Yield the names that a question mentions, folded."""
-    yield from map(fold, filter(WORD.search, _CODE.findall(question)))
-    for token in _CODE.sub(" ", question).split():
-        name = token.rstrip(f"{_AROUND},;:.?!").lstrip(_AROUND)
-        if _NAME.search(name) and _LONG_WORD.search(name):
-            yield fold(name)
-
-
 def strip_owner(name: str) -> str:
     """Return a name as one word, without its qualifier."""
     parts = reversed(_OWNERS.split(fold(name)))
@@ -289,31 +267,15 @@ def list_neighbours(word: str) -> list[str]:
     return [each for each in dict.fromkeys(found) if each != word]
 
 
-def build_match(words: Sequence[str], frequencies: Mapping[str, int]) -> tuple[str, int]:
-    """Return the FTS5 expression for any of the words, and how often it counts each.
+def build_match(words: Sequence[str], frequencies: Mapping[str, int]) -> str:
+    """Return the FTS5 expression for any of the words, the rarest first.
 
-    The rare words choose the chunks that are scored, and the frequent ones only add to their
-    scores. `frequencies` are the numbers of chunks that have each word. The expression is empty if
-    no text has one.
+    `frequencies` are the numbers of chunks that have each word. Frequent words that would choose
+    more than `MOST_SCORED` chunks are left out. The expression is empty if no text has a word.
     """
     found = sorted((word for word in words if frequencies[word]), key=frequencies.__getitem__)
     # The numbers of a log would take the place of its words.
     found = sorted(found, key=str.isdigit)[:MAX_WORDS] if len(found) > MAX_WORDS else found
-    if not found:
-        return "", 1
-    budget = MOST_SCORED - frequencies[found[0]]
-    choosing = found[:1]
-    for word in found[1:]:
-        budget -= frequencies[word]
-        if budget < 0:
-            break
-        choosing.append(word)
-    if helping := found[len(choosing) :]:
-        # FTS5 counts a word as often as the expression has it.
-        return f"({_any_of(choosing)}) AND ({_any_of([*choosing, *helping, *helping])})", 2
-    return _any_of(choosing), 1
-
-
-def _any_of(words: Sequence[str]) -> str:
-    """Join words as quoted strings, in which FTS5 knows no syntax."""
-    return " OR ".join(f'"{word}"' for word in words)
+    scored = accumulate(frequencies[word] for word in found)
+    kept = [word for word, sum_ in zip(found, scored, strict=True) if sum_ <= MOST_SCORED]
+    return " OR ".join(f'"{word}"' for word in kept or found[:1])

@@ -1,28 +1,11 @@
-"""The order of the chunks that may answer a question. Pure.
-
-BM25 counts the words of a chunk, wherever they are and whatever is around the chunk. To the
-logarithm of its score are added, each from 0 to 1:
-
-- whether the chunk opens a section, but not a page, whose introduction has its words and seldom the
-  answer; and how often it has the words, which BM25 hardly counts: both less for a pasted question;
-- three times, which of the names in the question the chunk has just as they are written, by how
-  rare their words are: less for a pasted question, and not if the question is a name;
-- whether the question names that section;
-- how much of the question the chunk has word for word: twice, but for a name, which is mentioned
-  elsewhere too;
-- how much of the question it has;
-- half the logarithm of what the best chunks of its page score together, since an answer is more
-  likely on a page about the matter;
-- how much nearer in meaning it is than others, four times, by an embedding model or the vectors of
-  its words: less the more of the question a text has word for word, and not for a name.
-"""
+"""The order of the chunks that may answer a question: a table of features. Pure."""
 
 from __future__ import annotations
 
 import math
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from heapq import nlargest
 from itertools import accumulate
 from statistics import fmean
@@ -46,14 +29,6 @@ NARROW = 0.1
 
 LONG = 2_400
 """Characters of a text that has words often because it is long: two chunks."""
-
-NEARER = 4.0
-"""Gain of a chunk with the meaning of the question itself. One that is as near as the hits are on
-average gains nothing, whatever the range of a model's cosines is."""
-
-NAMES = 3.0
-"""Gain of a chunk with all the names of a question that consists of them: an option or a function
-is seldom mentioned where it does not matter."""
 
 _BREADCRUMB = " > "
 _SIGNATURE = re.compile(r"[(<\[{]")
@@ -81,7 +56,9 @@ class Hit(NamedTuple):
     bm25: float = 0.0
     """Its score by keywords; 0 if only the dense leg found it."""
     cosine: float | None = None
-    """How near it is in meaning; None if it was not compared."""
+    """How near it is in meaning by an embedding model; None if it was not compared."""
+    likeness: float | None = None
+    """How near it is by the vectors of its words; None if it was not compared."""
     score: float = 0.0
     """How well it answers, from 0 to 1: the share of the telling words that it has of the question,
     or its similarity if it has none. The order of the hits is more reliable."""
@@ -110,92 +87,149 @@ class Rarities:
     """How rare each word of a question is, keyed by the common start of its forms."""
 
     def __init__(
-        self,
-        stems: Mapping[str, str],
-        frequencies: Mapping[str, int],
-        total: int,
-        names: Iterable[str] = (),
+        self, stems: Mapping[str, str], frequencies: Mapping[str, int], total: int
     ) -> None:
         self.of_stems = {
-            stem: find_rarity(frequencies[word], total) for word, stem in stems.items()
+            stem: _find_rarity(frequencies[word], total) for word, stem in stems.items()
         }
         known = [self.of_stems[stem] for word, stem in stems.items() if frequencies[word]]
         # A word that no text has does not show which passage answers best.
         most = max(known, default=math.inf)
         self._weights = {stem: min(rarity, most) for stem, rarity in self.of_stems.items()}
         self._whole = sum(self._weights.values()) or 1.0
-        self._names = {
-            name: max((self._weights[stem] for stem in find_stems(name, self._weights)), default=0)
-            for name in names
-        }
 
-    def share(self, stems: Iterable[str]) -> float:
-        """Return the share of the question that some of its stems make up."""
-        return sum(self._weights[stem] for stem in {*stems}) / self._whole
+    def share(self, text: str) -> float:
+        """Return the share of the question that a text has."""
+        return sum(self._weights[stem] for stem in find_stems(text, self._weights)) / self._whole
 
     def measure_uses(self, text: str) -> float:
-        """Return how often words of a text begin with the stems, from 0 to 1, and more for names.
+        """Return how often words of a text begin with the stems, from 0 to 1.
 
-        The logarithms of their numbers count by their shares, and half in `LONG` characters. A name
-        that the text has as it is written counts by the share of its rarest word, `NAMES` times.
+        The logarithms of their numbers count by their shares, and half in `LONG` characters.
         """
-        folded = fold(text)
-        words = f" {_BETWEEN_WORDS.sub(' ', folded)}"
+        words = f" {_BETWEEN_WORDS.sub(' ', fold(text))}"
         uses = 0.0
         for stem, weight in self._weights.items():
             begin = stem if stem >= _UNSPACED else f" {stem}"
             uses += weight * math.log1p(words.count(begin))
-        named = sum(weight for name, weight in self._names.items() if _has_name(folded, name))
-        uses /= self._whole * (1 + len(text) / LONG)
-        return min(1.0, uses) + NAMES * min(1.0, named / self._whole)
+        return min(1.0, uses / (self._whole * (1 + len(text) / LONG)))
 
 
-def _has_name(text: str, name: str) -> bool:
-    """Tell whether a folded text has a name, which does not go on at its ends."""
-    return name in text and bool(re.search(rf"(?<![\w-]){re.escape(name)}(?!-?\w)", text))
-
-
-def find_rarity(frequency: int, total: int) -> float:
+def _find_rarity(frequency: int, total: int) -> float:
     """Return the rarity of a word: its inverse document frequency, never negative."""
     frequency = min(frequency, total)
     return math.log(1 + (total - frequency + 0.5) / (frequency + 0.5))
 
 
+class _Comparison:
+    """What a hit is compared with: the question, and the other hits."""
+
+    def __init__(self, hits: Sequence[Hit], question: Question, rarities: Rarities) -> None:
+        self.question = question
+        self.rarities = rarities
+        self.names = [name for name in ("".join(question.sequence), question.name) if name]
+        self.best = max((hit.bm25 for hit in hits), default=0.0) or 1.0
+        self.least = 1e-9 if all(hit.bm25 for hit in hits) else LEAST
+        pages: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
+        for hit in hits:
+            pages[hit.topic, hit.path].append(hit.bm25)
+        self.pages = {page: sum(nlargest(OF_A_PAGE, scores)) for page, scores in pages.items()}
+        self.best_page = max(self.pages.values(), default=0.0) or 1.0
+        self.usual = (
+            _find_usual(hit.cosine for hit in hits),
+            _find_usual(hit.likeness for hit in hits),
+        )
+        self.runs = {hit.place: _measure_run(question.sequence, hit.text) for hit in hits}
+        self.pasted = max(self.runs.values(), default=0.0)
+        """How much of the question some text has word for word."""
+        self.looked_up = 1.0 if question.name else self.pasted
+        """How much of the question is looked up, not asked: a name is, and what is pasted."""
+
+    def measure_words(self, hit: Hit) -> float:
+        """Return the logarithm of its score by words, as a share of the best."""
+        return math.log(max(hit.bm25 / self.best, self.least))
+
+    def measure_page(self, hit: Hit) -> float:
+        """Return the logarithm of what the best of its page score: the page is on the matter."""
+        return math.log(max(self.pages[hit.topic, hit.path] / self.best_page, LEAST))
+
+    def measure_uses(self, hit: Hit) -> float:
+        """Return how often it has the words, which BM25 hardly counts."""
+        return self.rarities.measure_uses(hit.text)
+
+    def measure_run(self, hit: Hit) -> float:
+        """Return how much of the question it has word for word."""
+        return self.runs[hit.place]
+
+    def measure_meaning(self, hit: Hit) -> float:
+        """Return how much nearer in meaning it is than the hits are on average.
+
+        The average of what an embedding model and the vectors of words say, if both were asked.
+        """
+        nearer = [
+            0.0 if near is None else (near - usual) / max(1.0 - usual, NARROW)
+            for near, usual in zip((hit.cosine, hit.likeness), self.usual, strict=True)
+            if usual is not None
+        ]
+        return fmean(nearer or [0.0])
+
+    def measure_role(self, hit: Hit) -> float:
+        """Return what its role and its topic count: what is pasted may be from anywhere."""
+        return hit.prior * (1.0 - self.pasted)
+
+    def is_named(self, hit: Hit) -> float:
+        """Return 1 if the question is its heading, or names a definition in it."""
+        return float(_is_named(hit, self.names))
+
+
+def _find_usual(values: Iterable[float | None]) -> float | None:
+    """Return the average of what was compared; None if nothing was."""
+    known = [value for value in values if value is not None]
+    return fmean(known) if known else None
+
+
+class _Feature(NamedTuple):
+    """A feature, with its weight for a question and for what is looked up."""
+
+    measure: Callable[[_Comparison, Hit], float]
+    question: float
+    look_up: float
+
+    def weigh(self, looked_up: float) -> float:
+        """Return its weight for a question, as much of which as given is looked up."""
+        return self.question + (self.look_up - self.question) * looked_up
+
+
+FEATURES = (
+    _Feature(_Comparison.measure_words, question=1.0, look_up=1.0),
+    _Feature(_Comparison.measure_page, question=0.5, look_up=0.5),
+    _Feature(_Comparison.measure_uses, question=2.0, look_up=0.0),
+    # What is looked up is mentioned elsewhere too.
+    _Feature(_Comparison.measure_run, question=2.0, look_up=1.0),
+    _Feature(_Comparison.measure_meaning, question=4.0, look_up=0.0),
+    _Feature(_Comparison.measure_role, question=1.0, look_up=1.0),
+    _Feature(_Comparison.is_named, question=1.0, look_up=1.0),
+)
+"""What orders the hits: the sum of the features by their weights."""
+
+
 def rank(hits: Sequence[Hit], question: Question, rarities: Rarities) -> list[Hit]:
     """Return the hits, best first, each text once, with how well each answers."""
-    held = [find_stems(f"{hit.path} {hit.title} {hit.text}", rarities.of_stems) for hit in hits]
-    shares = [rarities.share(stems) for stems in held]
-    best = max((hit.bm25 for hit in hits), default=0.0) or 1.0
-    least = 1e-9 if all(hit.bm25 for hit in hits) else LEAST
-    pages: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
-    for hit in hits:
-        pages[hit.topic, hit.path].append(hit.bm25)
-    of_pages = {page: sum(nlargest(OF_A_PAGE, scores)) for page, scores in pages.items()}
-    best_page = max(of_pages.values(), default=0.0) or 1.0
-    usual = fmean([hit.cosine for hit in hits if hit.cosine is not None] or [0.0])
-    room = max(1.0 - usual, NARROW)
-    word_for_word = [_measure_run(question.sequence, hit.text) for hit in hits]
-    # What is pasted from a text may be anywhere in it.
-    asked = 1.0 - max(word_for_word, default=0.0)
-    nearer = 0.0 if question.name else NEARER * asked
-    names = [name for name in ("".join(question.sequence), question.name) if name]
-    weighed: list[tuple[float, Hit]] = []
-    for number, hit in enumerate(hits):
-        page = hit.topic, hit.path
-        uses = 0.0 if question.name else rarities.measure_uses(hit.text)
-        weight = (
-            math.log(max(hit.bm25 / best, least))
-            + math.log(max(of_pages[page] / best_page, LEAST)) / 2
-            + asked * (bool(hit.heading and hit.first_line > 1) + hit.prior + uses)
-            + _is_named(hit, names)
-            + word_for_word[number] * (1.0 if question.name else 2.0)
-            + shares[number]
-            + nearer * (0.0 if hit.cosine is None else (hit.cosine - usual) / room)
-        )
-        score = round(min(1.0, shares[number] or max(0.0, hit.cosine or 0.0)), 2)
-        weighed.append((weight, hit._replace(score=score)))
-    weighed.sort(key=lambda pair: -pair[0])
-    return _join_copies([hit for _, hit in weighed])
+    compared = _Comparison(hits, question, rarities)
+    weights = [(each.measure, each.weigh(compared.looked_up)) for each in FEATURES]
+
+    def weigh(hit: Hit) -> float:
+        return sum(weight * measure(compared, hit) for measure, weight in weights if weight)
+
+    ordered = sorted(hits, key=weigh, reverse=True)
+    return _join_copies([hit._replace(score=_find_score(hit, rarities)) for hit in ordered])
+
+
+def _find_score(hit: Hit, rarities: Rarities) -> float:
+    """Return the share of the question that a hit has, or how near it is if it has none."""
+    share = rarities.share(f"{hit.path} {hit.title} {hit.text}")
+    near = hit.likeness if hit.cosine is None else hit.cosine
+    return round(min(1.0, share or max(0.0, near or 0.0)), 2)
 
 
 def _is_named(hit: Hit, names: Sequence[str]) -> bool:

@@ -1,4 +1,4 @@
-"""Finds the role of a document by its path, and the role a question asks for. Pure."""
+"""Finds the role of a document by its path. Pure."""
 
 from __future__ import annotations
 
@@ -114,29 +114,10 @@ def is_machine_made(path: str, text: str) -> bool:
     return not is_page and bool(_GENERATED.search(text[:2_000]))
 
 
-# Of a question
+# In a ranking
 
-_NAMES_CODE = re.compile(
-    r"\w_\w|[a-z0-9][A-Z]|::|->|\(\)"
-    r"|\b(?i:implement(?:s|ed|ations?)|source code|code ?base|in (?:the |its )?code"
-    r"|(?:which|what|the) (?:function|method|class|struct|trait|macro)e?s?)\b"
-    r"|^\s*(?:def|fn|func|class|struct|enum|impl|trait|interface)\s+\w+"
-)
-_ASKED = {
-    Role.TESTS: re.compile(
-        r"\b(?:tests|tested|unit ?tests?|test (?:that|which|for|cases?|suite)|fixtures?)\b",
-        re.IGNORECASE,
-    ),
-    Role.EXAMPLES: re.compile(r"\b(?:examples?|samples?|demos?|snippets?)\b", re.IGNORECASE),
-    Role.CHANGES: re.compile(
-        r"\b(?:change ?logs?|release notes?|what'?s new|new in|changed|changes (?:in|since|between)"
-        r"|deprecated|(?:added|removed|introduced|fixed) in|breaking changes?"
-        r"|(?:which|what|since) version|upgrad(?:e|ing)|migrat(?:e|ing|ion))\b|\bv?\d+\.\d+",
-        re.IGNORECASE,
-    ),
-}
 COSTS = {Role.CODE: 1.25, Role.TESTS: 2.0, Role.EXAMPLES: 1.0, Role.CHANGES: 1.0}
-"""Cost of a role, subtracted from the logarithm of a score unless the question asks for it."""
+"""Cost of a role, subtracted from the logarithm of a score."""
 
 OTHER_LANGUAGE = 2.0
 """Cost of a translation into another language than the question's."""
@@ -145,16 +126,10 @@ TRUST = 0.2
 """Gain of a document with full trust (10 of 10), and cost of one with none (0)."""
 
 
-def find_asked_roles(question: str) -> frozenset[Role]:
-    """Return the roles that a question asks for besides documentation."""
-    code = [Role.CODE] if _NAMES_CODE.search(question) else []
-    return frozenset(code).union(role for role in _ASKED if _ASKED[role].search(question))
-
-
-def find_prior(role: Role, asked: Collection[Role], trust: int | None = None) -> float:
+def find_prior(role: Role, trust: int | None = None) -> float:
     """Return the part of a score's logarithm from a document's role and its topic's trust."""
     trusted = 0.0 if trust is None else TRUST * (trust - 5) / 5
-    return trusted - (0.0 if role in asked else COSTS.get(role, 0.0))
+    return trusted - COSTS.get(role, 0.0)
 
 
 # Of a search

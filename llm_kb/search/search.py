@@ -25,7 +25,7 @@ from llm_kb.search.index.index import (
 )
 from llm_kb.search.index.update import Progress
 from llm_kb.search.question import Question, build_match, is_correctable, list_neighbours
-from llm_kb.search.ranking import CANDIDATES, Hit, Rarities, find_rarity, rank
+from llm_kb.search.ranking import CANDIDATES, Hit, Rarities, rank
 from llm_kb.search.roles import OTHER_LANGUAGE, Role, Scope, find_prior
 from llm_kb.search.word_vectors import Meaning
 
@@ -131,12 +131,12 @@ def _search(
         question = question.correct(nearest)
         frequencies, stems = _count_words(indexes, question.words)
     total = sum(index.count_chunks() for index in indexes)
-    rarities = Rarities(stems, frequencies, total, question.names)
+    rarities = Rarities(stems, frequencies, total)
     hits: list[Hit] = []
     covered = [scope is None]
     for index in indexes:
         covered.append(index.narrow_to(scope))
-        hits += _find_hits(index, question, embedder, frequencies, total)
+        hits += _find_hits(index, question, embedder)
     return SearchResult(
         hits=tuple(rank(hits, question, rarities)[:limit]),
         legs=("keyword", _name_dense_leg(hits)) if embedder else ("keyword",),
@@ -174,20 +174,10 @@ def _find_nearest(indexes: Sequence[Index], unknown: Sequence[str]) -> dict[str,
     return nearest
 
 
-def _find_hits(
-    index: Index,
-    question: Question,
-    embedder: Embedder | None,
-    frequencies: Mapping[str, int],
-    total: int,
-) -> Iterator[Hit]:
-    """Yield the best chunks of an index by their words, and those near in meaning.
-
-    A word that an index is about is frequent in it and counts little in its scores. So the scores
-    are scaled to how rare the words are in all indexes together.
-    """
+def _find_hits(index: Index, question: Question, embedder: Embedder | None) -> Iterator[Hit]:
+    """Yield the best chunks of an index by their words, and those near in meaning."""
     own, _ = index.count_words(question.words)
-    match, times = build_match(question.words, own)
+    match = build_match(question.words, own)
     scores = index.match(match, CANDIDATES) if match else {}
     cosines: dict[int, float] = {}
     if embedder:
@@ -195,20 +185,16 @@ def _find_hits(
         update_vectors(index, model, embed, seconds=EMBED_SECONDS, first=scores)
         vector = next(iter(embed([question.text])), ())
         cosines = rank_by_vector(index, model, vector, NEAREST, scores)
-    here = sum(find_rarity(own[word], index.count_chunks()) for word in own if own[word])
-    everywhere = sum(find_rarity(frequencies[word], total) for word in own if own[word])
-    scale = everywhere / here / times if here else 1.0
     trust = {topic.name: topic.trust for topic in index.topics}
     # The words that have vectors are English ones, of prose.
-    by_words = question.language == "en" and not cosines
-    meaning = Meaning(question.words) if by_words else None
+    meaning = Meaning(question.words) if question.language == "en" else None
     for hit in index.read_hits(scores, cosines):
-        prior = find_prior(hit.role, question.asked, trust.get(hit.topic))
-        if hit.language and not hit.language.startswith(question.language):
-            prior -= OTHER_LANGUAGE
+        is_other = hit.language and not hit.language.startswith(question.language)
+        prior = find_prior(hit.role, trust.get(hit.topic)) - (OTHER_LANGUAGE if is_other else 0.0)
+        likeness = None
         if meaning and hit.role is not Role.CODE:
-            hit = hit._replace(cosine=meaning.compare(f"{hit.title} {hit.text}"))
-        yield hit._replace(bm25=scale * hit.bm25, prior=prior)
+            likeness = meaning.compare(f"{hit.title} {hit.text}")
+        yield hit._replace(likeness=likeness, prior=prior)
 
 
 def _name_dense_leg(hits: Sequence[Hit]) -> str:

@@ -76,7 +76,7 @@ def test_what_is_looked_up_for_a_question_is_bounded() -> None:
     """Each bound by itself: they stand behind each other."""
     words = [f"w{number}" for number in range(50_000)]
     assert len(parse_question("x " * 50_000).text) <= MAX_CHARACTERS + 1
-    match, _ = build_match(words, dict.fromkeys(words, 1))
+    match = build_match(words, dict.fromkeys(words, 1))
     assert match.count('"') == 2 * MAX_WORDS
     assert not is_correctable("x" * 31)
 

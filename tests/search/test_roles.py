@@ -9,7 +9,7 @@ import pytest
 from llm_kb.errors import PatternError
 from llm_kb.search import search as search_module
 from llm_kb.search.question import parse_question
-from llm_kb.search.roles import Role, Scope, find_asked_roles, find_role, is_machine_made
+from llm_kb.search.roles import Role, Scope, find_role, is_machine_made
 from tests.search.folders import group, search
 
 
@@ -63,25 +63,6 @@ def test_the_role_of_a_document_is_told_by_its_path(path: str, role: Role) -> No
     assert find_role(path) is role
 
 
-@pytest.mark.parametrize(
-    ("question", "roles"),
-    [
-        ("how do I write a preprocessor", set()),
-        ("how do I test a plugin", set()),
-        ("where is load_book implemented", {Role.CODE}),
-        ("QueryView", {Role.CODE}),
-        ("which method checks permissions", {Role.CODE}),
-        ("fn rank", {Role.CODE}),
-        ("tests of the parser", {Role.TESTS}),
-        ("an example of a websocket chat", {Role.EXAMPLES}),
-        ("what changed in 0.5", {Role.CHANGES}),
-        ("release notes", {Role.CHANGES}),
-    ],
-)
-def test_a_question_asks_for_what_it_names(question: str, roles: set[Role]) -> None:
-    assert find_asked_roles(question) == roles
-
-
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
     """A repository in which everything is about retries, in the same words."""
@@ -98,22 +79,11 @@ def repository(tmp_path: Path) -> Path:
     return tmp_path / "repo"
 
 
-@pytest.mark.parametrize(
-    ("question", "before"),
-    [
-        ("how do I retry a request", {"docs/retry.md"}),
-        ("retries of a request", {"docs/retry.md"}),
-        ("tests of the retries", {"docs/retry.md", "tests/test_retry.py"}),
-        ("example of a request with retries", {"docs/retry.md", "examples/retry.py"}),
-        ("what changed in retries of a request", {"docs/retry.md", "CHANGELOG.md"}),
-    ],
-)
-def test_documentation_comes_first_and_what_is_asked_for_beside_it(
-    repository: Path, question: str, before: set[str]
-) -> None:
+@pytest.mark.parametrize("question", ["how do I retry a request", "retries of a request"])
+def test_documentation_comes_first(repository: Path, question: str) -> None:
     paths = [hit.path for hit in search([repository], question).hits]
     assert len(paths) == 5
-    assert set(paths[: len(before)]) == before
+    assert paths[0] == "docs/retry.md"
 
 
 def test_code_outranks_documentation_that_hardly_answers(tmp_path: Path) -> None:
@@ -136,7 +106,6 @@ def test_release_notes_do_not_outrank_the_page_that_explains(tmp_path: Path) -> 
     (tmp_path / "repo/changelog.md").write_text(notes)
     (tmp_path / "repo/plugins.md").write_text(page)
     place = tmp_path / "repo"
-    assert search([place], "write a plugin class").hits[0].path == "changelog.md"
     assert search([place], "how do I write a class for a plugin").hits[0].path == "plugins.md"
 
 
