@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from llm_kb.files.atomic import create_below, make_directory_below
 from llm_kb.files.containment import resolve_links
 from llm_kb.rendering.plain_text import count, shorten
 from llm_kb.texts.safe import visible_line
-from llm_kb.upkeep.first_topics import Proposal, propose_topics
+from llm_kb.upkeep.first_topics import Proposal, Proposals, propose_topics
 from llm_kb.upkeep.project_files import RULES
 
 _FILE = "llm-kb.toml"
@@ -72,10 +72,11 @@ def init(rules: tuple[str, ...], dry_run: bool, yes: bool) -> None:
     root = require_cwd()
     is_new = not any((root / name).exists() for name in WORKSPACE_FILES)
     existing = () if is_new else current_config().topics
-    topics, left_out = propose_topics(root, rules, existing)
+    found = propose_topics(root, rules, existing)
+    topics = found.topics
     if is_new:
         _write(root, topics, dry_run=dry_run)
-    _report(topics, left_out)
+    _report(found)
     if is_new:
         _say_next(is_empty=not topics)
     elif not topics:
@@ -123,20 +124,28 @@ def _define(text: str, topic: Proposal) -> str:
     return define_topic(text, topic.id, fields)
 
 
-def _report(topics: Sequence[Proposal], left_out: Mapping[str, Sequence[str]]) -> None:
+def _report(found: Proposals) -> None:
     """Print the topics with their sizes, and what was left out with the command to take it."""
+    topics = found.topics
     width = max((len(topic.id) for topic in topics), default=0)
     for topic in topics:
         subjects, tokens = topic.totals
         sizes = f"{count(subjects, 'subject'):>14}  {f'~{tokens:,} tokens':>18}"
         say(f"  {topic.id:{width}}  {sizes}  {_name_place(topic)}")
-    if left_out:
+    if found.left_out or found.others:
         say("Left out:")
-    for rule, paths in left_out.items():
+    for rule, paths in found.left_out.items():
         what = RULES[rule].what if rule in RULES else "pages that no topic can hold"
-        example = shorten(visible_line(paths[0]), _WIDTH)
-        take = f": llm kb init --with {rule}" if rule in RULES else ""
-        say(f"  {len(paths):>6,}  {what} ({example}){take}")
+        _say_left_out(what, paths, f"llm kb init --with {rule}" if rule in RULES else "")
+    for what, others, take in found.others:
+        _say_left_out(what, others, take)
+
+
+def _say_left_out(what: str, paths: Collection[str], take: str) -> None:
+    """Print a line about files in no topic: number, reason, example, and command to take them."""
+    example = shorten(visible_line(next(iter(paths))), _WIDTH)
+    more = f": {visible_line(take)}" if take else ""
+    say(f"  {len(paths):>6,}  {visible_line(what)} ({example}){more}")
 
 
 def _name_place(topic: Proposal) -> str:

@@ -204,9 +204,24 @@ FORMATS = (
         extensions=_words("c h cc cpp cxx hpp hh java cs m mm dart groovy"),
     ),
     Format(name="server page", extensions=_words("asp aspx"), kind=Kind.CODE, is_page=True),
-    Format(name="code", extensions=_words("css sql"), kind=Kind.CODE),
+    Format(
+        name="code", kind=Kind.CODE,
+        extensions=_words(
+            "css scss sass less styl sql fs fsx fsi ml mli elm erl hrl clj cljs cljc edn lisp el"
+            " scm rkt v sv vhd vhdl s asm f f90 f95 pas d nix tf tcl awk r coffee astro proto"
+            " thrift graphql cmake mk gradle bat cmd ps1 fish zsh bzl bazel tpl tmpl jinja j2 erb"
+            " haml ejs hbs mustache pug po pot glsl hlsl wgsl metal cu cuh inc in cl sol vim ino"
+        ),
+    ),
     # Data
-    Format(name="settings", extensions=_words("toml yaml yml json xml"), kind=Kind.DATA),
+    Format(
+        name="settings", kind=Kind.DATA,
+        extensions=_words(
+            "toml yaml yml json json5 jsonc jsonl ndjson geojson xml xsd xsl plist csv tsv ini cfg"
+            " conf properties env lock sum mod snap map patch diff log svgz pem crt cer key pub"
+            " xlf xliff sln csproj vcxproj fsproj props targets resx desktop service editorconfig"
+        ),
+    ),
     Format(
         name="pictures and fonts", kind=Kind.MEDIA,
         extensions=_words(

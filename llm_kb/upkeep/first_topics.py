@@ -22,6 +22,7 @@ from llm_kb.subjects.topics import Layout, Topic
 from llm_kb.texts.formats import find_extension
 from llm_kb.texts.safe import UNUSABLE
 from llm_kb.upkeep import project_files
+from llm_kb.upkeep.accounts import Leftover, account_for
 from llm_kb.upkeep.project_files import count_below, escape, is_documentation, list_parents
 
 _MOST_TOPICS = 8
@@ -33,6 +34,16 @@ _SHARES, _NAMED_SHARES = (0.002, 0.1), (0.0, 0.02)
 _FEW = 2
 """Most pages outside of all other topics that are in the overview."""
 _MOST_NAMED = 5
+
+
+class Proposals(NamedTuple):
+    """What a project may have as topics, and all else that was seen: no file is in two of them."""
+
+    topics: Sequence[Proposal]
+    left_out: Mapping[str, Sequence[str]]
+    """The pages that a rule leaves out, by rule; those that no topic can hold have `other`."""
+    others: Sequence[Leftover]
+    """What is not a page."""
 
 
 class Proposal(NamedTuple):
@@ -53,13 +64,12 @@ class Proposal(NamedTuple):
 
 def propose_topics(
     root: Path, rules: Collection[str] = (), existing: Sequence[Topic] = ()
-) -> tuple[Sequence[Proposal], Mapping[str, Sequence[str]]]:
-    """Return topics for the pages that no existing topic has, and the pages left out, by rule.
+) -> Proposals:
+    """Return topics for the pages that no existing topic has, and what was left out.
 
-    The pages of the `rules` named are taken. Pages that no rule leaves out, and that no topic
-    can hold, have the rule `other`.
+    The pages of the `rules` named are taken.
     """
-    sizes, found = project_files.find_pages(root)
+    listed, sizes, found = project_files.find_project(root)
     patterns = {path: pattern for path, (rule, pattern) in found.items() if rule}
     left_out: dict[str, list[str]] = {rule: [] for rule in ("", *project_files.RULES, "other")}
     covered = {path for topic in existing for path in _list_covered(root, topic)}
@@ -77,9 +87,13 @@ def propose_topics(
             ids = chain([topic.id], (f"{topic.id}-{number}" for number in count(2)))
             id_ = next(id_ for id_ in ids if id_ not in {*taken, *topics})
             topics[id_] = topic._replace(id=id_)
-    listed = {path for topic in topics.values() for path in topic.pages}
-    left_out["other"] += [path for each in proposals for path in each.pages if path not in listed]
-    return list(topics.values()), {rule: paths for rule, paths in left_out.items() if paths}
+    held = {path for topic in topics.values() for path in topic.pages}
+    left_out["other"] += [path for each in proposals for path in each.pages if path not in held]
+    return Proposals(
+        topics=list(topics.values()),
+        left_out={rule: paths for rule, paths in left_out.items() if paths},
+        others=account_for(root, set(listed) - found.keys() - covered),
+    )
 
 
 def find_layout(directory: Path) -> Layout:

@@ -111,14 +111,22 @@ _MANY = 10
 """Of more pages that are translated beside themselves, the languages are patterns."""
 
 
-def find_pages(root: Path) -> tuple[Mapping[str, int], Mapping[str, tuple[str, str]]]:
-    """Return the files of a project with their sizes, and the pages among them, sorted.
+class Project(NamedTuple):
+    """The files of a project."""
 
-    Each page has the name of the rule that leaves it out, and the pattern for that, or empty
-    ones. Files are those that git knows or would add, or all without git; links are left out.
-    """
+    listed: Collection[str]
+    """All that git knows or would add, or all without git: also links and submodules."""
+    sizes: Mapping[str, int]
+    """The sizes of those that are files, and may be in a topic."""
+    pages: Mapping[str, tuple[str, str]]
+    """The rule that leaves each page out, and the pattern for that, or empty ones; sorted."""
+
+
+def find_project(root: Path, most: int | None = None) -> Project:
+    """Return the files of a project. Raises KbError for more than `most` without git."""
+    known = sorted(_list_files(root, most or MOST_FILES))
     # Git knows files that no topic may have: keys that were added, and names of a forged index.
-    listed = sorted(p for p in _list_files(root) if not any(map(is_always_ignored, p.split("/"))))
+    listed = [path for path in known if not any(map(is_always_ignored, path.split("/")))]
     files = {path: size for path in listed if (size := _measure(root, path)) is not None}
     formats = _find_formats(root, files)
     written = count_below(p for p in formats if formats[p].proposed is Proposed.EVERYWHERE)
@@ -148,7 +156,7 @@ def find_pages(root: Path) -> tuple[Mapping[str, int], Mapping[str, tuple[str, s
             pages[path] = "other", ""
         elif skill.startswith("skills/") and skills.setdefault(skill, path) != path:
             pages[path] = "copies", ""
-    return files, pages
+    return Project(known, files, pages)
 
 
 def list_parents(path: str) -> Iterator[str]:
@@ -181,7 +189,7 @@ def is_documentation(directory: str) -> bool:
     return any(map(_DOCUMENTATION.fullmatch, directory.split("/")))
 
 
-def _list_files(root: Path) -> Iterable[str]:
+def _list_files(root: Path, most: int) -> Iterable[str]:
     """Return the files that git knows or would add, or all that `.gitignore` does not exclude."""
     command = ("ls-files", "-z", "--cached", "--others", "--exclude-standard")
     try:
@@ -195,10 +203,10 @@ def _list_files(root: Path) -> Iterable[str]:
         found = iter_files(
             root, lambda path: not (is_always_ignored(path.split("/")[-2]) or ignores(path))
         )
-        paths = [path for path, _ in islice(found, MOST_FILES + 1)]
-        if len(paths) > MOST_FILES:
+        paths = [path for path, _ in islice(found, most + 1)]
+        if len(paths) > most:
             raise KbError(
-                f"{show_place(root)} has over {MOST_FILES:,} files and is not a git repository;"
+                f"{show_place(root)} has over {most:,} files and is not a git repository;"
                 " run init in the directory of a project"
             ) from None
         return [path for path in paths if not ignores(path)]

@@ -75,6 +75,8 @@ def test_what_it_took_and_left_out_is_printed(
         "       1  licences, authors, codes of conduct, forms for issues (LICENSE.md):"
         " llm kb init --with formalities\n"
         "       1  change logs and release notes (CHANGELOG.md): llm kb init --with changes\n"
+        "       1  pictures and other binary files (docs/pic.png)\n"
+        "       1  source code (src/x.py)\n"
         f"{NEXT}"
     )
     topics = {topic.id: topic for topic in load(tmp_path, user_dir).topics}
@@ -197,7 +199,7 @@ def test_a_change_log_behind_a_link_in_the_root_is_one(tmp_path: Path) -> None:
 def test_generated_pages_are_left_out(tmp_path: Path, run_llm: RunLlm) -> None:
     out = ["docs/a/.generated/b.md", "docs/c/.generated/d.md", "src/generated/e.md"]
     make_files(tmp_path, "docs/a.md", "docs/generated/reference.md", *out)
-    proposals, left_out = propose_topics(tmp_path)
+    proposals, left_out, _ = propose_topics(tmp_path)
     assert [topic.id for topic in proposals] == ["docs"]
     assert left_out == {"generated": out}
     (tmp_path / out[2]).unlink()
@@ -209,7 +211,7 @@ def test_generated_pages_are_left_out(tmp_path: Path, run_llm: RunLlm) -> None:
 
 def test_beside_many_kinds_of_files_the_kinds_of_pages_are_named(tmp_path: Path) -> None:
     make_files(tmp_path, *(f"docs/a.{kind}" for kind in ("md", "rst", "css", "js", "svg", "toml")))
-    ((topic,), _) = propose_topics(tmp_path)
+    ((topic,), *_) = propose_topics(tmp_path)
     assert (topic.include, topic.ignore) == (["*.md", "*.rst"], ())
     assert topic.totals[0] == 2
 
@@ -218,7 +220,7 @@ def test_the_introduction_of_documentation_names_its_parts(tmp_path: Path) -> No
     parts = ("usage", "api")
     make_files(tmp_path, *(f"docs/{part}/{page}.md" for part in parts for page in "abc"))
     make_files(tmp_path, "docs/404.md")
-    ((topic,), _) = propose_topics(tmp_path)
+    ((topic,), *_) = propose_topics(tmp_path)
     assert topic.introduction == "How this project is used and how it works: Api, Usage."
 
 
@@ -357,11 +359,17 @@ def test_again_it_proposes_what_is_new(tmp_path: Path, run_llm: RunLlm) -> None:
     make_files(tmp_path, "README.md")
     run_llm(["kb", "init"])
     before = (tmp_path / "llm-kb.toml").read_text()
-    assert run_llm(["kb", "init"]).stderr == "Every page is in a topic already, or left out\n"
+    assert run_llm(["kb", "init"]).stderr == (
+        "Left out:\n"
+        "       1  data and settings (llm-kb.toml)\n"
+        "Every page is in a topic already, or left out\n"
+    )
     make_files(tmp_path, "docs/a.md")
     proposed = run_llm(["kb", "init"])
     assert proposed.stderr == (
         "  docs       1 subject           ~3 tokens  docs\n"
+        "Left out:\n"
+        "       1  data and settings (llm-kb.toml)\n"
         f"Error: there is no terminal to ask on: Add them to {tmp_path}/llm-kb.toml?"
         " Pass -y to say yes\n"
     )
@@ -385,7 +393,7 @@ def test_patterns_are_written_and_not_lists_of_files(tmp_path: Path) -> None:
         tmp_path, *(f"docs/p{n}.md" for n in range(40)), *(f"docs/p{n}.tsx" for n in range(40))
     )
     make_files(tmp_path, *(f"docs/raw/{n}.md" for n in range(3)), "docs/raw/LICENSE.md")
-    ((topic,), _) = propose_topics(tmp_path)
+    ((topic,), *_) = propose_topics(tmp_path)
     assert (topic.include, topic.ignore) == (["*.md"], ("LICENSE.md",))
 
 
@@ -395,7 +403,7 @@ def test_pages_translated_beside_themselves_are_a_pattern_for_each_language(
     names = [f"pages/p{number}" for number in range(40)]
     make_files(tmp_path, *(f"{name}{end}" for name in names for end in (".md", ".de.md", ".fr.md")))
     make_files(tmp_path, "pages/npm.md", "pages/npm-it.md")  # about the tool `npm-it`
-    ((topic,), left_out) = propose_topics(tmp_path)
+    ((topic,), left_out, _) = propose_topics(tmp_path)
     assert (topic.include, topic.ignore) == ([], ("*.de.md", "*.fr.md"))
     assert (len(topic.pages), len(left_out["languages"])) == (42, 80)
 

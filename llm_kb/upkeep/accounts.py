@@ -1,0 +1,144 @@
+"""Accounts for the files of a project that are in no topic: what they are, how many, and why."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import stat
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from llm_kb.files.containment import Containment
+from llm_kb.search.roles import has_generated_name
+from llm_kb.subjects.ignore import is_always_ignored
+from llm_kb.texts.decoding import SNIFFED_BYTES, is_binary
+from llm_kb.texts.formats import (
+    INSTALL,
+    Kind,
+    find_extension,
+    find_format,
+    is_unread_document,
+)
+
+MOST_LINES = 5
+"""The most kinds of text files that have a line each."""
+
+_MOST_READ = 50
+"""The most files of one extension that are read to tell text from other data."""
+
+
+class Leftover(NamedTuple):
+    """Files that are in no topic for the same reason, and the command that takes them, if any."""
+
+    what: str
+    paths: Collection[str]
+    take: str = ""
+
+
+_PRIVATE = "files that are never in a topic: passwords, data of programs"
+_INSIDE = "links to files of the project, which are taken where they are"
+_OUTSIDE = "links that lead to outside or to nothing"
+_REPOSITORIES = "repositories of their own: submodules, clones, work trees"
+_NEITHER = "entries that are neither files nor directories"
+_DOCUMENTS = "documents that need the extra to be read"
+_CODE, _DATA, _MEDIA = "source code", "data and settings", "pictures and other binary files"
+_TEXTS = "text files"
+
+_KINDS = {Kind.CODE: _CODE, Kind.DATA: _DATA, Kind.MEDIA: _MEDIA}
+_TAKE = {_DOCUMENTS: INSTALL}
+
+
+def account_for(root: Path, paths: Iterable[str]) -> list[Leftover]:
+    """Return the files of a project that are not pages, each in one group of a kind."""
+    classify = _Classifier(root)
+    groups: defaultdict[str, list[str]] = defaultdict(list)
+    for path in sorted(paths):
+        if kind := classify(path):
+            groups[kind].append(path)
+    texts = groups.pop(_TEXTS, [])
+    named = [Leftover(what, groups[what], _TAKE.get(what, "")) for what in sorted(groups)]
+    return [*group_texts(texts), *named]
+
+
+def is_text_of_no_format(root: Path) -> Callable[[str], bool]:
+    """Return a test for files that are text, and whose names say nothing of its format."""
+    classify = _Classifier(root)
+    return lambda path: find_format(path) is None and classify(path) == _TEXTS
+
+
+def group_texts(paths: Iterable[str]) -> list[Leftover]:
+    """Return text files by extension, the most frequent first, and the rest in one group."""
+    kinds: defaultdict[str, list[str]] = defaultdict(list)
+    for path in paths:
+        kinds[Path(path).suffix if find_extension(path) else ""].append(path)
+    ranked = sorted(kinds, key=lambda kind: (-len(kinds[kind]), kind))
+    rest = [path for kind in ranked[MOST_LINES:] for path in kinds[kind]]
+    shown = [_describe_texts(kind, kinds[kind]) for kind in ranked[:MOST_LINES]]
+    more = f"text files of {len(ranked) - MOST_LINES} more kinds are in no topic"
+    return [*shown, *([Leftover(more, rest)] if rest else [])]
+
+
+def _describe_texts(kind: str, paths: Collection[str]) -> Leftover:
+    """Return the line of the text files of one extension."""
+    common = os.path.commonpath([f"./{path}" for path in paths])
+    place = os.path.normpath(os.path.dirname(common) if len(paths) == 1 else common)  # noqa: PTH120
+    where = "" if place == "." else f" in {place}"
+    what = f"text files of {kind}" if kind else "text files without an extension"
+    id_ = re.sub(r"[^a-z0-9]+", "-", Path(place).name.lower()).strip("-") or kind.strip(".").lower()
+    add = f"llm kb add {id_ or 'texts'} {shlex.quote(place)}"
+    if kind:
+        add += f" --include {shlex.quote(f'*{kind}')}"
+    return Leftover(f"{what}{where} are in no topic", paths, add)
+
+
+class _Classifier:
+    """Says what a file of a project is that is not a page; empty for one that is gone."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = os.path.realpath(root)
+        self._containment = Containment(root, ())
+        self._verdicts: defaultdict[str, list[bool]] = defaultdict(list)
+
+    def __call__(self, path: str) -> str:
+        if any(map(is_always_ignored, path.rstrip("/").split("/"))):
+            return _PRIVATE
+        try:
+            type_ = stat.S_IFMT(os.lstat(f"{self._root}/{path}").st_mode)
+        except OSError:
+            return ""
+        if type_ == stat.S_IFLNK:
+            return self._classify_link(path)
+        if type_ == stat.S_IFDIR:
+            return _REPOSITORIES
+        return self._classify_file(path) if type_ == stat.S_IFREG else _NEITHER
+
+    def _classify_link(self, path: str) -> str:
+        real = os.path.realpath(f"{self._root}/{path}")
+        is_inside = real.startswith(f"{self._root}{os.sep}") and os.path.exists(real)  # noqa: PTH110
+        return _INSIDE if is_inside else _OUTSIDE
+
+    def _classify_file(self, path: str) -> str:
+        if is_unread_document(path):
+            return _DOCUMENTS
+        known = find_format(path)
+        if known and known.kind in _KINDS:
+            return _KINDS[known.kind]
+        is_hidden = path.rpartition("/")[2].startswith(".")
+        if has_generated_name(path) or (is_hidden and not find_extension(path)):
+            return _DATA
+        return _TEXTS if (known and known.converter) or self._is_text(path) else _MEDIA
+
+    def _is_text(self, path: str) -> bool:
+        """Tell whether a file is text; of many with an extension the first ones decide."""
+        verdicts = self._verdicts[find_extension(path)]
+        if len(verdicts) < _MOST_READ:
+            data = b"\0"
+            with suppress(OSError):
+                data = self._containment.read_file(path, SNIFFED_BYTES)[0]
+            verdicts.append(not is_binary(data))
+            return verdicts[-1]
+        return 2 * sum(verdicts) > len(verdicts)

@@ -1,0 +1,130 @@
+"""Every file that `init` sees is in a topic or in one line."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from llm_kb.upkeep.accounts import MOST_LINES
+from llm_kb.upkeep.first_topics import propose_topics
+from tests.conftest import RunLlm
+
+_DIRECTORY = st.sampled_from(
+    [
+        "docs",
+        "src",
+        "de",
+        "en-US",
+        ".claude",
+        "tests",
+        "My.Api",
+        "skills",
+        "a[b]",
+        "node_modules",
+        "x",
+    ]
+)
+_NAME = st.sampled_from(
+    ["README.md", "a.rst", "SKILL.md", "b.asc", "c.xyz", "d", ".cursorrules", "e.png", "f.py",
+     "LICENSE", "g.pdf", "h.1", "i.de.md", "i.en.md", "j\u200bk.md", ".env",
+     "l.json",
+     "m.html", "n.txt"]
+)  # fmt: skip
+_PATHS = st.sets(
+    st.tuples(st.lists(_DIRECTORY, max_size=3), _NAME).map(
+        lambda each: "/".join([*each[0], each[1]])
+    ),
+    max_size=25,
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(_PATHS, st.booleans(), st.sets(st.sampled_from(["tests", "languages", "formalities"])))
+def test_the_sum_of_the_lines_is_the_number_of_files(
+    paths: set[str], has_git: bool, rules: set[str]
+) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        root = Path(name)
+        for path in paths:
+            (root / path).parent.mkdir(parents=True, exist_ok=True)
+            (root / path).write_text("x\0" if path.endswith(".xyz") else ".TH x\n\nText.\n")
+        if has_git:
+            subprocess.run(["git", "init", "-q"], cwd=root, check=True)
+        found = propose_topics(root, sorted(rules))
+        counted = [
+            *(path for topic in found.topics for path in topic.pages),
+            *(path for left in found.left_out.values() for path in left),
+            *(path for other in found.others for path in other.paths),
+        ]
+        seen = [p for p in paths if has_git or "node_modules/" not in p]
+        assert sorted(counted) == sorted(seen)
+
+
+def make(root: Path, *names: str, data: bytes = b"Some text.\n") -> None:
+    for name in names:
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_bytes(data)
+
+
+def list_lines(run_llm: RunLlm) -> list[str]:
+    shown = run_llm(["kb", "init", "--dry-run"]).stderr
+    return [line.strip() for line in shown.partition("Left out:\n")[2].splitlines()[:-2]]
+
+
+def test_texts_of_unknown_formats_have_a_line_with_the_command_that_takes_them(
+    tmp_path: Path, run_llm: RunLlm
+) -> None:
+    make(tmp_path, "README.md", *(f"book/ch{n}/x.chap" for n in range(12)), "a.zz", "b/notes")
+    make(tmp_path, "data/x.raw", data=b"\0\1\2" * 9)
+    assert list_lines(run_llm) == [
+        "12  text files of .chap in book are in no topic (book/ch0/x.chap):"
+        " llm kb add book book --include '*.chap'",
+        "1  text files without an extension in b are in no topic (b/notes): llm kb add b b",
+        "1  text files of .zz are in no topic (a.zz): llm kb add zz . --include '*.zz'",
+        "1  pictures and other binary files (data/x.raw)",
+    ]
+    assert run_llm(["kb", "init"]).exit_code == 0
+    assert run_llm(["kb", "add", "book", "book", "--include", "*.chap"]).exit_code == 0
+    assert len(run_llm(["kb", "list", "book"]).stdout.splitlines()) == 12
+
+
+def test_of_many_kinds_the_most_frequent_have_a_line(tmp_path: Path, run_llm: RunLlm) -> None:
+    make(tmp_path, "README.md", *(f"a/b.z{n}" for n in range(MOST_LINES + 4)))
+    assert list_lines(run_llm)[-1] == "4  text files of 4 more kinds are in no topic (a/b.z5)"
+
+
+def test_links_repositories_and_documents_are_counted(tmp_path: Path, run_llm: RunLlm) -> None:
+    make(tmp_path, "README.md", "sub/x.md", "keys/.env", "out/real.md")
+    root = tmp_path / "w"
+    make(root, "README.md", ".env", "docs/a.md")
+    for command in (["init", "-q"], ["-c", "user.name=a", "-c", "user.email=b", "commit", "-q",
+                                     "--allow-empty", "-m", "x"]):  # fmt: skip
+        subprocess.run(["git", *command], cwd=root, check=True)
+        (root / "clone").mkdir(exist_ok=True)
+        subprocess.run(["git", *command], cwd=root / "clone", check=True)
+    (root / "AGENTS.md").symlink_to("../out/real.md")
+    (root / "docs/b.md").symlink_to("a.md")
+    found = propose_topics(root)
+    assert {other.what: list(other.paths) for other in found.others} == {
+        "files that are never in a topic: passwords, data of programs": [".env"],
+        "links that lead to outside or to nothing": ["AGENTS.md"],
+        "links to files of the project, which are taken where they are": ["docs/b.md"],
+        "repositories of their own: submodules, clones, work trees": ["clone/"],
+    }
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs POSIX")
+def test_what_is_no_file_is_named(tmp_path: Path) -> None:
+    make(tmp_path, "README.md")
+    os.mkfifo(tmp_path / "pipe")
+    (other,) = propose_topics(tmp_path).others
+    assert (other.what, list(other.paths)) == (
+        "entries that are neither files nor directories",
+        ["pipe"],
+    )
