@@ -35,7 +35,7 @@ COMMANDS = {
     "reading": ("learn", "list", "show"),
     "search": ("search",),
     "test": ("test",),
-    "topics": ("add", "disable", "learned", "remove"),
+    "topics": ("add", "disable", "preload", "remove"),
     "used": ("used",),
 }
 """The commands of `llm kb` in each module of `llm_kb/commands`."""

@@ -1,4 +1,4 @@
-"""`llm kb add`, `remove`, `learned` and `disable`: edit the topics of a configuration."""
+"""`llm kb add`, `remove`, `preload` and `disable`: edit the topics of a configuration."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ _remove = click.option("--remove", is_flag=True, help="Remove the patterns inste
 @_topic
 @_patterns
 @_remove
-def learned(topic: str, patterns: tuple[str, ...], remove: bool) -> None:
+def preload(topic: str, patterns: tuple[str, ...], remove: bool) -> None:
     """
     Pre-load the subjects of TOPIC that match PATTERN
 
@@ -129,8 +129,8 @@ def learned(topic: str, patterns: tuple[str, ...], remove: bool) -> None:
     PATTERN back as it was written.
 
     \b
-        llm kb learned project code-quality 'maintainers/*'
-        llm kb learned project code-quality --remove
+        llm kb preload project code-quality 'maintainers/*'
+        llm kb preload project code-quality --remove
     """
     _edit_list(topic, "learned", patterns, remove=remove)
 
@@ -153,6 +153,12 @@ def disable(topic: str, patterns: tuple[str, ...], remove: bool) -> None:
     _edit_list(topic, "disabled", patterns, remove=remove)
 
 
+_EFFECTS = {
+    "learned": "sent with every prompt that uses -T learn or -k",
+    "disabled": "kept from every model",
+}
+
+
 def _edit_list(topic: str, name: str, patterns: Sequence[str], *, remove: bool) -> None:
     """Add patterns to a list of a topic, or remove them. Raises KbError."""
     wanted = [parse_pattern(pattern).text for pattern in patterns]
@@ -162,8 +168,9 @@ def _edit_list(topic: str, name: str, patterns: Sequence[str], *, remove: bool) 
     change = partial(edit_patterns, id_=topic, name=name, patterns=wanted, remove=remove)
     edit_file(file, change)
     now = read_layer(file)[key].value
-    held = f"now holds: {', '.join(now)}" if isinstance(now, tuple) and now else "is now empty"
-    say(f"{key} in {show_place(file.path)} {held}")
+    held = now if isinstance(now, tuple) else ()
+    what = f"{', '.join(held) or f'nothing of {topic}'} {'are' if len(held) > 1 else 'is'}"
+    say(f"{what} now {_EFFECTS[name]} ({show_place(file.path)})")
 
 
 def _require_matches(id_: str, name: str, patterns: Sequence[str]) -> None:

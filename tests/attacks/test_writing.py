@@ -30,7 +30,7 @@ COMMANDS: dict[str, tuple[str, Sequence[str]]] = {
     "a topic": ("llm-kb.toml", ["add", "q", "kb"]),
     "a topic in .llm": (".llm/kb.toml", ["add", "q", "kb"]),
     "a topic that goes": ("llm-kb.toml", ["remove", "p", "-y"]),
-    "a pre-loaded subject": ("llm-kb.toml", ["learned", "p", "a"]),
+    "a pre-loaded subject": ("llm-kb.toml", ["preload", "p", "a"]),
     "a disabled subject": (".llm/kb.toml", ["disable", "p", "a"]),
     "a new subject": ("kb/n.md", ["new", "p/n"]),
     "a new subject below": ("kb/d/n.md", ["new", "p/d/n"]),

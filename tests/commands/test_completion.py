@@ -61,7 +61,7 @@ def workspace(tmp_path: Path) -> Path:
         ("llm kb learn ", ["project", "prose"]),
         ("llm kb learn project ", ["a", "m/b"]),
         ("llm kb learn project m", ["m/b"]),
-        ("llm kb learned project ", ["a", "m/b"]),
+        ("llm kb preload project ", ["a", "m/b"]),
         ("llm kb disable pros", ["prose"]),
         ("llm kb remove ", ["project", "prose"]),
         ("llm kb edit project/a", ["project/a"]),

@@ -187,7 +187,7 @@ def test_an_unknown_topic_is_told_with_those_there_are(
     file: Path, user_dir: Path, run_llm: RunLlm
 ) -> None:
     (user_dir / "kb.toml").write_text('[kb.topic.notes]\nsubjects = "~/notes"\n')
-    for args in (["remove", "nope", "-y"], ["learned", "nope", "x"], ["disable", "nope", "x"]):
+    for args in (["remove", "nope", "-y"], ["preload", "nope", "x"], ["disable", "nope", "x"]):
         result = run_llm(["kb", *args])
         assert (result.exit_code, result.stderr) == (
             1,
@@ -195,9 +195,15 @@ def test_an_unknown_topic_is_told_with_those_there_are(
         )
 
 
-@pytest.mark.parametrize(("command", "name"), [("learned", "learned"), ("disable", "disabled")])
+SENT = "sent with every prompt that uses -T learn or -k"
+
+
+@pytest.mark.parametrize(
+    ("command", "name", "effect"),
+    [("preload", "learned", SENT), ("disable", "disabled", "kept from every model")],
+)
 def test_patterns_are_added_and_taken_out(
-    file: Path, run_llm: RunLlm, command: str, name: str
+    file: Path, run_llm: RunLlm, command: str, name: str, effect: str
 ) -> None:
     (file.parent / "kb/project/a").mkdir()
     (file.parent / "kb/project/a/x.md").touch()
@@ -205,7 +211,7 @@ def test_patterns_are_added_and_taken_out(
     result = run_llm(["kb", command, "project", "a/*", "b", "b"])
     assert (result.exit_code, result.stderr) == (
         0,
-        f"kb.topic.project.{name} in {file} now holds: a/*, b\n",
+        f"a/*, b are now {effect} ({file})\n",
     )
     assert file.read_text() == f'{WRITTEN}{name} = ["a/*", "b"]\n'
     assert run_llm(["kb", command, "project", "a/*", "--remove"]).exit_code == 0
@@ -216,11 +222,11 @@ def test_patterns_are_added_and_taken_out(
         f"Error: 'zz' is not in kb.topic.project.{name}; it holds: b\n",
     )
     result = run_llm(["kb", command, "project", "b", "--remove"])
-    assert result.stderr == f"kb.topic.project.{name} in {file} is now empty\n"
+    assert result.stderr == f"nothing of project is now {effect} ({file})\n"
     assert file.read_text() == f"{WRITTEN}{name} = []\n"
 
 
-@pytest.mark.parametrize("command", ["learned", "disable"])
+@pytest.mark.parametrize("command", ["preload", "disable"])
 def test_a_mistyped_name_is_not_written_and_a_glob_for_later_is(
     file: Path, run_llm: RunLlm, command: str
 ) -> None:
@@ -242,7 +248,7 @@ def test_a_mistyped_name_is_not_written_and_a_glob_for_later_is(
 
 
 def test_a_bad_pattern_changes_nothing(file: Path, run_llm: RunLlm) -> None:
-    result = run_llm(["kb", "learned", "project", "../x"])
+    result = run_llm(["kb", "preload", "project", "../x"])
     assert (result.exit_code, result.stderr.startswith("Error: invalid pattern '../x': ")) == (
         1,
         True,
@@ -256,7 +262,7 @@ def test_a_topic_of_the_user_is_edited_where_it_is(
     (home / "notes").mkdir()
     (home / "notes/todo.md").touch()
     (user_dir / "kb.toml").write_text('[kb.topic.notes]\nsubjects = "~/notes"\n')
-    run_llm(["kb", "learned", "notes", "todo"])
+    run_llm(["kb", "preload", "notes", "todo"])
     assert (user_dir / "kb.toml").read_text() == (
         '[kb.topic.notes]\nsubjects = "~/notes"\nlearned = ["todo"]\n'
     )
@@ -265,15 +271,15 @@ def test_a_topic_of_the_user_is_edited_where_it_is(
 
 def test_what_is_pre_loaded_reaches_the_section(file: Path, run_llm: RunLlm) -> None:
     (file.parent / "kb" / "project" / "style.md").write_text("Be brief.\n")
-    run_llm(["kb", "learned", "project", "style"])
+    run_llm(["kb", "preload", "project", "style"])
     assert '<subject "style">\nBe brief.\n</subject>' in run_llm(["kb", "prompt"]).stdout
 
 
 def test_a_topic_we_bring_is_tuned_in_the_nearest_file(file: Path, run_llm: RunLlm) -> None:
-    result = run_llm(["kb", "learned", "repo-knowledge", "conventions"])
+    result = run_llm(["kb", "preload", "repo-knowledge", "conventions"])
     assert (result.exit_code, result.stderr) == (
         0,
-        f"kb.topic.repo-knowledge.learned in {file} now holds: conventions\n",
+        f"conventions is now {SENT} ({file})\n",
     )
     shown = run_llm(["kb", "config"]).stdout
     line = 'learned = ["conventions"]'
@@ -284,7 +290,7 @@ def test_a_topic_we_bring_is_tuned_in_the_nearest_file(file: Path, run_llm: RunL
 def test_references_are_tuned_in_the_users_file(
     file: Path, user_dir: Path, run_llm: RunLlm
 ) -> None:
-    assert run_llm(["kb", "learned", "topic-x", "README"]).exit_code == 0
+    assert run_llm(["kb", "preload", "topic-x", "README"]).exit_code == 0
     assert (user_dir / "kb.toml").read_text() == '[kb.topic.topic-x]\nlearned = ["README"]\n'
     assert file.read_text() == WRITTEN
 

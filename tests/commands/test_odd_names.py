@@ -68,7 +68,8 @@ def test_messages_name_places_with_codes(
         f"'{tmp_path}/{shown}/kp' does not exist yet; 'llm kb new p/SLUG' creates it\n"
     )
     said("new", "p/x")
-    assert said("learned", "p", "x") == f"kb.topic.p.learned in {file} now holds: x\n"
+    sent = "sent with every prompt that uses -T learn or -k"
+    assert said("preload", "p", "x") == f"x is now {sent} ({file})\n"
     edit = f"Error: there is no terminal to edit on; the file is '{tmp_path}/{shown}/kp/x.md'\n"
     assert said("edit", "p/x") == edit
     assert said("list", "--kb-cfg", "nope") == (
@@ -110,7 +111,7 @@ def test_a_missing_directory_is_shown_with_codes(
         pytest.param(["add", "q", NO_TEXT], 1, id="directory, no text"),
         pytest.param(["add", NO_TEXT, "kb"], 1, id="id, no text"),
         pytest.param(["add", "q", "kb", "--title", NO_TEXT], 1, id="title, no text"),
-        pytest.param(["learned", "p", NO_TEXT], 1, id="pattern, no text"),
+        pytest.param(["preload", "p", NO_TEXT], 1, id="pattern, no text"),
         pytest.param(["new", f"p/{LONG}"], 1, id="slug, long"),
         pytest.param(["new", f"p/{NO_TEXT}"], 1, id="slug, no text"),
         pytest.param(["edit", f"p/{LONG}"], 1, id="edit, long"),
