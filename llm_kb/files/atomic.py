@@ -154,7 +154,11 @@ def _opening(root: Path, place: Path) -> Iterator[int]:
         for number, name in enumerate(place.parts, start=1):
             with suppress(FileExistsError):
                 os.mkdir(name, dir_fd=directory)
-            below, _ = containment.open_directory("/".join(place.parts[:number]))
+            try:
+                below, _ = containment.open_directory("/".join(place.parts[:number]))
+            except NotADirectoryError as error:
+                in_the_way = root.joinpath(*place.parts[:number])
+                raise WriteError(in_the_way, str(error.strerror)) from error
             os.close(directory)
             directory = below
         yield directory

@@ -74,7 +74,7 @@ BREAKS: dict[str, tuple[Break, str]] = {
     ),
     "a kind in a list": (
         replaced(sources='[{type = ["git"], url = "x"}]'),
-        "sources[0].type: found a list; allowed: crawl, git, local, package, web",
+        "sources[0].type: found a list; allowed: crawl, git, package, web",
     ),
     "a number nobody can print": (
         replaced(max_age_days=f"0x{'f' * 5000}"),

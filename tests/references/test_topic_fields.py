@@ -88,7 +88,7 @@ LARGE = "1" * 30
         ("sources = {}", "sources: found a table; allowed: a list of tables"),
         (
             '[[sources]]\ntype = "web"\nurl = "https://e.org"\n[[sources]]\ntype = "ftp"',
-            "sources[1].type: found 'ftp'; allowed: crawl, git, local, package, web",
+            "sources[1].type: found 'ftp'; allowed: crawl, git, package, web",
         ),
     ],
 )  # fmt: skip

@@ -78,7 +78,7 @@ def _is_due(library: Library, topic: TopicFile, *, by_name: bool, stale: bool) -
 @json_option
 def approve(plan_id: str, yes: bool, json_: bool) -> None:
     """
-    Show a waiting plan, and make its topic if you approve; else delete it
+    Show a waiting plan; make its topic, or delete the plan
 
     \b
         llm kb references pending
