@@ -19,8 +19,8 @@ import time
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from llm_kb.files.directory import DirectoryCatalog
-from llm_kb.subjects.topics import Layout, Topic
+from llm_kb.files.directory_topic import DirectoryTopic
+from llm_kb.subjects.topics import Layout, TopicConfig
 from llm_kb.upkeep.first_topics import propose_topics
 
 PROSE = (
@@ -131,13 +131,13 @@ def measure(directory: Path, places: str) -> str:
     topic_of: dict[str, set[str]] = {}
     for proposal in topics:
         root = (directory / proposal.subjects).resolve()
-        topic = Topic(
+        topic = TopicConfig(
             id="x",
             root=root,
             ignore=tuple(proposal.ignore),
             layout=Layout(proposal.layout or "files"),
         )
-        for subject in DirectoryCatalog(topic).list().subjects:
+        for subject in DirectoryTopic(topic).list().subjects:
             path = (root / subject.path).relative_to(directory.resolve()).as_posix()
             topic_of.setdefault(path, set()).add(proposal.id)
     named = {path for paths in left_out.values() for path in paths}

@@ -12,8 +12,8 @@ import re
 from collections.abc import Callable
 from importlib.metadata import distributions
 
-from llm_kb.references.find_topics import find_named
 from llm_kb.references.topic.topic_file import TopicFile, make_topic_id
+from llm_kb.search.titles import find_named
 
 ASKED: dict[str, Callable[[str, TopicFile], str]] = {
     "its name": lambda name, _: name,

@@ -163,10 +163,16 @@ def find_similar(
 
 
 class NoMatchError(KbError):
-    """A pattern that matches no subject of a topic."""
+    """A pattern that matches no subject of a topic; `message` says it in other words."""
 
-    def __init__(self, topic: str, pattern: str, near: Sequence[str] = ()) -> None:
+    def __init__(
+        self, topic: str, pattern: str, near: Sequence[str] = (), *, message: str = ""
+    ) -> None:
         self.topic = topic
+        self.pattern = pattern
+        if message:
+            super().__init__(message)
+            return
         message = f"no subject of topic {topic!r} matches {quote(pattern)}"
         if near:
             message += f"; did you mean: {join_names(near)}"
@@ -179,7 +185,6 @@ class NoPartError(NoMatchError):
     """A reference to a part that its subject does not have."""
 
     def __init__(self, topic: str, slug: str, anchor: str, near: Sequence[str]) -> None:
-        super().__init__(topic, f"{slug}#{anchor}")
         self.anchor = anchor
         self.outline = f"{slug}#"
         """The pattern with which `learn` lists the parts."""
@@ -187,7 +192,8 @@ class NoPartError(NoMatchError):
         """What is wrong, without what to do."""
         if near:
             self.problem += f"; did you mean: {join_names([f'{slug}#{each}' for each in near])}"
-        self.args = (f"{self.problem}; {quote(self.outline)} lists them",)
+        message = f"{self.problem}; {quote(self.outline)} lists them"
+        super().__init__(topic, f"{slug}#{anchor}", message=message)
 
 
 class UnreadableError(KbError):

@@ -1,27 +1,39 @@
-"""A catalog of literals, for tests of modules that use catalogs."""
+"""A topic of literals, for tests of modules that use topics."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from llm_kb.errors import UnreadableError
-from llm_kb.subjects.topics import (
-    Catalog,
-    Content,
-    Listing,
-    Subject,
-    Topic,
-    slugify,
-)
+from llm_kb.files.topic_documents import TopicDocuments
+from llm_kb.knowledge_base.kinds import Topic
+from llm_kb.subjects.topics import Content, Listing, Subject, TopicConfig, slugify
 
 
-class MemoryCatalog:
+class MemoryTopic:
     """Subjects by path; a value of None cannot be read. `reads` records what was."""
+
+    config = TopicConfig(id="t", root=Path("/nowhere"))
 
     def __init__(self, files: Mapping[str, str | None]) -> None:
         self.files = dict(files)
         self.reads: list[tuple[str, int | None]] = []
+
+    def in_menu(self, *, asked: bool, tools: Collection[str]) -> bool:
+        """Tell whether a menu has it."""
+        return self.config.is_offered
+
+    def documents(self) -> TopicDocuments:
+        """Return nothing: it is not searched."""
+        raise NotImplementedError
+
+    def find_file(self, path: str) -> None:
+        """Return no file."""
+
+    def find_size(self, subject: Subject) -> int:
+        """Return the size of a text."""
+        return self.read(subject, 0).size
 
     def list(self, reference: str | None = None) -> Listing:
         """Return all of them, or those of this slug or path."""
@@ -40,14 +52,16 @@ class MemoryCatalog:
         return Content(data=data if limit is None else data[:limit], size=len(data))
 
 
-def make_catalogs(*pairs: tuple[Topic, Catalog]) -> dict[str, tuple[Topic, Catalog]]:
-    """Return topics and their catalogs as a knowledge base takes them."""
-    return {topic.id: (topic, catalog) for topic, catalog in pairs}
+def make_topics(*pairs: tuple[TopicConfig, Topic]) -> dict[str, Topic]:
+    """Return topics with their settings, as a knowledge base takes them."""
+    for config, topic in pairs:
+        topic.config = config
+    return {config.id: topic for config, topic in pairs}
 
 
-def make_topic(id: str, **fields: object) -> Topic:
+def make_topic(id: str, **fields: object) -> TopicConfig:
     """Return a topic that has no directory."""
-    return Topic(id=id, root=Path("/nowhere"), **fields)  # type: ignore[arg-type]  # test data
+    return TopicConfig(id=id, root=Path("/nowhere"), **fields)  # type: ignore[arg-type]  # test data
 
 
 def _subject(path: str) -> Subject:

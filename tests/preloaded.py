@@ -37,7 +37,7 @@ IMPORTED = (
     "llm_kb.commands.references.create",
     "llm_kb.commands.references.fetch",
     "llm_kb.host.capture_tools",
-    "llm_kb.references.fetch.topics",
+    "llm_kb.references.fetch.create",
     "llm_kb.search.index.index",
     "llm_kb.mcp.server",
 )

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from llm_kb.rendering.presentation import Presented, present
-from llm_kb.subjects.topics import Content, Subject, Topic, slugify
+from llm_kb.subjects.topics import Content, Subject, TopicConfig, slugify
 
-PROJECT = Topic(
+PROJECT = TopicConfig(
     id="project",
     root=Path("/kb/project"),
     title="General Project Knowledge",
@@ -15,9 +15,9 @@ PROJECT = Topic(
     description="[[topic description here]]",
 )
 
-SKILLS = Topic(id="skills", root=Path("/kb/skills"), title="Learnable Assistant Skills")
+SKILLS = TopicConfig(id="skills", root=Path("/kb/skills"), title="Learnable Assistant Skills")
 
-BARE = Topic(id="bare", root=Path("/kb/bare"))
+BARE = TopicConfig(id="bare", root=Path("/kb/bare"))
 
 
 def make_subject(path: str) -> Subject:

@@ -300,7 +300,7 @@ def test_one_call_loads_subjects_of_several_topics(topics: KnowledgeBase) -> Non
         '<subject "code-quality">\nproject/code-quality\n</subject>\n\n'
         '<subject "maintainers/jean">\nproject/maintainers/jean\n</subject>\n\n'
         "## Not found:\n\n- no subject of topic 'project' matches 'nope'\n\n"
-        "# Topic: Good Skills\n\n"
+        "# Topic: Good Skills (skills)\n\n"
         '<subject "ast-grep">\nskills/ast-grep\n</subject>\n\n'
         "## Not found:\n\n- no subject of topic 'skills' matches 'nope'"
     )

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from llm_kb.config.layers import TABLES, TOPIC, LayerSource, list_defaults, parse_layer
+from llm_kb.config.settings import Layer, Origin
 from llm_kb.files.toml import decode_toml
-from llm_kb.subjects.topics import Layer, Origin
 
 TEXT = (Path(__file__).parent.parent / "docs" / "configuration.md").read_text(encoding="utf-8")
 

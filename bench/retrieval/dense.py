@@ -73,7 +73,8 @@ def main(chunks: int = 20_000, dimensions: int = 384) -> None:
         for start in range(0, chunks, 1000):
             for number in range(start, min(start + 1000, chunks)):
                 (directory / f"{number}.txt").write_text(f"Number {number}\n")
-        with open_current(group_of(directory)) as index:
+        group = group_of(directory)
+        with open_current(group[0].index, group) as index:
             update_vectors(index, "m", lambda texts: [around(int(t.split()[1])) for t in texts])
         store = Path(name, "llm.db")
         fill_collection(store, chunks, around)

@@ -68,7 +68,7 @@ def build(tree: Path) -> None:
     """Index a tree that was not indexed before."""
     group = group_of(tree)
     discard(group.database)
-    with open_current(group):
+    with open_current(group[0].index, group):
         pass
 
 
@@ -96,7 +96,7 @@ def insert_bare(database: Path, rows: list[tuple[str, str, str]]) -> None:
 def main() -> None:
     tree = make_tree(CHUNKS)
     build(tree)
-    with closing(sqlite3.connect(group_of(tree).database)) as connection:
+    with closing(sqlite3.connect(group_of(tree)[0].index)) as connection:
         rows = read_rows(connection)
     bare = CACHE / "bare.sqlite3"
     builds = timed_in_turn(
@@ -105,7 +105,7 @@ def main() -> None:
     group = group_of(tree)
     (topic,) = group.topics
     time.sleep(0.1)  # from then on, the times of directories are reliable
-    with open_current(group):
+    with open_current(group[0].index, group):
         pass
     with open_index(group.database) as index:
         index.update(topic)
@@ -129,7 +129,7 @@ def measure_memory(tree: Path) -> None:
         "import sys; from pathlib import Path; from measure import group_of;"
         "from llm_kb.search.search import search;"
         "from llm_kb.search.question import parse_question;"
-        "search([group_of(Path(sys.argv[1]))], parse_question(sys.argv[2]));"
+        "search(group_of(Path(sys.argv[1])), parse_question(sys.argv[2]));"
         # Not `getrusage`, whose peak is at least that of the process that started this one.
         "print(Path('/proc/self/status').read_text())"
     )

@@ -41,12 +41,10 @@ from rivals import (
 )
 from sources import CACHE, EMBEDDED, SPLITS
 
-from llm_kb.files.directory import DirectoryCatalog
-from llm_kb.files.documents import TopicDocuments
-from llm_kb.knowledge_base.passages import SearchOptions, group_topics, open_documents
-from llm_kb.search.index.documents import TopicGroup
+from llm_kb.files.directory_topic import DirectoryTopic
+from llm_kb.files.topic_documents import TopicDocuments, find_index
 from llm_kb.search.index.index import Index, open_current
-from llm_kb.subjects.topics import Topic
+from llm_kb.subjects.topics import TopicConfig
 
 OURS, HYBRID, FIRST = "**llm-kb, keywords**", "**llm-kb, hybrid**", "llm-kb, BM25 alone"
 QMD = "qmd, whole documents (right file)"
@@ -73,7 +71,7 @@ class Case(NamedTuple):
     """Topics that are searched, where they are, and the questions asked of them by kind."""
 
     name: str
-    group: TopicGroup
+    group: Sequence[TopicDocuments]
     places: Mapping[str, str]
     """The path of each topic, with a slash at its end, from where the answers are named."""
     questions: Mapping[str, Sequence[Question]]
@@ -84,12 +82,11 @@ class Case(NamedTuple):
         return any(kind.startswith("asked") for kind in self.questions)
 
 
-def group_of(directory: Path) -> TopicGroup:
+def group_of(directory: Path) -> list[TopicDocuments]:
     """Return the files of a tree as a topic with an index of its own."""
-    topic = Topic(id=directory.name, root=directory)
+    topic = TopicConfig(id=directory.name, root=directory)
     place = directory.parents[1] / "index" / directory.parent.name / f"{directory.name}.sqlite3"
-    documents = TopicDocuments(topic, DirectoryCatalog(topic), hidden=True)
-    return TopicGroup(database=place, topics=[documents])
+    return [TopicDocuments(DirectoryTopic(topic), index=place, hidden=True)]
 
 
 def read_cases(split: str) -> Iterator[Case]:
@@ -107,18 +104,21 @@ def read_cases(split: str) -> Iterator[Case]:
 
 
 def _read_project(project: Project, split: str) -> Case:
-    searched = [each for each in project.kb.active if each.topic.in_menu]
-    options = SearchOptions(index_dir=CACHE / "asked", workspace=project.directory)
-    opened = {each.topic.id: open_documents(each, project.directory) for each in searched}
-    (group,) = group_topics(searched, opened, options)
-    places = {each.topic.id: f"{each.topic.id}/" for each in searched}
+    index = find_index(CACHE, project.directory)
+    group = [
+        DirectoryTopic(each.config, index=index, workspace=project.directory).documents()
+        for each in project.kb.offered
+    ]
+    places = {id_: f"{id_}/" for id_ in project.kb.menu_ids}
     questions = {f"asked by users, {split}": project.questions}
     if project.calls:
         questions[f"asked by models, {split}"] = project.calls
     return Case(project.directory.name, group, places, questions)
 
 
-def make_rankers(group: TopicGroup, index: Index, *, dense: bool) -> dict[str, Ranker]:
+def make_rankers(
+    group: Sequence[TopicDocuments], index: Index, *, dense: bool
+) -> dict[str, Ranker]:
     chunks = read_chunks(index)
     plain, docs_mcp, t_koma = make_plain(chunks), make_docs_mcp(chunks), make_t_koma(chunks)
     rankers: dict[str, Ranker] = {
@@ -263,7 +263,7 @@ def main(arguments: Sequence[str]) -> None:
     for case in read_cases(split):
         if dense and case.name not in EMBEDDED and not case.is_asked:
             continue
-        with open_current(case.group) as index:
+        with open_current(case.group[0].index, case.group) as index:
             asked = find_ranks(case, index, make_rankers(case.group, index, dense=dense))
         for kind, found in asked.items():
             for title, places in found.items():

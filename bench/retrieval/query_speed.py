@@ -84,7 +84,7 @@ def main(arguments: Sequence[str]) -> None:
     for size in [int(argument) for argument in arguments] or SIZES:
         group = group_of(make_tree(size))
         time.sleep(0.1)  # from then on, the times of directories are reliable
-        with open_current(group) as index:
+        with open_current(group[0].index, group) as index:
             chunks = read_chunks(index)
         count = len(chunks)
         plain, tantivy = make_plain(chunks), make_tantivy(chunks)

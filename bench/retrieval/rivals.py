@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 from sources import CACHE
 
-from llm_kb.search.index.documents import TopicGroup
+from llm_kb.search.index.documents import Documents
 from llm_kb.search.index.index import Embedder, Index, rank_by_vector, update_vectors
 from llm_kb.search.question import STOP_WORDS, build_match, parse_question
 from llm_kb.search.ranking import CANDIDATES
@@ -211,13 +211,13 @@ def make_tantivy(chunks: Sequence[Chunk]) -> Ranker:
 # Ours
 
 
-def make_ours(group: TopicGroup, index: Index, embedder: Embedder | None = None) -> Ranker:
+def make_ours(group: Sequence[Documents], index: Index, embedder: Embedder | None = None) -> Ranker:
     """Rank as a search does, which looks for the nearest word of one that no text has."""
     numbers = {chunk[1:5]: chunk.id for chunk in read_chunks(index)}
 
     def find(question: str) -> Sequence[int]:
         asked = parse_question(question)
-        hits = search([group], asked, lambda: embedder, limit=LEG).hits
+        hits = search(group, asked, lambda: embedder, limit=LEG).hits
         return [numbers[place] for hit in hits for place in (hit.place, *hit.copies)]
 
     return find

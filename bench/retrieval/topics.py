@@ -15,7 +15,7 @@ from importlib.metadata import distributions
 import numpy as np
 from rivals import load_embedder
 
-from llm_kb.references.find_topics import MOST_NEAR, NEAR
+from llm_kb.references.lookup import MOST_NEAR, NEAR
 
 
 def main() -> None:

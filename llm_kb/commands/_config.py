@@ -11,12 +11,13 @@ import click
 from llm_kb.commands._output import say
 from llm_kb.config.changes import edit_config
 from llm_kb.config.layers import LayerSource, by_topic
-from llm_kb.config.load import find_source, load_config, read_layer, user_source
+from llm_kb.config.load import find_kind, find_source, read_layer, user_source
+from llm_kb.config.settings import Config
 from llm_kb.config.trust import render_withheld
 from llm_kb.config.workspace import find_cwd, find_workspace
 from llm_kb.errors import ConfigError, UnknownTopicError
-from llm_kb.knowledge_base.user_dir import find_user_dir
-from llm_kb.subjects.topics import BUILT_IN_TOPICS, REFERENCE_PREFIX, Config
+from llm_kb.knowledge_base.kinds import GIVEN
+from llm_kb.knowledge_base.user_dir import find_user_dir, load_here
 
 
 def require_cwd() -> Path:
@@ -29,7 +30,7 @@ def require_cwd() -> Path:
 
 def current_config(kb_cfg: tuple[str, ...] = ()) -> Config:
     """Load the configuration in effect here. Raises KbError."""
-    return load_config(find_cwd(), user_dir=find_user_dir(), environ=os.environ, fragments=kb_cfg)
+    return load_here(kb_cfg)
 
 
 def say_withheld(config: Config) -> None:
@@ -66,10 +67,8 @@ def file_of_topic(topic: str) -> LayerSource:
     topics = {id_: file for file in reversed(files) for id_ in by_topic(read_layer(file))}
     if topic in topics:
         return topics[topic]
-    if topic in BUILT_IN_TOPICS:
-        return files[0]
-    if topic.startswith(REFERENCE_PREFIX):
-        return user
+    if kind := find_kind(topic, GIVEN):
+        return user if kind.is_users else files[0]
     raise UnknownTopicError(topic, sorted(topics))
 
 

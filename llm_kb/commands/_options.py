@@ -13,7 +13,7 @@ from llm_kb.host.terminal import is_terminal
 from llm_kb.search.roles import ROLES, Role, Scope
 
 if TYPE_CHECKING:
-    from llm_kb.knowledge_base.topics import OpenTopic
+    from llm_kb.knowledge_base.open_topic import OpenTopic
 
 MOST_OFFERED = 500
 """Most slugs of one completion."""
@@ -39,19 +39,19 @@ def _open_topics(ctx: click.Context) -> Mapping[str, OpenTopic]:
     from llm_kb.knowledge_base.api import KnowledgeBase  # noqa: PLC0415 - help does without
 
     kb = KnowledgeBase.discover(fragments=ctx.params.get("kb_cfg") or ())
-    return {id_: opened for id_, opened in kb.topics.items() if opened.topic.in_menu}
+    return {id_: opened for id_, opened in kb.topics.items() if opened.config.is_offered}
 
 
 def _list_slugs(opened: OpenTopic, start: str) -> list[str]:
     """Return the listed slugs that begin so, without hidden ones."""
-    slugs = (subject.name for subject in opened.catalog.list().listed)
+    slugs = (subject.name for subject in opened.topic.list().listed)
     return sorted(slug for slug in slugs if slug.startswith(start))[:MOST_OFFERED]
 
 
 @complete_quietly
 def complete_topic(ctx: click.Context, typed: str) -> list[CompletionItem]:
     """Complete the id of a topic."""
-    topics = (opened.topic for opened in _open_topics(ctx).values())
+    topics = (opened.config for opened in _open_topics(ctx).values())
     return [CompletionItem(t.id, help=t.title) for t in topics if t.id.startswith(typed)]
 
 

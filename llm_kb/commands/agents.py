@@ -12,7 +12,7 @@ from llm_kb.config.layers import by_topic
 from llm_kb.config.load import read_layer
 from llm_kb.config.workspace import owner_of
 from llm_kb.host.coding_agents import name_command
-from llm_kb.subjects.topics import Topic
+from llm_kb.subjects.topics import TopicConfig
 from llm_kb.upkeep.agent_files import Change, plan_removal, plan_writing
 
 
@@ -52,7 +52,7 @@ def agents(check: bool, remove: bool, yes: bool) -> None:
     _output.say(f"{'Changed' if remove else 'Wrote'} {names}")
 
 
-def _find_topics() -> tuple[Path, Sequence[Topic]]:
+def _find_topics() -> tuple[Path, Sequence[TopicConfig]]:
     """Return the workspace and the topics that its own configuration has, not the user's.
 
     Raises KbError, and ClickException without a workspace or topics.

@@ -13,11 +13,11 @@ from llm_kb.commands._options import kb_cfg_option
 from llm_kb.commands._output import confirm, say, show, show_content, show_json
 from llm_kb.config.layers import TOPIC, list_defaults
 from llm_kb.config.load import read_layers, user_source
+from llm_kb.config.settings import Layer, Origin, Setting
 from llm_kb.config.trust import is_trusted, render_request, render_value, set_trust
 from llm_kb.config.workspace import find_cwd
 from llm_kb.errors import show_place
 from llm_kb.knowledge_base.user_dir import find_user_dir
-from llm_kb.subjects.topics import Layer, Origin, Setting
 
 
 @click.command()

@@ -12,20 +12,21 @@ from typing import BinaryIO
 
 import click
 
-from llm_kb.capture.catalog import TOPIC_ID
 from llm_kb.commands._config import current_config
 from llm_kb.commands._options import complete_topic_slash_slug
 from llm_kb.commands._output import say, show_content
+from llm_kb.config.load import find_kind
 from llm_kb.errors import KbError, NoMatchError, UnknownTopicError, show_place
 from llm_kb.files.atomic import OutsideWriteError, create_below, replace_below
 from llm_kb.files.containment import read_regular, resolve_links
-from llm_kb.files.directory import DirectoryCatalog
+from llm_kb.files.directory_topic import DirectoryTopic
 from llm_kb.files.layouts import SKILL_FILE
 from llm_kb.host.terminal import has_terminal, is_terminal
+from llm_kb.knowledge_base.kinds import GIVEN
 from llm_kb.subjects.ignore import is_always_ignored
 from llm_kb.subjects.names import is_portable
 from llm_kb.subjects.selection import find_near
-from llm_kb.subjects.topics import Layout, Topic
+from llm_kb.subjects.topics import Layout, TopicConfig
 from llm_kb.texts.decoding import explain_conversion, is_binary
 from llm_kb.texts.formats import MARKDOWN_ENDING, find_extension, find_format
 
@@ -62,7 +63,7 @@ def new(name: str, source: BinaryIO | None) -> None:
     text = _read_text(source)
     path = create_subject(topic, slug, text)
     show_content(os.fsencode(path))  # as bytes: a name need not be text
-    if not DirectoryCatalog(topic).list(path.relative_to(topic.root).as_posix()).subjects:
+    if not DirectoryTopic(topic).list(path.relative_to(topic.root).as_posix()).subjects:
         say(f"llm-kb: {slug} is ignored or disabled in topic {topic.id}: no model will see it")
     if better := _find_place(topic, slug):
         say(f"llm-kb: this is the project's own directory; {better.id}/{slug} would be in")
@@ -86,7 +87,7 @@ def edit(name: str, source: BinaryIO | None) -> None:
         llm kb show project/todo | sort | llm kb edit project/todo
     """
     topic, slug = _find_topic(name)
-    catalog = DirectoryCatalog(topic)
+    catalog = DirectoryTopic(topic)
     subjects = catalog.list(slug).subjects
     if not subjects:
         raise NoMatchError(topic.id, slug, find_near(slug, catalog))
@@ -102,7 +103,7 @@ def edit(name: str, source: BinaryIO | None) -> None:
         _open_editor(path)
 
 
-def _replace_subject(topic: Topic, path: Path, text: bytes) -> None:
+def _replace_subject(topic: TopicConfig, path: Path, text: bytes) -> None:
     """Replace a file of a topic, or one outside to which the user lets its links lead."""
     real = resolve_links(path)
     roots = (topic.root, *topic.allow_links_to)
@@ -120,15 +121,16 @@ def _require_utf_8(path: Path) -> None:
         raise KbError(f"cannot edit {show_place(path)}: {problem}")
 
 
-def _find_topic(name: str) -> tuple[Topic, str]:
+def _find_topic(name: str) -> tuple[TopicConfig, str]:
     """Return the configured topic and the slug of `TOPIC/SLUG`. Raises UnknownTopicError."""
     id_, _, slug = name.partition("/")
     if not (id_ and slug):
         raise click.UsageError(f"{name!r} is not of the form TOPIC/SLUG")
     topics = {topic.id: topic for topic in current_config().topics}
     if id_ not in topics:
-        near = "; `llm kb knowledge add` captures an entry" if id_ == TOPIC_ID else ""
-        raise UnknownTopicError(id_, sorted(topics), near=near)
+        kind = find_kind(id_, GIVEN)
+        advice = f"; {kind.advice}" if kind and kind.advice else ""
+        raise UnknownTopicError(id_, sorted(topics), near=advice)
     return topics[id_], slug
 
 
@@ -144,12 +146,12 @@ def _read_text(source: BinaryIO | None) -> bytes:
     return text
 
 
-def create_subject(topic: Topic, slug: str, text: bytes = b"") -> Path:
+def create_subject(topic: TopicConfig, slug: str, text: bytes = b"") -> Path:
     """Write a new subject, by default with a heading, and return its file.
 
     The slug gets `.md` unless it ends in an extension. Raises KbError.
     """
-    for subject in DirectoryCatalog(topic).list(slug).subjects:
+    for subject in DirectoryTopic(topic).list(slug).subjects:
         raise _report_existing(topic, slug, subject.path)
     place = place_subject(slug, topic.layout)
     path = topic.root / place
@@ -163,7 +165,7 @@ def create_subject(topic: Topic, slug: str, text: bytes = b"") -> Path:
     return path
 
 
-def _report_existing(topic: Topic, slug: str, path: str) -> KbError:
+def _report_existing(topic: TopicConfig, slug: str, path: str) -> KbError:
     place = str(topic.root / path)
     return KbError(f"{place!r} exists already; use 'llm kb edit {topic.id}/{slug}'")
 
@@ -194,7 +196,7 @@ def render_template(path: Path, layout: Layout) -> str:
     return f"---\nname: {name}\ndescription: What it is for, and when to use it.\n---\n\n{heading}"
 
 
-def _find_place(topic: Topic, slug: str) -> Topic | None:
+def _find_place(topic: TopicConfig, slug: str) -> TopicConfig | None:
     """Return a topic with a directory of its own, for a slug in one on the workspace itself."""
     config = current_config()
     if topic.root != config.workspace or "/" in slug:

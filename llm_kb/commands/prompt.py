@@ -11,12 +11,10 @@ from llm_kb.commands import _config, _options, _output
 from llm_kb.host.coding_agents import name_command
 from llm_kb.host.terminal import style
 from llm_kb.knowledge_base.api import KnowledgeBase
-from llm_kb.knowledge_base.learning import find_size
 from llm_kb.knowledge_base.open_topics import OpenTopics
 from llm_kb.rendering.menu import Menu
 from llm_kb.rendering.plain_text import estimate_tokens
 from llm_kb.rendering.section import render_section
-from llm_kb.texts.formats import is_readable
 
 
 @click.command()
@@ -77,16 +75,17 @@ def count_costs(kb: OpenTopics, *, learn: bool, shell: str = "") -> dict[str, An
     """
     menu = kb.menu(shell) if learn else Menu()
     sent = {topic.id: subjects for topic, subjects in kb.preloaded}
+    left = {opened.config.id: opened.left for opened in kb.left}
     topics: list[dict[str, Any]] = []
     for opened in kb.active:
-        if opened.topic.in_menu or opened.learned.subjects:
-            costs = {s.name: estimate_tokens(s.text) for s in sent.get(opened.topic.id, ())}
+        if opened.config.id in left or opened.learned.subjects:
+            costs = {s.name: estimate_tokens(s.text) for s in sent.get(opened.config.id, ())}
             subjects = [{"slug": slug, "tokens": tokens} for slug, tokens in costs.items()]
             tokens = sum(costs.values())
-            sizes = [find_size(opened, each) for each in opened.left if is_readable(each.path)]
+            sizes = [opened.find_size(each) for each in left.get(opened.config.id, ())]
             inlined = tokens + estimate_tokens(sum(filter(None, sizes)))
             topics.append(
-                {"id": opened.topic.id, "tokens": tokens, "inlined": inlined, "subjects": subjects}
+                {"id": opened.config.id, "tokens": tokens, "inlined": inlined, "subjects": subjects}
             )
     section = estimate_tokens(render_section(kb.preloaded, menu) or "")
     inlined = section - menu.tokens + sum(each["inlined"] - each["tokens"] for each in topics)

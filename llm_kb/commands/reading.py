@@ -13,7 +13,7 @@ from llm_kb.commands import _config, _options, _output
 from llm_kb.host.terminal import is_terminal, style
 from llm_kb.knowledge_base import subject_list
 from llm_kb.knowledge_base.api import KnowledgeBase
-from llm_kb.knowledge_base.topics import OpenTopic
+from llm_kb.knowledge_base.open_topic import OpenTopic
 from llm_kb.subjects.patterns import split_knowledge
 from llm_kb.subjects.selection import Selection
 
@@ -79,7 +79,7 @@ def list_(
         ]
     # One write for all of them: thousands of small ones take longer than the walk.
     _output.show("".join(f"{line}\n" for line in lines), nl=False)
-    if not any(opened.topic.in_menu for opened in kb.topics.values()):
+    if not any(opened.config.is_offered for opened in kb.topics.values()):
         _output.say(f"llm-kb: {kb.explain_nothing()}")
     elif not records if queries or topic is None else not (records or listed[0].problem):
         _output.say(f"llm-kb: {_explain_nothing(topic, queries)}")

@@ -199,12 +199,12 @@ def _find_places(kb: KnowledgeBase, answer: str) -> Iterator[tuple[str, str, tup
     for subject in selection.subjects:
         anchors = [anchor for anchor in selection.asked_of(subject) if anchor]
         if not anchors:
-            yield opened.topic.id, subject.path, (1, 10**9)
+            yield opened.config.id, subject.path, (1, 10**9)
             continue
-        text = decode_exactly(opened.catalog.read(subject).data)
+        text = decode_exactly(opened.topic.read(subject).data)
         for span in find_spans(find_outline(subject.path, text), anchors)[0]:
             lines = find_line_numbers(text, span.start, span.end)
-            yield opened.topic.id, subject.path, lines
+            yield opened.config.id, subject.path, lines
 
 
 def render_report(report: Mapping[str, Any]) -> Iterator[str]:

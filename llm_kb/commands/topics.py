@@ -18,7 +18,7 @@ from llm_kb.config.layers import topic_key
 from llm_kb.config.load import read_layer
 from llm_kb.config.workspace import find_cwd
 from llm_kb.errors import KbError, NoMatchError, show_place
-from llm_kb.files.directory import DirectoryCatalog
+from llm_kb.files.directory_topic import DirectoryTopic
 from llm_kb.knowledge_base.api import KnowledgeBase
 from llm_kb.knowledge_base.subject_list import list_topic
 from llm_kb.rendering.plain_text import count
@@ -186,7 +186,7 @@ def _require_matches(id_: str, name: str, patterns: Sequence[str]) -> None:
                 " leaves all of it out"
             )
         return
-    catalog = DirectoryCatalog(replace(topic, disabled=()))
+    catalog = DirectoryTopic(replace(topic, disabled=()))
     for pattern in patterns:
         if not select(catalog, [pattern]).subjects:
             error = NoMatchError(id_, pattern, find_near(pattern, catalog))

@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from llm_kb.config.settings import Config, Layer, Origin, Setting, Value
 from llm_kb.config.workspace import expand_home, find_foreign_owner
 from llm_kb.errors import ConfigError, KbError, PatternError, quote
 from llm_kb.files import fields
@@ -19,7 +20,7 @@ from llm_kb.files.containment import resolve_links
 from llm_kb.files.fields import BadValueError, Fields, describe
 from llm_kb.subjects.ignore import is_private
 from llm_kb.subjects.patterns import parse_pattern
-from llm_kb.subjects.topics import Config, Layer, Layout, Origin, Setting, Value
+from llm_kb.subjects.topics import Layout
 
 TOPIC_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 TOPIC_ID_RULE = "up to 100 letters, digits, '.', '_' and '-', starting with a letter or a digit"

@@ -13,13 +13,13 @@ from typing import Any
 from llm_kb import errors
 from llm_kb.config import layers, trust, workspace
 from llm_kb.config.layers import TOPIC, LayerSource, Settings, by_topic, merge, topic_key
+from llm_kb.config.settings import Capture, Config, Layer, Origin, References, Setting
 from llm_kb.errors import ConfigError, KbError, UnknownTopicError
 from llm_kb.files.containment import resolve_links
 from llm_kb.files.fields import suggest
 from llm_kb.files.toml import TomlError, decode_toml
 from llm_kb.files.walk import iter_files
-from llm_kb.subjects import topics
-from llm_kb.subjects.topics import Config, Layer, Layout, Origin, Setting, Topic
+from llm_kb.subjects.topics import Kind, Layout, TopicConfig
 
 SUFFIX = ".toml"
 LOAD_PATH = ".llm/config.d"
@@ -73,19 +73,21 @@ def find_source(file: Path, user_dir: Path) -> LayerSource:
     return LayerSource(origin=origin, base=root, bounds=root, owned_below=owned_below)
 
 
-def load_config(
+def load_config(  # noqa: PLR0913 - each is one thing that the configuration depends on
     cwd: Path | None,
     *,
     user_dir: Path,
     environ: Mapping[str, str],
     fragments: Sequence[str] = (),
     excluded: Sequence[str] = (),
+    given: Sequence[Kind] = (),
 ) -> Config:
     """Load all layers and return the effective configuration.
 
     `cwd` is None if the current directory was deleted. `fragments` are the values of
     `--kb-cfg`, in order; `excluded` are what `list_exclusions` returned for an earlier
-    configuration, without those of topics that are gone. Raises KbError.
+    configuration, without those of topics that are gone. `given` are the kinds of topics that
+    need no configuration. Raises KbError.
     """
     found = read_layers(cwd, user_dir=user_dir, environ=environ)
     withheld, file = found.withheld, found.file
@@ -96,7 +98,7 @@ def load_config(
     own = LayerSource(origin=Origin(layer=Layer.COMMAND_LINE), base=base)
     for text in excluded:
         layer = parse_assignment(text, own)
-        if all(id_ in by_topic(merged) or is_given(id_) for id_ in by_topic(layer)):
+        if all(id_ in by_topic(merged) or find_kind(id_, given) for id_ in by_topic(layer)):
             merged = merge([merged, layer])
     for text in fragments:
         if _ASSIGNMENT.fullmatch(text):
@@ -106,7 +108,7 @@ def load_config(
             places = (LOAD_PATH, *_given(merged, "kb").get("config_load_paths", ()))
             path = find_fragment(text, cwd or base, [base / place for place in places])
             merged = _add_fragment(merged, path, own, found)
-    return resolve(merged, file=file, withheld=withheld)
+    return resolve(merged, file=file, withheld=withheld, given=given)
 
 
 def _without(settings: Settings, keys: Collection[str]) -> Settings:
@@ -215,14 +217,19 @@ def list_exclusions(config: Config) -> Iterator[str]:
 
 
 def resolve(
-    merged: Settings, *, file: Path | None = None, withheld: tuple[str, ...] = ()
+    merged: Settings,
+    *,
+    file: Path | None = None,
+    withheld: tuple[str, ...] = (),
+    given: Sequence[Kind] = (),
 ) -> Config:
     """Return the effective configuration of merged layers.
 
-    Raises ConfigError for a topic without `subjects`.
+    `given` are the kinds of topics that need no configuration. Raises ConfigError for another
+    topic without `subjects`.
     """
     fields_of = by_topic(merged)
-    _require_subjects(fields_of)
+    _require_subjects(fields_of, given)
     general = _given(merged, "kb")
     general.pop("config_load_paths", None)
     links = tuple(map(Path, general.pop("allow_links_to", ())))
@@ -236,8 +243,8 @@ def resolve(
         **general,
         topics=tuple(topic for topic in resolved if "subjects" in fields_of[topic.id]),
         adjustments=tuple(topic for topic in resolved if "subjects" not in fields_of[topic.id]),
-        references=topics.References(**references),
-        capture=topics.Capture(**_given(merged, "kb.capture")),
+        references=References(**references),
+        capture=Capture(**_given(merged, "kb.capture")),
         check_ignore=_given(merged, "kb.check").get("ignore", ()),
         workspace=workspace.owner_of(file) if file else None,
         workspace_file=file,
@@ -254,37 +261,39 @@ def _given(settings: Settings, table: str) -> dict[str, Any]:
 
 def _resolve_topic(
     id_: str, fields: Mapping[str, Setting], allow_links_to: tuple[Path, ...]
-) -> Topic:
+) -> TopicConfig:
     given: dict[str, Any] = {name: each.value for name, each in fields.items() if each.value != ""}
     given["root"] = Path(given.pop("subjects", ""))
     given["layout"] = Layout(given.get("layout", Layout.FILES))
-    return Topic(id=id_, allow_links_to=allow_links_to, **given)
+    return TopicConfig(id=id_, allow_links_to=allow_links_to, **given)
 
 
-def is_given(id_: str) -> bool:
-    """Tell whether a topic may exist without configuration: a built-in or a reference topic."""
-    return id_ in topics.BUILT_IN_TOPICS or id_.startswith(topics.REFERENCE_PREFIX)
+def find_kind(id_: str, given: Sequence[Kind]) -> Kind | None:
+    """Return the kind to which an id belongs without configuration; None if to none."""
+    return next((kind for kind in given if kind.covers(id_)), None)
 
 
-def _require_subjects(settings: Mapping[str, Mapping[str, Setting]]) -> None:
+def _require_subjects(settings: Mapping[str, Mapping[str, Setting]], given: Sequence[Kind]) -> None:
     """Raise ConfigError for the topics that cannot be without `subjects`, named by their file."""
     problems: dict[str, list[str]] = {}
     for id_, fields in settings.items():
         origin = next(iter(fields.values())).origins[0]
-        if "subjects" not in fields and (problem := _find_problem(id_, settings)):
+        if "subjects" not in fields and (problem := _find_problem(id_, settings, given)):
             problems.setdefault(origin.place or origin.layer.value, []).append(problem)
     for where, found in problems.items():
         raise ConfigError(where, found)
 
 
-def _find_problem(id_: str, settings: Mapping[str, Mapping[str, Setting]]) -> str | None:
+def _find_problem(
+    id_: str, settings: Mapping[str, Mapping[str, Setting]], given: Sequence[Kind]
+) -> str | None:
     """Return why a topic cannot be without `subjects`.
 
-    The built-in topics can and, in the user's own layers, reference topics.
+    Those of some kinds can, some of them only in the user's own layers.
     """
     fields = settings[id_]
     setters = {origin.layer for setting in fields.values() for origin in setting.origins}
-    if is_given(id_):
+    if kind := find_kind(id_, given):
         for name in ("disabled", "include", "ignore", "layout", "generated"):
             # An empty list counts as unset: it remains after the last pattern is removed.
             if name in fields and fields[name].value:
@@ -292,7 +301,7 @@ def _find_problem(id_: str, settings: Mapping[str, Mapping[str, Setting]]) -> st
                     f"{topic_key(id_, name)}: not for topic {id_!r}, whose subjects are not in a"
                     " directory of yours; 'enable = false' leaves all of it out"
                 )
-        if id_ in topics.BUILT_IN_TOPICS or Layer.WORKSPACE not in setters:
+        if not kind.is_users or Layer.WORKSPACE not in setters:
             return None
     if setters <= _PASSING:
         return f"{TOPIC}.{id_}: {UnknownTopicError(id_, sorted(settings.keys() - {id_}))}"

@@ -14,10 +14,10 @@ from pathlib import Path
 
 from llm_kb.config import workspace
 from llm_kb.config.layers import TABLES, TOPIC, Settings, by_topic, topic_key
+from llm_kb.config.settings import Config
 from llm_kb.errors import join_names, show_place
 from llm_kb.files.atomic import WriteError, locked, replace_file
 from llm_kb.files.containment import resolve_links
-from llm_kb.subjects.topics import Config
 
 TRUST_FILE = "kb-trust.json"
 

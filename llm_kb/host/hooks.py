@@ -25,7 +25,7 @@ from llm_kb.host.capture_tools import make_emit_tool
 from llm_kb.host.log import Memory, read_memory, render_memory
 from llm_kb.host.terminal import draw_progress, say
 from llm_kb.knowledge_base.api import KnowledgeBase
-from llm_kb.references.catalog import recent_references
+from llm_kb.references.listing import recent_references
 from llm_kb.rendering.passages import explain_nothing, render_passages
 from llm_kb.rendering.section import describe_large
 from llm_kb.subjects.patterns import split_knowledge
@@ -117,8 +117,7 @@ class _Preparation:
             knowledge=(*arguments.preloads, *arguments.knowledge),
             only=arguments.topics or (memory.only if memory else ()),
             given=arguments.references,
-            builtin=bool(tools & {"References", "emit_knowledge"}),
-            references="References" in tools,
+            tools=tools,
         )
         # Some models get the system prompt with the first turn alone.
         if arguments.command == "chat" or arguments.conversation is not None:
@@ -267,9 +266,9 @@ def load_fragments(reference: str) -> list[llm.Fragment]:
     topic, pattern = split_knowledge(reference)
     found = kb.require(topic, pattern)
     opened = kb.find_topic(topic)
-    topic = opened.topic.id
+    topic = opened.config.id
     subjects = kb.present(opened, found)
-    if large := describe_large([(opened.topic, subjects)]):
+    if large := describe_large([(opened.config, subjects)]):
         say(large)
     return [
         llm.Fragment(presented.text, f"{requests.PREFIX}{topic}/{presented.name}")
@@ -314,7 +313,7 @@ def _split_search(kb: KnowledgeBase, reference: str) -> tuple[list[str], str]:
     if not colon or not topic:
         return [], question or topic
     try:
-        return [kb.find_topic(topic).topic.id], question
+        return [kb.find_topic(topic).config.id], question
     except UnknownTopicError:
         return [], reference
 
@@ -325,7 +324,7 @@ def load_template(reference: str) -> llm.Template:
     if request is not None and reference.startswith("@"):
         template: llm.Template = request.templates[int(reference[1:])]
         return template
-    topic = KnowledgeBase.discover().find_topic(reference).topic
+    topic = KnowledgeBase.discover().find_topic(reference).config
     return llm.Template(
         name=f"{requests.PREFIX}{reference}",
         tools=["learn"],

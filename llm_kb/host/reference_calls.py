@@ -5,11 +5,18 @@ They are the same for `llm` and for MCP clients, so this module imports neither.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from llm_kb.config.settings import Config
+from llm_kb.config.workspace import find_cwd
 from llm_kb.errors import KbError
+from llm_kb.knowledge_base.open_topic import OpenTopic
 from llm_kb.knowledge_base.tool_text import (
+    DEFAULT_LIMIT,
     FILTERS,
     QUESTION,
     ToolText,
@@ -19,15 +26,27 @@ from llm_kb.knowledge_base.tool_text import (
     string,
     strings,
 )
-from llm_kb.references.catalog import list_topics, topic_hit_entry
+from llm_kb.knowledge_base.user_dir import find_embedder, find_user_dir, load_here
 from llm_kb.references.errors import ApprovalNeededError
-from llm_kb.references.find_topics import find_topics
-from llm_kb.references.topic.topic_file import parse_request
-from llm_kb.search.roles import ROLES
+from llm_kb.references.fetched import FetchedTopic
+from llm_kb.references.library import Library, open_library
+from llm_kb.references.listing import list_topics, topic_hit_entry
+from llm_kb.references.lookup import find_meant, find_topics
+from llm_kb.references.topic.topic_file import (
+    Status,
+    TopicFile,
+    format_time,
+    parse_request,
+    stale_since,
+    without_heading,
+)
+from llm_kb.rendering.passages import Passage, Passages, find_notes
+from llm_kb.rendering.plain_text import name_some, shorten
+from llm_kb.search.roles import ROLES, Scope
+from llm_kb.subjects.selection import keep_tagged
 
 if TYPE_CHECKING:
     from llm_kb.references.fetch.sources import Progress
-    from llm_kb.references.library import Library
     from llm_kb.references.plan import Plan
 
 _SOURCE = {
@@ -151,6 +170,21 @@ SEARCH = ToolText(
 ALL = (CREATE, TOPIC_SEARCH, TOPIC_LIST, TOPIC_UPDATE, SEARCH)
 
 
+def current_library() -> Library:
+    """Return the reference topics under the configuration in effect here."""
+    return find_library(load_here(), find_cwd())
+
+
+def find_library(config: Config, directory: Path | None) -> Library:
+    """Return the reference topics under a configuration, in effect in a directory."""
+    return replace(
+        open_library(config, find_user_dir()),
+        # Packages are looked up in the workspace, or else in the current directory.
+        workspace=config.workspace or directory,
+        find_embedder=partial(find_embedder, config.references.embedding_model),
+    )
+
+
 def create(
     library: Library,
     arguments: Mapping[str, Any],
@@ -160,8 +194,8 @@ def create(
 ) -> dict[str, Any]:
     """Answer a call of `reference_topic_create`. Raises KbError."""
     # Imported here: a search does not need the modules that fetch.
+    from llm_kb.references.fetch.create import create_topic  # noqa: PLC0415
     from llm_kb.references.fetch.sources import silent  # noqa: PLC0415
-    from llm_kb.references.fetch.topics import create_topic  # noqa: PLC0415
 
     protocols = library.settings.allow_protocols
     request = parse_request(arguments, created_by=created_by, protocols=protocols)
@@ -179,8 +213,102 @@ def read(library: Library, tool: ToolText, given: Mapping[str, Any]) -> Any:
         return [topic_hit_entry(*hit, library.clock()) for hit in found]
     if tool is TOPIC_LIST:
         return list_topics(library, **given)[0]
-    # Imported here: the database is slow to import.
-    from llm_kb.knowledge_base.passages import search_references  # noqa: PLC0415
-
     filters = read_filters(SEARCH, given)
     return search_references(library, given["question"], given.get("topic"), **filters)
+
+
+# Answers of `reference_search`, and of its command
+
+LONGEST_DESCRIPTION = 500
+"""Number of characters of a topic's description that precede the passages found in it."""
+
+
+def search_references(  # noqa: PLR0913 - each narrows the search
+    library: Library,
+    question: str,
+    topic: str | None = None,
+    limit: int = DEFAULT_LIMIT,
+    *,
+    scope: Scope | None = None,
+    tags: Sequence[str] = (),
+) -> dict[str, Any]:
+    """Search the topics that `topic` names, or all that are not obsolete, for `limit` passages.
+
+    `tags` keeps the topics with one of them. The answer begins with the topics: those that were
+    named, else those with a passage. It warns of files that were not searched. Raises
+    EmptyQuestionError for a question without a word.
+    """
+    # Imported here: the database is slow to import.
+    from llm_kb.knowledge_base.passages import find_passages  # noqa: PLC0415
+
+    problems: list[str] = []
+    if topic:
+        chosen = find_meant(library, topic)
+    else:
+        found, unreadable = library.topics()
+        chosen = [each for each in found if each.status is not Status.OBSOLETE]
+        problems = [f"not searched: {name_some(unreadable)}"] if unreadable else []
+    chosen = [chosen[number] for number in keep_tagged([each.tags for each in chosen], tags)]
+    searched = [OpenTopic(FetchedTopic(each, library)) for each in chosen]
+    answer = find_passages(
+        searched, question, limit, library.find_embedder, whole=True, scope=scope
+    )
+    topics = {each.id: each for each in chosen}
+    found_in = dict.fromkeys(passage.topic for passage in answer.passages)
+    problems += _find_warnings(library, answer, [topics[each] for each in found_in])
+    shown = topics if topic else {topic_id: topics[topic_id] for topic_id in found_in}
+    return _describe(library, answer, shown) | ({"warnings": problems} if problems else {})
+
+
+def _find_warnings(
+    library: Library, answer: Passages, searched: Sequence[TopicFile]
+) -> Iterator[str]:
+    """Yield the notes of a search, why it found nothing, and the topics that are outdated."""
+    yield from find_notes(answer)
+    if answer.why_nothing:
+        yield answer.why_nothing
+    elif answer.topics and not answer.passages:
+        yield "no text has a word of that; try the words such a text would use"
+    for topic in searched:
+        if outdated := library.find_outdated(topic):
+            yield f"{topic.id}: {outdated}; to follow: llm kb references refresh {topic.id}"
+
+
+def _describe(
+    library: Library, answer: Passages, topics: Mapping[str, TopicFile]
+) -> dict[str, Any]:
+    """Return the answer of `reference_search`: the topics, then the passages, best first."""
+    return {
+        "topics": [_describe_topic(topic) for topic in topics.values()],
+        "legs": list(answer.legs),
+        "results": [
+            _describe_passage(passage, stale_since(topics[passage.topic], library.clock()))
+            for passage in answer.passages
+        ],
+    }
+
+
+def _describe_topic(topic: TopicFile) -> dict[str, Any]:
+    """Return title, trust and description of a topic that was searched."""
+    body = " ".join(without_heading(topic.title, topic.body).split())
+    entry: dict[str, Any] = {"topic_id": topic.id, "title": topic.title}
+    if topic.trust_score is not None:
+        entry["trust_score"] = topic.trust_score
+    return entry | ({"description": shorten(body, LONGEST_DESCRIPTION)} if body else {})
+
+
+def _describe_passage(passage: Passage, since: Any) -> dict[str, Any]:
+    """Return one passage: its place, origin and text, and the time its topic became stale."""
+    entry: dict[str, Any] = {
+        "topic_id": passage.topic,
+        "file": passage.path,
+        "lines": f"{passage.first_line}-{passage.last_line}",
+        "origin": passage.origin,
+        "title": passage.title,
+        "role": passage.role.value,
+        "score": passage.score,
+        "text": passage.text,
+    }
+    if passage.also_in:
+        entry["also_in"] = list(passage.also_in)
+    return entry | ({"stale_since": format_time(since)} if since else {})

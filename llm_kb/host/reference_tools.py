@@ -11,13 +11,12 @@ import click
 import llm
 
 from llm_kb.errors import join_names, quote
-from llm_kb.host.reference_calls import ALL, CREATE, TOPIC_UPDATE, create, read
+from llm_kb.host.reference_calls import ALL, CREATE, TOPIC_UPDATE, create, current_library, read
 from llm_kb.host.terminal import can_ask, confirm, say
 from llm_kb.knowledge_base.tool_text import ToolText, read_arguments
-from llm_kb.knowledge_base.user_dir import current_library
-from llm_kb.references.catalog import topic_entry
-from llm_kb.references.find_topics import find_topic
 from llm_kb.references.library import Library
+from llm_kb.references.listing import topic_entry
+from llm_kb.references.lookup import find_topic
 from llm_kb.references.topic.topic_file import parse_changes
 from llm_kb.texts.safe import visible_line
 

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from llm_kb.config.load import load_config
+from llm_kb.config.settings import Config
 from llm_kb.config.workspace import find_cwd
 from llm_kb.errors import MAX_PATH_SHOWN, KbError, quote
 from llm_kb.knowledge_base import open_topics, tool_text
+from llm_kb.knowledge_base.kinds import GIVEN, find_topics
 from llm_kb.knowledge_base.tool_text import LEARN, SEARCH_KNOWLEDGE, ToolText
-from llm_kb.knowledge_base.topics import SHIPPED, open_catalogs
 from llm_kb.knowledge_base.user_dir import find_embedder, find_user_dir
 from llm_kb.rendering.passages import render_passages
 from llm_kb.subjects.patterns import split_knowledge
-from llm_kb.subjects.topics import Config
 
 if TYPE_CHECKING:
     import llm
@@ -53,41 +52,36 @@ class KnowledgeBase(open_topics.OpenTopics):
         only: Sequence[str] = (),
         excluded: Sequence[str] = (),
         given: Sequence[str] = (),
-        builtin: bool = False,
-        references: bool = False,
+        tools: Collection[str] = (),
     ) -> KnowledgeBase:
         """Load the configuration in effect in `cwd` and open its topics.
 
         `fragments` are values of `--kb-cfg`, `knowledge` of `-k`; `given` are the `kb:`
         fragments of the request, and `excluded` what `list_exclusions` returned for an earlier
-        turn. `only` keeps these topics and those of `knowledge`; `builtin` adds the shipped
-        topic to the menu, which is useful with the tools it describes; `references` adds the
-        fetched topics. Raises KbError: ConfigError for a broken file, UnknownTopicError
-        and NoMatchError for knowledge that does not exist; also if `cwd` is not a directory.
+        turn. `only` keeps these topics and those of `knowledge`. `tools` are other tools that are
+        offered: `References` adds the fetched topics to the menu, and it or `emit_knowledge` the
+        shipped topic that describes them. Raises KbError: ConfigError for a broken file,
+        UnknownTopicError and NoMatchError for knowledge that does not exist; also if `cwd` is not
+        a directory.
         """
         if cwd is not None and not os.path.isdir(cwd):  # noqa: PTH112 - it never raises
             found = quote(os.fspath(cwd), MAX_PATH_SHOWN)
             raise KbError(f"{found} is not a directory; name an existing one")
         directory = Path(cwd).absolute() if cwd is not None else find_cwd()
         user_dir = find_user_dir()
-        load = partial(load_config, directory, user_dir=user_dir, environ=os.environ)
+        load = partial(load_config, directory, user_dir=user_dir, environ=os.environ, given=GIVEN)
         config = load(fragments=tuple(fragments), excluded=tuple(excluded))
         asked = _iter_added(load(), config) if fragments else ()
-        shipped = replace(SHIPPED, in_menu=builtin or config.capture.offer)
         kb = cls(
             config,
-            open_catalogs(config, directory, user_dir, shipped=shipped),
+            find_topics(config, directory, user_dir),
             knowledge=[*asked, *map(split_knowledge, knowledge)],
             only=only,
             given=[split_knowledge(value) for value in given],
-            references=references,
+            tools=tools,
         )
         kb.directory = directory
-        kb.index_dir = user_dir / "kb" / "index"
         return kb
-
-    index_dir: Path | None = None
-    """The directory of the indexes of topics, which can be deleted; None keeps none."""
 
     def find_passages(  # noqa: PLR0913 - each is a choice of the caller
         self,
@@ -106,32 +100,29 @@ class KnowledgeBase(open_topics.OpenTopics):
         reduced to the lines that answer, unless they should be `whole`. `scope` narrows
         the search to some documents, `tags` to topics that have one of them. Raises KbError.
         """
-        from llm_kb.knowledge_base.passages import (  # noqa: PLC0415 - few requests search
-            SearchOptions,
-            find_passages,
-        )
+        from llm_kb.knowledge_base.passages import find_passages  # noqa: PLC0415 - few requests search
 
-        options = SearchOptions(
-            index_dir=self.index_dir,
-            workspace=self.config.workspace,
-            find_embedder=partial(find_embedder, self.config.references.embedding_model),
+        return find_passages(
+            self.choose_topics(topics, tags),
+            question,
+            limit,
+            partial(find_embedder, self.config.references.embedding_model),
             progress=progress,
             whole=whole,
             scope=scope,
         )
-        return find_passages(self.choose_topics(topics, tags), question, limit, options)
 
     def unrestricted(self) -> KnowledgeBase:
         """Return the topics of this configuration without the restriction of `only`."""
         if not self.only:
             return self
-        kb = KnowledgeBase(self.config, self._catalogs)
-        kb.directory, kb.index_dir = self.directory, self.index_dir
+        kb = KnowledgeBase(self.config, self._every)
+        kb.directory = self.directory
         return kb
 
     def subjects(self, topic: str) -> list[str]:
         """Return the names of a topic's listed subjects, sorted. Raises UnknownTopicError."""
-        return sorted(subject.name for subject in self.find_topic(topic).catalog.list().listed)
+        return sorted(subject.name for subject in self.find_topic(topic).topic.list().listed)
 
     def add_to(self, system: str | None = None) -> dict[str, Any]:
         """Return `system` and `tools` for `model.chain` or `model.prompt`, asynchronous or not.

@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Sequence
 
+from llm_kb.config.settings import Config
 from llm_kb.errors import NoMatchError, NoPartError, UnreadableError
-from llm_kb.files.directory import DirectoryCatalog
 from llm_kb.files.layouts import SKILL_FILE, find_bundled, list_bundled
-from llm_kb.knowledge_base.topics import OpenTopic
+from llm_kb.knowledge_base.open_topic import OpenTopic
 from llm_kb.rendering import learn_text
 from llm_kb.rendering.limit import NO_LIMIT, Limit
 from llm_kb.rendering.menu import LONGEST_DESCRIPTION, Menu, MenuSubject, MenuTopic, fit_menu
 from llm_kb.rendering.parts import LONGEST_OUTLINE, OPENING, WHOLE, present_asked
-from llm_kb.rendering.plain_text import estimate_tokens, shorten
+from llm_kb.rendering.plain_text import estimate_tokens
 from llm_kb.rendering.presentation import Presented, present_unreadable
 from llm_kb.rendering.summaries import LONGEST_SUMMARY, summarize
 from llm_kb.subjects.patterns import parse_pattern
 from llm_kb.subjects.selection import NEAR_PATTERNS, Selection, find_near, select
-from llm_kb.subjects.topics import REFERENCE_PREFIX, Config, Layout, Subject
-from llm_kb.texts.formats import find_converter, is_readable, needs_extra
-from llm_kb.texts.safe import one_line
+from llm_kb.subjects.topics import Layout, Subject
+from llm_kb.texts.formats import is_readable
 
 OUTLINE_BYTES = learn_text.BYTES_A_CHARACTER * (OPENING + LONGEST_OUTLINE)
 """Least room, in bytes, for which an outline is made."""
@@ -58,12 +56,12 @@ def load(
     outline_over = config.outline_over
     if limit.in_bytes and limit.most:
         outline_over = min(outline_over, limit.texts)
-    selection = select(opened.catalog, complete(opened, patterns))
-    topic, named = opened.topic.id, selection.missing[:NEAR_PATTERNS]
-    missing = [NoMatchError(topic, each, find_near(each, opened.catalog)) for each in named]
+    selection = select(opened.topic, complete(opened, patterns))
+    topic, named = opened.config.id, selection.missing[:NEAR_PATTERNS]
+    missing = [NoMatchError(topic, each, find_near(each, opened.topic)) for each in named]
     missing += [NoMatchError(topic, each) for each in selection.missing[NEAR_PATTERNS:]]
-    is_skills, preloaded = opened.topic.layout is Layout.SKILLS, opened.preloaded
-    files = opened.catalog.list().subjects if is_skills else ()
+    is_skills, preloaded = opened.config.layout is Layout.SKILLS, opened.preloaded
+    files = opened.topic.list().subjects if is_skills else ()
     answer = learn_text.Answer(wrap=wrap or not selection.is_single, limit=limit, topic=topic)
     already: list[str] = []
     for subject in selection.subjects:
@@ -94,8 +92,8 @@ def load_groups(groups: Sequence[tuple[OpenTopic, Sequence[str]]], config: Confi
     limit = find_limit(config)
     most = max(1, limit.most // LEAST_SHARE) if limit.in_bytes and limit.most else len(groups)
     groups, later = groups[:most], groups[most:]
-    headings = [f"# Topic: {_name_topic(opened, limit)}\n\n" for opened, _ in groups]
-    more = [f"{opened.topic.id}/{each}" for opened, patterns in later for each in patterns]
+    headings = [f"{learn_text.render_heading(each.config, limit)}\n\n" for each, _ in groups]
+    more = [f"{opened.config.id}/{each}" for opened, patterns in later for each in patterns]
     used = sum(map(limit.measure, headings)) + (limit.notices if later else 0)
     share = limit.share(len(groups), used)
     parts: list[str] = []
@@ -116,15 +114,10 @@ def load_groups(groups: Sequence[tuple[OpenTopic, Sequence[str]]], config: Confi
     return "\n\n".join(parts)
 
 
-def _name_topic(opened: OpenTopic, limit: Limit) -> str:
-    label = one_line(opened.topic.label)
-    return shorten(label, learn_text.LONGEST_HEADING) if limit.in_bytes else label
-
-
 def join_errors(errors: Sequence[NoMatchError]) -> NoMatchError:
-    """Return the first error, with the messages of all."""
-    errors[0].args = ("; ".join(map(str, errors)),)
-    return errors[0]
+    """Return one error with the messages of all."""
+    first, message = errors[0], "; ".join(map(str, errors))
+    return NoMatchError(first.topic, first.pattern, message=message)
 
 
 # Reading: whole subjects, their parts, and the files that belong to them
@@ -146,10 +139,10 @@ def read_asked(  # noqa: PLR0913 - the last are options
     asked = selection.asked_of(subject)
     is_whole = WHOLE in asked or (asked == (None,) and not outline_over)
     try:
-        content = opened.catalog.read(subject, most if is_whole else MOST_READ)
+        content = opened.topic.read(subject, most if is_whole else MOST_READ)
     except UnreadableError as error:
         return [present_unreadable(subject, error)], []
-    topic = opened.topic.id
+    topic = opened.config.id
     return present_asked(
         subject, content, asked, topic=topic, outline_over=outline_over, limit=limit
     )
@@ -157,13 +150,13 @@ def read_asked(  # noqa: PLR0913 - the last are options
 
 def complete(opened: OpenTopic, patterns: Sequence[str]) -> Sequence[str]:
     """Return patterns, of which names of files as skills and linked pages write them are paths."""
-    topic, catalog = opened.topic, opened.catalog
-    if topic.layout is not Layout.SKILLS and not topic.id.startswith(REFERENCE_PREFIX):
+    topic = opened.topic
+    if opened.config.layout is not Layout.SKILLS and not opened.config.kind.has_links:
         return patterns
-    found = {each: catalog.list(each.partition("#")[0]).subjects for each in patterns}
+    found = {each: topic.list(each.partition("#")[0]).subjects for each in patterns}
     named = [each for each in patterns if not found[each] and "*" not in each]
     skills = [subject for subjects in found.values() for subject in subjects]
-    subjects = catalog.list().subjects if named else ()
+    subjects = topic.list().subjects if named else ()
     completed = {}
     for pattern in named:
         name, sign, anchor = pattern.partition("#")
@@ -196,21 +189,21 @@ def list_subjects(opened: OpenTopic, config: Config, patterns: Sequence[str] = (
 
     Raises NoMatchError.
     """
-    subjects = opened.catalog.list().subjects
+    subjects = opened.topic.list().subjects
     if patterns:
-        selection = select(opened.catalog, [pattern[:-1] for pattern in patterns])
+        selection = select(opened.topic, [pattern[:-1] for pattern in patterns])
         if selection.missing:
-            raise NoMatchError(opened.topic.id, selection.missing[0])
+            raise NoMatchError(opened.config.id, selection.missing[0])
         subjects = selection.subjects
     preloaded = opened.preloaded
     listed = [s for s in subjects if not s.hidden and is_readable(s.path)]
     left = [subject for subject in listed if subject.identity not in preloaded]
     entries = [MenuSubject(subject.name) for subject in left]
     if len(left) <= learn_text.MOST_LISTED:
-        is_skills = opened.topic.layout is Layout.SKILLS
+        is_skills = opened.config.layout is Layout.SKILLS
         entries = describe_each(opened, left, config, summaries=is_skills)
     learned = [] if opened.is_repeated else opened.learned.names
-    return learn_text.render_listing(opened.topic, entries, learned, find_limit(config))
+    return learn_text.render_listing(opened.config, entries, learned, find_limit(config))
 
 
 def describe_each(
@@ -220,11 +213,11 @@ def describe_each(
 
     A skill has its whole description, by which models choose it.
     """
-    is_skills = opened.topic.layout is Layout.SKILLS
+    is_skills = opened.config.layout is Layout.SKILLS
     longest = LONGEST_DESCRIPTION if is_skills else LONGEST_SUMMARY
     entries = []
     for subject in subjects:
-        size = find_size(opened, subject) or 0
+        size = opened.find_size(subject) or 0
         is_large = 0 < config.outline_over < size
         note = f"(~{estimate_tokens(size):,} tokens)" if is_large else ""
         summary = ""
@@ -235,20 +228,9 @@ def describe_each(
     return entries
 
 
-def find_size(opened: OpenTopic, subject: Subject) -> int | None:
-    """Return the bytes of a subject as a model reads it; None if it is gone or unreadable."""
-    try:
-        is_text = needs_extra(subject.path) or not find_converter(subject.path)
-        if isinstance(opened.catalog, DirectoryCatalog) and is_text:
-            return os.stat(f"{opened.topic.root}/{subject.path}").st_size  # noqa: PTH116 - a `Path` for each is slow
-        return opened.catalog.read(subject, 0).size
-    except (OSError, UnreadableError):
-        return None
-
-
 def _read_start(opened: OpenTopic, subject: Subject) -> bytes:
     try:
-        return opened.catalog.read(subject, SUMMARY_BYTES).data
+        return opened.topic.read(subject, SUMMARY_BYTES).data
     except UnreadableError:
         return b""  # the menu still names it; loading it gives the reason
 
@@ -258,7 +240,7 @@ def make_menu(left: Sequence[OpenTopic], config: Config, shell: str = "") -> Men
 
     `shell` is our command, for models that run commands in place of calling tools.
     """
-    opened = {each.topic.id: each for each in left}
+    opened = {each.config.id: each for each in left}
 
     def describe(entry: MenuTopic) -> MenuTopic:
         topic = opened[entry.topic.id]
@@ -266,7 +248,7 @@ def make_menu(left: Sequence[OpenTopic], config: Config, shell: str = "") -> Men
 
     lists = config.menu == "subjects"
     topics = [
-        MenuTopic(each.topic, [MenuSubject(s.name) for s in each.left] if lists else ())
+        MenuTopic(each.config, [MenuSubject(s.name) for s in each.left] if lists else ())
         for each in left
     ]
     has_hidden = any(len(each.listing.listed) < len(each.listing.subjects) for each in left)

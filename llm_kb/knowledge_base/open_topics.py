@@ -5,22 +5,20 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property, partial
 
+from llm_kb.config.settings import Config
 from llm_kb.errors import NoMatchError, NoPartError, UnknownTopicError
 from llm_kb.knowledge_base import learning
+from llm_kb.knowledge_base.kinds import Topic
+from llm_kb.knowledge_base.open_topic import EmptyTopicError, OpenTopic, find_id, suggest
 from llm_kb.knowledge_base.tool_text import LEARN
-from llm_kb.knowledge_base.topics import EmptyTopicError, OpenTopic, find_id, suggest
-from llm_kb.references.catalog import ReferenceCatalog
-from llm_kb.references.find_topics import ObsoleteTopicError
 from llm_kb.rendering.menu import Menu, list_topics
 from llm_kb.rendering.parts import take_pieces
 from llm_kb.rendering.presentation import Presented
 from llm_kb.rendering.section import Preloaded, render_section
 from llm_kb.subjects.patterns import parse_pattern
 from llm_kb.subjects.selection import Selection, find_near, keep_tagged, require_few, select
-from llm_kb.subjects.topics import Catalog, Config, Topic
 
 SEARCHED_FROM_SUBJECTS = 60
 SEARCHED_FROM_BYTES = 80_000
@@ -35,107 +33,104 @@ SEVERAL = "One call can load several subjects, those of another topic as topic/s
 class OpenTopics:
     """The topics of one request, with the subjects pre-loaded and the answers of `learn`.
 
-    `catalogs` are the enabled topics. `knowledge` are the values of `-k`, as (topic id,
+    `topics` are the enabled topics by id. `knowledge` are the values of `-k`, as (topic id,
     pattern); `given` are the (topic id, pattern) of this request's fragments. `only`, if it is
-    not empty, keeps the topics it names and those of `knowledge`.
-    `references` tells whether the tools of References are offered, which puts the fetched
-    topics into the menu. Raises UnknownTopicError or NoMatchError if one of these names
-    nothing.
+    not empty, keeps the topics it names and those of `knowledge`. `tools` are the offered tools
+    that come with a kind of topic, which puts its topics into the menu. Raises UnknownTopicError
+    or NoMatchError if one of these names nothing.
     """
 
     def __init__(  # noqa: PLR0913 - each is an option of the command line
         self,
         config: Config,
-        catalogs: Mapping[str, tuple[Topic, Catalog]],
+        topics: Mapping[str, Topic],
         knowledge: Sequence[tuple[str, str]] = (),
         only: Sequence[str] = (),
         *,
         given: Sequence[tuple[str, str]] = (),
-        references: bool = False,
+        tools: Collection[str] = (),
     ) -> None:
         self.config = config
-        self._catalogs = catalogs
-        self._offers_references = references
-        self._named: set[str] = set()
-        self.topics = {id_: OpenTopic(*pair) for id_, pair in catalogs.items()}
-        """Every enabled topic by id, in the order of the menu."""
-        self.only = tuple(self.find_topic(name).topic.id for name in only)
-        asked = ((self.find_topic(name, pattern).topic.id, pattern) for name, pattern in knowledge)
+        self._every = self._found = topics
+        self._tools = tools
+        self._named: Collection[str] = ()
+        self.only = tuple(self._require_id(name) for name in only)
+        asked = ((self._require_id(name, pattern), pattern) for name, pattern in knowledge)
         self.knowledge = tuple(dict.fromkeys(asked))
         self._given = [(self._find_id(name), pattern) for name, pattern in given]
         self._named = {*self.only, *(topic for topic, _ in self.knowledge)}
-        self.topics = {id_: self._open(id_) for id_ in catalogs if not only or id_ in self._named}
+        if only:
+            self._found = {id_: each for id_, each in topics.items() if id_ in self._named}
+        self.topics: Mapping[str, OpenTopic] = {}
+        """Every enabled topic by id, in the order of the menu."""
+        self.renew()
         for topic, pattern in self.knowledge:
             self.require(topic, pattern)
 
+    def renew(self) -> None:
+        """List the topics anew for another prompt."""
+        asked: dict[str, list[str]] = {}
+        for id_, pattern in self.knowledge:
+            asked.setdefault(id_, []).append(pattern)
+        self.topics = {
+            id_: OpenTopic(topic, asked.get(id_, ())) for id_, topic in self._found.items()
+        }
+
     @property
     def active(self) -> list[OpenTopic]:
-        """The topics of this request in the menu's order, with only the requested references."""
-        return [opened for id_, opened in self.topics.items() if self._is_asked_for(id_)]
+        """The topics that menus have or of which something is pre-loaded, in the menu's order."""
+        ids = self.menu_ids
+        return [each for id_, each in self.topics.items() if id_ in ids or each.patterns]
 
     @property
     def offered(self) -> list[OpenTopic]:
         """The topics that a menu or an error may name."""
-        return [opened for opened in self.active if opened.topic.in_menu]
+        return [self.topics[id_] for id_ in self.menu_ids]
 
     @property
     def left(self) -> list[OpenTopic]:
         """The topics of the menu, which have subjects left to learn."""
-        return [opened for opened in self.active if opened.left]
+        return [opened for opened in self.offered if opened.left]
 
     @property
     def menu_ids(self) -> list[str]:
         """The ids of the topics that a menu or an error may name."""
-        return [opened.topic.id for opened in self.offered]
-
-    def _is_asked_for(self, id_: str) -> bool:
-        """Tell whether a topic is the workspace's own, or a requested reference topic.
-
-        Outside a workspace, all reference topics count as requested.
-        """
-        topic, catalog = self._catalogs[id_]
-        if not isinstance(catalog, ReferenceCatalog) or id_ in self._named or topic.learned:
-            return True
-        menu = self.config.references.menu
-        if isinstance(menu, bool):
-            return menu
-        is_alone = not menu and self.config.workspace is None
-        return id_ in menu or self._offers_references or is_alone
-
-    def _open(self, id_: str) -> OpenTopic:
-        topic, catalog = self._catalogs[id_]
-        asked = [pattern for name, pattern in self.knowledge if name == id_]
-        learned = tuple(dict.fromkeys((*topic.learned, *asked)))
-        return OpenTopic(replace(topic, learned=learned), catalog)
+        return [
+            id_
+            for id_, topic in self._found.items()
+            if topic.in_menu(
+                asked=id_ in self._named or bool(topic.config.learned), tools=self._tools
+            )
+        ]
 
     def find_topic(self, name: str, pattern: str = "**") -> OpenTopic:
         """Return the topic of this id, else of this id or title ignoring case and outer spaces.
 
         `pattern` is what follows it in a value of `-k`, for the error. Raises UnknownTopicError.
         """
+        return self.topics[self._require_id(name, pattern)]
+
+    def _require_id(self, name: str, pattern: str = "**") -> str:
+        """Return the id of the topic that a name stands for. Raises UnknownTopicError."""
         if id_ := self._find_id(name):
-            return self.topics[id_]
+            return id_
         typed = name.strip() if pattern == "**" else f"{name}/{pattern}"
         raise UnknownTopicError(
             name,
             self.menu_ids,
-            near=suggest(typed.partition("/")[0], typed, self.topics.values()),
+            near=suggest(typed.partition("/")[0], typed, self._found.values()),
             # A template may be used far from the workspace whose topics it names.
             has_workspace=self.config.workspace is not None,
         )
 
     def _find_id(self, name: str) -> str | None:
         """Return the id of the topic that a name stands for."""
-        return find_id(name, [opened.topic for opened in self.topics.values()])
+        return find_id(name, [topic.config for topic in self._found.values()])
 
     def repeat_preloaded(self) -> None:
         """Let `learn` return pre-loaded subjects too, since a model may not have them."""
         for opened in self.topics.values():
             opened.is_repeated = True
-
-    def renew(self) -> None:
-        """List the topics anew for another prompt."""
-        self.topics = {id_: self._open(id_) for id_ in self.topics}
 
     def has_left(self) -> bool:
         """Tell whether any topic has a subject left to learn."""
@@ -148,19 +143,16 @@ class OpenTopics:
         left = [(opened, subject) for opened in self.left for subject in opened.left]
         if len(left) > SEARCHED_FROM_SUBJECTS:
             return True
-        return sum(learning.find_size(*each) or 0 for each in left) > SEARCHED_FROM_BYTES
+        return sum(each.find_size(subject) or 0 for each, subject in left) > SEARCHED_FROM_BYTES
 
     def choose_topics(self, names: Sequence[str] = (), tags: Sequence[str] = ()) -> list[OpenTopic]:
         """Return the topics that are searched: the named ones, or all in the menu.
 
-        Only those with a wanted tag, if any is wanted. Raises KbError, and ObsoleteTopicError.
+        Only those with a wanted tag, if any is wanted. Raises KbError.
         """
-        found = {opened.topic.id: opened for opened in map(self.find_topic, names)}
-        for opened in found.values():
-            if isinstance(opened.catalog, ReferenceCatalog) and not opened.topic.in_menu:
-                raise ObsoleteTopicError(opened.topic.id)
+        found = {opened.config.id: opened for opened in map(self.find_topic, names)}
         chosen = list(found.values()) or self.offered
-        tagged = keep_tagged([opened.topic.tags for opened in chosen], tags)
+        tagged = keep_tagged([opened.config.tags for opened in chosen], tags)
         return [chosen[number] for number in tagged]
 
     def has_preloaded(self) -> bool:
@@ -172,10 +164,10 @@ class OpenTopics:
 
         These are those of fragments, and if `preloaded` this section's.
         """
-        for opened in self.active:
-            place = opened.topic.id, str(opened.topic.root)
-            given = [pattern for id_, pattern in self._given if id_ == opened.topic.id]
-            names = select(opened.catalog, given).names
+        for opened in self.topics.values():
+            place = opened.config.id, str(opened.config.root)
+            given = [pattern for id_, pattern in self._given if id_ == opened.config.id]
+            names = select(opened.topic, given).names
             names += opened.learned.names if preloaded else []
             yield from ((*place, name) for name in dict.fromkeys(names))
 
@@ -204,7 +196,7 @@ class OpenTopics:
         if self.has_preloaded() or not empty:
             return "nothing is left to learn"
         return "there is nothing to learn: " + "; ".join(
-            str(EmptyTopicError(opened.topic, opened.listing)) for opened in empty
+            str(EmptyTopicError(opened.config, opened.listing)) for opened in empty
         )
 
     def menu(self, shell: str = "") -> Menu:
@@ -215,7 +207,7 @@ class OpenTopics:
     def preloaded(self) -> Preloaded:
         """The topics with subjects that this section pre-loads, each with their text."""
         return [
-            (opened.topic, self.present(opened, opened.learned))
+            (opened.config, self.present(opened, opened.learned))
             for opened in self.active
             if opened.learned.subjects
         ]
@@ -264,7 +256,7 @@ class OpenTopics:
             parts = list(filter(_PART.fullmatch, patterns))
             missing: Sequence[str] = ()
             if parts and parse_pattern(subject).literal is not None:
-                missing = select(self.find_topic(name).catalog, parts).missing
+                missing = select(self.find_topic(name).topic, parts).missing
             patterns = _add_subject(name, subject, patterns, missing)
             topic = name
         try:
@@ -274,15 +266,15 @@ class OpenTopics:
                 raise
             return self._add_elsewhere({}, patterns)
         if not patterns:
-            return {opened.topic.id: []}
+            return {opened.config.id: []}
         named = [each for each in patterns if self._has_topic(each)]
-        elsewhere = select(opened.catalog, named).missing
+        elsewhere = select(opened.topic, named).missing
         groups: dict[str, list[str]] = {}
         for pattern in patterns:
             if pattern in elsewhere:
                 self._add_elsewhere(groups, [pattern])
             else:
-                groups.setdefault(opened.topic.id, []).append(pattern)
+                groups.setdefault(opened.config.id, []).append(pattern)
         return groups
 
     def _add_elsewhere(
@@ -291,12 +283,12 @@ class OpenTopics:
         """Add patterns to the groups of the topics that they begin with."""
         for pattern in patterns:
             name, _, rest = pattern.partition("/")
-            groups.setdefault(self.find_topic(name).topic.id, []).append(rest)
+            groups.setdefault(self.find_topic(name).config.id, []).append(rest)
         return groups
 
     def describe_learn(self) -> str:
         """Return the description of the `learn` tool, which depends only on the configuration."""
-        names = list_topics([opened.topic for opened in self.left], self.config.menu_budget)
+        names = list_topics([opened.config for opened in self.left], self.config.menu_budget)
         sentence = LEARN.description
         return f"{sentence} Available topics: {names}. {SEVERAL}" if names else sentence
 
@@ -316,17 +308,18 @@ class OpenTopics:
         Raises UnknownTopicError, and NoMatchError, also for a missing part.
         """
         opened = self.find_topic(topic, pattern)
-        selection = select(opened.catalog, [pattern])
+        selection = select(opened.topic, [pattern])
         if selection.missing and not opened.listing.listed:
-            raise EmptyTopicError(opened.topic, opened.listing, pattern)
+            raise EmptyTopicError(opened.config, opened.listing, pattern)
         if selection.missing:
-            raise NoMatchError(opened.topic.id, pattern, find_near(pattern, opened.catalog))
+            raise NoMatchError(opened.config.id, pattern, find_near(pattern, opened.topic))
         lacking = self.find_missing_parts(opened, selection)
         if lacking and len(lacking) == len(selection.subjects):
             error = lacking[0]
             command = shlex.join(["llm", "kb", "learn", error.topic, error.outline])
-            error.args = (f"{error.problem}; `{command}` lists them",)  # a person asked
-            raise error
+            # A person asked.
+            message = f"{error.problem}; `{command}` lists them"
+            raise NoMatchError(error.topic, pattern, message=message)
         return selection
 
     def find_missing_parts(self, opened: OpenTopic, selection: Selection) -> list[NoPartError]:
@@ -339,7 +332,7 @@ class OpenTopics:
         """Yield the bytes of subjects and parts; of documents and notebooks as Markdown."""
         for subject in selection.subjects:
             yield from take_pieces(
-                subject, opened.catalog.read(subject).data, selection.asked_of(subject)
+                subject, opened.topic.read(subject).data, selection.asked_of(subject)
             )
 
 

@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
 
 from llm_kb.errors import NoMatchError
-from llm_kb.files.directory import DirectoryCatalog
-from llm_kb.knowledge_base.learning import find_size
+from llm_kb.files.directory_topic import DirectoryTopic
+from llm_kb.knowledge_base.open_topic import OpenTopic
 from llm_kb.knowledge_base.open_topics import OpenTopics
-from llm_kb.knowledge_base.topics import OpenTopic
 from llm_kb.rendering.plain_text import count, estimate_tokens, shorten
 from llm_kb.subjects.selection import find_near, select
-from llm_kb.subjects.topics import Listing, Skipped, Subject, Topic
+from llm_kb.subjects.topics import Listing, Skipped, Subject, TopicConfig
 from llm_kb.texts.formats import is_readable
 from llm_kb.texts.safe import visible_line
 
@@ -56,7 +55,7 @@ class ListedTopic:
     have it.
     """
 
-    topic: Topic
+    topic: TopicConfig
     subjects: Sequence[ListedSubject] = ()
     skipped: Sequence[Skipped] = ()
     problem: str | None = None
@@ -107,8 +106,8 @@ def list_topics(kb: OpenTopics, *, everything: bool = False) -> Iterator[ListedT
     """
     requested = set(kb.menu_ids)
     for id_, opened in kb.topics.items():
-        if everything or opened.topic.in_menu:
-            why = ON_REQUEST if opened.topic.in_menu else "not in the menu"
+        if everything or opened.config.is_offered:
+            why = ON_REQUEST if opened.config.is_offered else "not in the menu"
             listed = list_topic(opened, everything=everything)
             yield replace(listed, note="" if id_ in requested else why)
     for topic in kb.config.topics:
@@ -121,19 +120,19 @@ def list_topic(
 ) -> ListedTopic:
     """Return one topic with its subjects, or those that patterns name. Raises NoMatchError."""
     if patterns:
-        selection = select(opened.catalog, patterns)
+        selection = select(opened.topic, patterns)
         for pattern in selection.missing:
-            raise NoMatchError(opened.topic.id, pattern, find_near(pattern, opened.catalog))
-        return ListedTopic(topic=opened.topic, subjects=_list_each(opened, selection.subjects))
+            raise NoMatchError(opened.config.id, pattern, find_near(pattern, opened.topic))
+        return ListedTopic(topic=opened.config, subjects=_list_each(opened, selection.subjects))
     listing, preloaded = opened.listing, opened.preloaded
     shown = [s for s in listing.subjects if everything or not s.hidden or s.identity in preloaded]
     found = _list_each(opened, shown)
-    if everything and opened.topic.disabled:
-        disabled = find_disabled(opened.topic, listing)
+    if everything and opened.config.disabled:
+        disabled = DirectoryTopic(opened.config).list_disabled()
         found += [each._replace(state="disabled") for each in _list_each(opened, disabled)]
         found.sort(key=lambda subject: subject.name)
     return ListedTopic(
-        topic=opened.topic,
+        topic=opened.config,
         subjects=found,
         skipped=[skipped for skipped in listing.skipped if skipped.path],
         problem=find_problem(opened, listing),
@@ -148,30 +147,22 @@ def _list_each(opened: OpenTopic, subjects: Iterable[Subject]) -> list[ListedSub
         state: State = "hidden" if subject.hidden else "available"
         if subject.identity in preloaded:
             state = "pre-loaded"
-        size = find_size(opened, subject) if is_readable(subject.path) else None
+        size = opened.find_size(subject) if is_readable(subject.path) else None
         tokens = None if size is None else estimate_tokens(size)
         found.append(ListedSubject(subject.name, subject.path, state, tokens))
     return found
 
 
-def find_disabled(topic: Topic, listing: Listing) -> list[Subject]:
-    """Return the subjects of a directory that `disabled` excludes."""
-    kept = {subject.path for subject in listing.subjects}
-    whole = DirectoryCatalog(replace(topic, disabled=())).list()
-    return [subject for subject in whole.subjects if subject.path not in kept]
-
-
 def find_problem(opened: OpenTopic, listing: Listing) -> str | None:
     """Return the reason why the directory of a topic cannot be read; None if it can."""
     reasons = [skipped.reason for skipped in listing.skipped if not skipped.path]
-    return f"{opened.topic.root}: {reasons[0]}" if reasons else None
+    return f"{opened.config.root}: {reasons[0]}" if reasons else None
 
 
 def name_file(opened: OpenTopic, path: str, cwd: Path) -> str:
     """Return the name of a subject's file, or topic and path for a captured subject."""
-    if not isinstance(opened.catalog, DirectoryCatalog):
-        return f"{opened.topic.id}/{path}"
-    return name_place(f"{opened.topic.root}/{path}", cwd)
+    file = opened.topic.find_file(path)
+    return name_place(str(file), cwd) if file else f"{opened.config.id}/{path}"
 
 
 def name_place(path: str, cwd: Path) -> str:

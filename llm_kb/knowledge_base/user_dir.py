@@ -1,4 +1,4 @@
-"""The directory of the user in `llm`, the embedding model set there, and the reference topics.
+"""The directory of the user in `llm`, the embedding model set there, and the configuration here.
 
 Importing the host takes half a second, so it is imported only to embed something.
 """
@@ -7,19 +7,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import replace
-from functools import lru_cache, partial
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from llm_kb.config.load import load_config
+from llm_kb.config.settings import Config
 from llm_kb.config.workspace import find_cwd
-from llm_kb.subjects.topics import Config
+from llm_kb.knowledge_base.kinds import GIVEN
 
 if TYPE_CHECKING:
-    from llm_kb.references.library import Library
     from llm_kb.search.index.index import Embedder
 
 
@@ -75,19 +74,12 @@ def _get_model(name: str) -> Any:
     return llm.get_embedding_model(name)
 
 
-def current_library() -> Library:
-    """Return the reference topics under the configuration in effect here."""
-    config = load_config(find_cwd(), user_dir=find_user_dir(), environ=os.environ)
-    return find_library(config, find_cwd())
-
-
-def find_library(config: Config, directory: Path | None) -> Library:
-    """Return the reference topics under a configuration, in effect in a directory."""
-    from llm_kb.references.library import open_library  # noqa: PLC0415 - few requests need it
-
-    return replace(
-        open_library(config, find_user_dir()),
-        # Packages are looked up in the workspace, or else in the current directory.
-        workspace=config.workspace or directory,
-        find_embedder=partial(find_embedder, config.references.embedding_model),
+def load_here(fragments: Sequence[str] = ()) -> Config:
+    """Return the configuration in effect in the current directory. Raises KbError."""
+    return load_config(
+        find_cwd(),
+        user_dir=find_user_dir(),
+        environ=os.environ,
+        fragments=fragments,
+        given=GIVEN,
     )

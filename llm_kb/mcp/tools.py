@@ -15,16 +15,16 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from llm_kb.capture import annotation, emission, entries, notes, store
 from llm_kb.config.load import read_layer, user_source
+from llm_kb.config.settings import Config, Layer, Origin
 from llm_kb.errors import KbError, quote
 from llm_kb.files.containment import resolve_links
 from llm_kb.host import reference_calls
 from llm_kb.host.capture_tools import EMIT, LIVE_INPUT, record
 from llm_kb.knowledge_base.api import KnowledgeBase
 from llm_kb.knowledge_base.tool_text import LEARN, SEARCH_KNOWLEDGE, ToolText, read_arguments
-from llm_kb.knowledge_base.user_dir import find_library, find_user_dir
+from llm_kb.knowledge_base.user_dir import find_user_dir
 from llm_kb.references.library import Library
 from llm_kb.rendering.section import describe_topics, render_instructions
-from llm_kb.subjects.topics import Config, Layer, Origin
 
 if TYPE_CHECKING:
     from llm_kb.references.plan import Plan
@@ -130,7 +130,7 @@ def write_instructions(kb: KnowledgeBase, limits: Limits) -> str | None:
 
     The line above them says what they are about, for clients that show only that.
     """
-    topics = {topic.id: topic for topic in (o.topic for o in kb.left)}
+    topics = {topic.id: topic for topic in (each.config for each in kb.left)}
     topics |= {topic.id: topic for topic, subjects in kb.preloaded if subjects}
     line = describe_topics(list(topics.values()), limits.first_line)
     room = limits.instructions - len(line) - len("\n\n")
@@ -192,7 +192,7 @@ def answer_call(kb: KnowledgeBase, name: str, arguments: Arguments, report: Repo
 
 def open_references(kb: KnowledgeBase) -> Library:
     """Return the reference topics of a knowledge base."""
-    return find_library(kb.config, kb.directory)
+    return reference_calls.find_library(kb.config, kb.directory)
 
 
 def _learn(kb: KnowledgeBase, arguments: Arguments, _: Report) -> str:

@@ -147,3 +147,15 @@ def refuse_hostile(url: str) -> Iterator[None]:
     except _HOSTILE as error:
         reason = f"its content cannot be processed ({type(error).__name__}: {error})"
         raise FetchError(url, shorten(reason, 160)) from error
+
+
+class ObsoleteTopicError(KbError):
+    """A search in a topic that is marked obsolete."""
+
+    def __init__(self, topic_id: str) -> None:
+        self.topic_id = topic_id
+        super().__init__(
+            f"reference topic {topic_id!r} is marked obsolete and is not searched; its files can"
+            ' still be read, and `status = "active"` in its topic.md puts it back (see'
+            f" `llm kb references show {topic_id}`)"
+        )

@@ -13,17 +13,16 @@ import shutil
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from llm_kb.config.settings import Config, References
 from llm_kb.errors import KbError
 from llm_kb.files.atomic import BusyError, WriteError, locked, make_directory, replace_file, writing
 from llm_kb.files.containment import read_regular
 from llm_kb.files.conversion import Conversions
-from llm_kb.files.directory import DirectoryCatalog
-from llm_kb.files.documents import TopicDocuments
 from llm_kb.references.errors import TopicFileError, UnknownReferenceError
 from llm_kb.references.sources.installed import find_installed
 from llm_kb.references.sources.records import parse_package
@@ -34,7 +33,6 @@ from llm_kb.references.topic.topic_file import (
     parse_topic_file,
     with_heading,
 )
-from llm_kb.subjects.topics import Config, References, Topic
 
 if TYPE_CHECKING:
     from llm_kb.references.sources.rules import Resolver
@@ -101,6 +99,9 @@ def _read_topic_file(path: Path) -> str:
         raise TopicFileError(str(path), "it is not in UTF-8") from error
 
 
+DESCRIPTIONS = ""
+"""The name of the descriptions of all topics in the index, which no topic has."""
+
 DIRECTORY = Path("kb", "references")
 """The directory of topics, below the host's user directory."""
 
@@ -148,23 +149,6 @@ class Library:
     def index(self) -> Path:
         """The path of the index of all topics."""
         return self.root / ".index" / "topics.sqlite3"
-
-    def documents(self, topic_id: str) -> TopicDocuments:
-        """Return a topic's fetched files for a search, including hidden ones."""
-        root = self.directory(topic_id)
-        own = tuple(f"/{name}" for name in sorted(topic_directory.RESERVED))
-        topic = Topic(id=topic_id, root=root, ignore=own)
-        known: dict[str, Any] = {}
-        with suppress(KbError):  # reported by `llm kb references list`; the files are searched
-            described = self.read(topic_id)
-            topic = replace(topic, generated=described.generated)
-            known = {
-                "trust": described.trust_score,
-                "role_of": topic_directory.find_roles(root, described.sources),
-                "rules": repr([source.role for source in described.sources]),
-            }
-        catalog = DirectoryCatalog(topic, self.conversions)
-        return TopicDocuments(topic, catalog, hidden=True, **known)
 
     def ids(self) -> list[str]:
         """Return the ids of all topics, sorted, including unreadable ones."""
@@ -392,7 +376,7 @@ class Library:
     def delete(self, topic_id: str) -> None:
         """Delete a topic and its index."""
         # Imported here, since sqlite3 is slow to import.
-        from llm_kb.search.index.index import forget_topic  # noqa: PLC0415
+        from llm_kb.search.index.index import forget_topics  # noqa: PLC0415
 
         with self.lock(topic_id, create=False):
             self.require(topic_id)
@@ -400,7 +384,7 @@ class Library:
             approval = self._approval(topic_id)
             with writing(approval), suppress(NotADirectoryError):
                 approval.unlink(missing_ok=True)
-            forget_topic(self.index, topic_id)
+            forget_topics(self.index, (topic_id, DESCRIPTIONS))
 
 
 def open_library(config: Config, user_dir: Path) -> Library:

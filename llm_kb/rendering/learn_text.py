@@ -15,7 +15,7 @@ from llm_kb.rendering.limit import NO_LIMIT, Limit
 from llm_kb.rendering.menu import LONGEST_DESCRIPTION, SHORTEST, MenuSubject, render_subject
 from llm_kb.rendering.plain_text import count, shorten
 from llm_kb.rendering.presentation import Presented, truncate, wrap_subject
-from llm_kb.subjects.topics import Topic
+from llm_kb.subjects.topics import TopicConfig
 from llm_kb.texts.safe import one_line
 
 BYTES_A_CHARACTER = 4
@@ -49,21 +49,17 @@ _HOW_TO_LOAD = "Use the `learn` tool with the `subjects` argument to learn speci
 
 
 def render_listing(
-    topic: Topic,
+    topic: TopicConfig,
     available: Sequence[MenuSubject],
     learned: Sequence[str] = (),
     limit: Limit = NO_LIMIT,
 ) -> str:
     """Return the listing of a topic: the subjects to learn, then those already learned.
 
-    They keep their order, so pass them sorted. The heading has the id, since
-    the next call needs it. Over the limit, descriptions are shortened evenly or left out, and
-    then the subjects are summarized by patterns.
+    They keep their order, so pass them sorted. Over the limit, descriptions are shortened evenly
+    or left out, and then the subjects are summarized by patterns.
     """
-    heading = one_line(topic.label)
-    if limit.most:
-        heading = shorten(heading, LONGEST_HEADING)
-    parts = [f"# Topic: {heading}{f' ({topic.id})' if topic.title else ''}"]
+    parts = [render_heading(topic, limit)]
     description = (topic.description or "").strip()
     if limit.most and limit.measure(description) > limit.most // 4:
         description = f"{description[: limit.fit(description, limit.most // 4)]}…"
@@ -79,6 +75,13 @@ def render_listing(
     if learned:
         parts.append(_render_already(learned))
     return "\n\n".join(parts)
+
+
+def render_heading(topic: TopicConfig, limit: Limit = NO_LIMIT) -> str:
+    """Return the heading of what is learned of a topic; it has the id, for the next call."""
+    label = one_line(topic.label)
+    label = shorten(label, LONGEST_HEADING) if limit.most else label
+    return f"# Topic: {label}{f' ({topic.id})' if topic.title else ''}"
 
 
 def _list_fitting(available: Sequence[MenuSubject], room: int | None, limit: Limit) -> str:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from llm_kb.rendering import plain_text
 from llm_kb.rendering.plain_text import count, shorten
-from llm_kb.subjects.topics import REFERENCE_PREFIX, Topic
+from llm_kb.subjects.topics import TopicConfig
 from llm_kb.texts.safe import defuse, one_line
 
 LONGEST_DESCRIPTION = 1_024
@@ -59,7 +59,7 @@ class MenuSubject(NamedTuple):
 class MenuTopic(NamedTuple):
     """A topic in the menu, with the subjects listed below it, or only their number."""
 
-    topic: Topic
+    topic: TopicConfig
     subjects: Sequence[MenuSubject] = ()
     counted: int = 0
     shell: str = ""
@@ -109,8 +109,9 @@ def fit_menu(
     """Return the menu, cut to a budget of tokens if necessary.
 
     In steps: summaries are shortened evenly or left out; topics have their subjects counted,
-    references and the largest first; introductions are left out; only ids are listed. `describe`
-    adds the summaries to the subjects of a topic; it is called only for those that are listed.
+    those of kinds that yield and the largest first; introductions are left out; only ids are
+    listed. `describe` adds the summaries to the subjects of a topic; it is called only for those
+    that are listed.
     """
     frame = Menu(has_hidden=has_hidden, shell=shell)
     topics = [each._replace(shell=shell) for each in topics]
@@ -139,7 +140,7 @@ def fit_menu(
     return replace(frame, lines=lines, cuts=tuple(cuts))
 
 
-def list_topics(topics: Sequence[Topic], budget: int) -> str:
+def list_topics(topics: Sequence[TopicConfig], budget: int) -> str:
     """Return ids with titles on a line, without titles or cut if that exceeds the budget."""
     names = [
         f"{topic.id} ({one_line(topic.title)})" if topic.title else topic.id for topic in topics
@@ -190,14 +191,12 @@ def _measure(topics: Sequence[MenuTopic], limit: int) -> int:
 def _count_largest(topics: Sequence[MenuTopic], room: int) -> list[MenuTopic]:
     """Return the topics with the subjects of some counted, so that all fit without summaries.
 
-    References come first, then the largest.
+    Those of a kind that yields come first, then the largest.
     """
     shown = list(topics)
     sizes = [_measure([topic], 0) for topic in topics]
     places = [place for place, topic in enumerate(topics) if topic.subjects]
-    places.sort(
-        key=lambda place: (topics[place].topic.id.startswith(REFERENCE_PREFIX), sizes[place])
-    )
+    places.sort(key=lambda place: (topics[place].topic.kind.yields, sizes[place]))
     used = sum(sizes)
     while used > room and places:
         place = places.pop()

@@ -8,7 +8,7 @@ from typing import TypeAlias
 from llm_kb.rendering.menu import Menu, render_menu
 from llm_kb.rendering.plain_text import estimate_tokens, join_fitting, shorten
 from llm_kb.rendering.presentation import Presented, wrap_subject
-from llm_kb.subjects.topics import Topic
+from llm_kb.subjects.topics import TopicConfig
 from llm_kb.texts.safe import attribute, defuse, one_line
 
 PRELOADED = "The following knowledge has been pre-loaded into your system prompt:\n\n"
@@ -23,7 +23,7 @@ LONGEST_ABOUT = (120, 90, 60, 40, 0)
 NAMES_ROOM = 300
 """Room for the note on subjects that did not fit."""
 
-Preloaded: TypeAlias = Sequence[tuple[Topic, Sequence[Presented]]]
+Preloaded: TypeAlias = Sequence[tuple[TopicConfig, Sequence[Presented]]]
 """Topics with their subjects in the section, in their order."""
 
 
@@ -58,7 +58,7 @@ def render_instructions(
     return "<knowledge>\n" + "\n\n".join(texts) + "\n</knowledge>" if texts else None
 
 
-def describe_topics(topics: Sequence[Topic], room: int) -> str:
+def describe_topics(topics: Sequence[TopicConfig], room: int) -> str:
     """Return a sentence on what topics are about, on one line of at most `room` characters.
 
     A client that loads tools later shows a model nothing else of ours.
@@ -85,7 +85,7 @@ def _render_preloaded(preloaded: Preloaded) -> str:
     return PRELOADED + "\n\n".join(texts)
 
 
-def _render_topic(topic: Topic, subjects: Sequence[Presented]) -> str:
+def _render_topic(topic: TopicConfig, subjects: Sequence[Presented]) -> str:
     """Return one pre-loaded topic, from its opening to its closing tag."""
     description = (topic.description or "").strip()
     texts = [f"\n{defuse(description)}\n"] if description else []

@@ -1,4 +1,4 @@
-"""Search groups of topics: always by words, and by meaning with an embedding model."""
+"""Search topics together: always by words, and by meaning with an embedding model."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
+from pathlib import Path
 
 from llm_kb.search.index.database import (
     DocumentsGoneError,
     IndexUnusableError,
     ReadOnlyError,
 )
-from llm_kb.search.index.documents import TopicGroup
+from llm_kb.search.index.documents import Documents
 from llm_kb.search.index.index import (
     Embedder,
     EmbeddingError,
@@ -67,7 +68,7 @@ class SearchResult:
 
 
 def search(  # noqa: PLR0913 - each is a choice of the caller
-    groups: Sequence[TopicGroup],
+    topics: Sequence[Documents],
     question: Question,
     find_embedder: Callable[[], Embedder | None] = lambda: None,
     *,
@@ -75,7 +76,7 @@ def search(  # noqa: PLR0913 - each is a choice of the caller
     progress: Progress | None = None,
     scope: Scope | None = None,
 ) -> SearchResult:
-    """Search groups of topics together, replacing words that no text has by the nearest one.
+    """Search topics together, replacing words that no text has by the nearest one.
 
     `limit` hits are returned at most. Every topic is brought up to date with its files first;
     `scope` limits the search to some documents. If an index cannot be used, all are made in memory
@@ -84,26 +85,18 @@ def search(  # noqa: PLR0913 - each is a choice of the caller
     out. Raises DocumentsGoneError if it is the only one, and IndexUnusableError if SQLite itself
     cannot be used.
     """
-
-    def search_in(groups: Sequence[TopicGroup], embedder: Embedder | None) -> SearchResult:
-        with ExitStack() as stack:
-            indexes: list[Index] = []
-            for group in groups:
-                try:
-                    indexes.append(stack.enter_context(open_current(group, progress)))
-                except DocumentsGoneError:
-                    if sum(len(each.topics) for each in groups) == 1:
-                        raise
-            return _search(indexes, question, limit, embedder, scope)
+    groups: dict[Path | None, list[Documents]] = {}
+    for topic in topics:
+        groups.setdefault(topic.index, []).append(topic)
+    find = partial(_search_groups, question=question, limit=limit, progress=progress, scope=scope)
 
     def search_anew(embedder: Embedder | None) -> SearchResult:
         try:
-            return rebuild_damaged(partial(search_in, groups, embedder))
+            return rebuild_damaged(partial(find, groups, embedder))
         except IndexUnusableError as error:
             if error.database is None:
                 raise
-            in_memory = [replace(group, database=None) for group in groups]
-            found = search_in(in_memory, embedder)
+            found = find({None: topics}, embedder)
             if isinstance(error, ReadOnlyError):
                 return found  # nobody in a sandbox can do anything about it
             return found.noting(f"searched without an index: {error}")
@@ -112,6 +105,27 @@ def search(  # noqa: PLR0913 - each is a choice of the caller
         return search_anew(find_embedder())
     except EmbeddingError as error:
         return search_anew(None).noting(f"searched by words only: {error}")
+
+
+def _search_groups(  # noqa: PLR0913 - as above
+    groups: Mapping[Path | None, Sequence[Documents]],
+    embedder: Embedder | None,
+    *,
+    question: Question,
+    limit: int,
+    progress: Progress | None,
+    scope: Scope | None,
+) -> SearchResult:
+    """Search topics by the path of their index."""
+    with ExitStack() as stack:
+        indexes: list[Index] = []
+        for database, topics in groups.items():
+            try:
+                indexes.append(stack.enter_context(open_current(database, topics, progress)))
+            except DocumentsGoneError:
+                if sum(map(len, groups.values())) == 1:
+                    raise
+        return _search(indexes, question, limit, embedder, scope)
 
 
 def _search(

@@ -7,11 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import PurePosixPath
+from typing import Protocol
 
 from llm_kb import errors
 from llm_kb.errors import KbError, PatternError
 from llm_kb.subjects.patterns import compile_any, parse_pattern
-from llm_kb.subjects.topics import Catalog, Subject, slugify
+from llm_kb.subjects.topics import Listing, Subject, slugify
 
 MAX_PATTERNS = 50
 """The most patterns of one call of `learn`; a glob names any number of subjects."""
@@ -38,6 +39,17 @@ def require_few(patterns: Sequence[str]) -> None:
             f"{MAX_PATTERNS} of {MAX_CHARACTERS:,} are allowed, and a pattern such as "
             "'name/**' names any number of them"
         )
+
+
+class Listed(Protocol):
+    """What subjects are selected from: a topic."""
+
+    def list(self, reference: str | None = None) -> Listing:
+        """Return every subject, hidden ones included; with a reference, only those it names.
+
+        A reference is a slug, with or without extension and dots. Disabled subjects are never
+        returned.
+        """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +89,7 @@ class Selection:
         return [name for subject in self.subjects for name in self.names_of(subject)]
 
 
-def select(catalog: Catalog, patterns: Iterable[str]) -> Selection:
+def select(topic: Listed, patterns: Iterable[str]) -> Selection:
     """Return the subjects of a topic that patterns match; several globs take one walk.
 
     A pattern that equals a subject's slug is an exact reference, even if it is also a glob,
@@ -92,10 +104,10 @@ def select(catalog: Catalog, patterns: Iterable[str]) -> Selection:
     exact: set[str] = set()
     missing = []
     for text, pattern in parsed.items():
-        found, anchor = _find_exact(catalog, text)
+        found, anchor = _find_exact(topic, text)
         exact.update(subject.identity for subject in found)
         if not found and pattern.literal is None:
-            listed = catalog.list().listed if listed is None else listed
+            listed = topic.list().listed if listed is None else listed
             found = [subject for subject in listed if pattern.matches(subject.slug)]
         if not found:
             missing.append(text)
@@ -110,21 +122,21 @@ def select(catalog: Catalog, patterns: Iterable[str]) -> Selection:
     )
 
 
-def _find_exact(catalog: Catalog, text: str) -> tuple[Sequence[Subject], str | None]:
+def _find_exact(topic: Listed, text: str) -> tuple[Sequence[Subject], str | None]:
     """Return the subjects of an exact reference, and the anchor after its `#`.
 
     A slug may contain a `#` itself, so the last one that ends a slug counts.
     """
-    if found := catalog.list(text).subjects:
+    if found := topic.list(text).subjects:
         return found, None
     places = [place for place, character in enumerate(text) if character == "#"]
     for place in reversed(places[-MOST_HASHES:]):
-        if place and (found := catalog.list(text[:place]).subjects):
+        if place and (found := topic.list(text[:place]).subjects):
             return found, text[place + 1 :]
     return (), None
 
 
-def find_near(pattern: str, catalog: Catalog) -> Sequence[str]:
+def find_near(pattern: str, topic: Listed) -> Sequence[str]:
     """Return up to five listed slugs that look like a pattern, the likest first.
 
     A glob that does match comes first if a pattern lacks a `**` or has a wrong extension.
@@ -132,7 +144,7 @@ def find_near(pattern: str, catalog: Catalog) -> Sequence[str]:
     """
     if len(pattern) > errors.LONGEST_NAME:
         return ()
-    names = [subject.name for subject in catalog.list().listed[: errors.MOST_CANDIDATES]]
+    names = [subject.name for subject in topic.list().listed[: errors.MOST_CANDIDATES]]
     return (*_widen(pattern, names), *errors.find_similar(pattern, names, most=NEAR_SLUGS))
 
 

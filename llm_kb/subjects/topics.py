@@ -1,24 +1,42 @@
-"""The records used everywhere: topics, subjects and their catalogs."""
+"""The records used everywhere: topics as they are configured, and their subjects."""
 
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from typing import NamedTuple, NewType, Protocol, TypeAlias
+from typing import NamedTuple, NewType
 
 from llm_kb.texts.formats import find_extension
 
 Slug = NewType("Slug", str)
 
 
-BUILT_IN_TOPICS = frozenset({"llm-kb", "repo-knowledge"})
-"""The ids of the topics that need no configuration: shipped, and captured in a repository."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """What is known of all topics of a kind; by default of those that are configured."""
 
-REFERENCE_PREFIX = "topic-"
-"""The prefix of the ids of reference topics."""
+    ids: str = ""
+    """The id of its only topic, or the beginning of their ids, which ends in `-`; empty for any."""
+    is_users: bool = False
+    """Whether only the user's own layers may configure its topics."""
+    has_words: bool = False
+    """Whether words of their titles name its topics."""
+    has_links: bool = False
+    """Whether the links between its subjects are names of them."""
+    advice: str = ""
+    """What to do if there is no topic of it; empty for nothing."""
+    yields: bool = False
+    """Whether its subjects are the first that a menu counts, when it cannot list all."""
+
+    def covers(self, id_: str) -> bool:
+        """Tell whether an id is one of its own."""
+        return id_.startswith(self.ids) if self.ids.endswith("-") else id_ == self.ids
+
+
+CONFIGURED = Kind()
 
 
 class Layout(Enum):
@@ -43,7 +61,7 @@ def slugify(path: str) -> Slug:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Topic:
+class TopicConfig:
     """One configured topic; `root` is absolute and without links, patterns are as written."""
 
     id: str
@@ -60,12 +78,13 @@ class Topic:
     layout: Layout = Layout.FILES
     allow_links_to: tuple[Path, ...] = ()
     """Directories outside `root` that links may lead to, without links; set by the user layer."""
-    in_menu: bool = True
-    """Whether it is in the menu; other topics are read by name."""
+    is_offered: bool = True
+    """Whether a menu may have it; other topics are read by name."""
     generated: bool = False
     """Whether a search includes generated files: lock files, minified scripts, tables."""
     tags: tuple[str, ...] = ()
     """Words that narrow a search to topics."""
+    kind: Kind = CONFIGURED
 
     @property
     def label(self) -> str:
@@ -131,115 +150,3 @@ class Listing:
     def listed(self) -> Sequence[Subject]:
         """The subjects that are not hidden."""
         return [s for s in self.subjects if not s.hidden]
-
-
-class Catalog(Protocol):
-    """The content of one topic, whatever its kind: what there is to read, and its text.
-
-    A directory of files, a fetched topic, and the entries captured in a repository implement
-    it. Each call sees the content as it is then. Disabled subjects are never returned.
-    """
-
-    def list(self, reference: str | None = None) -> Listing:
-        """Return every subject, hidden ones included.
-
-        With a reference, only those that it names: by slug, with or without extension and dots.
-        Less is read then, and it may name what no list has, as a path does for captured entries.
-        """
-
-    def read(self, subject: Subject, limit: int | None = None) -> Content:
-        """Read a subject, at most its first `limit` bytes.
-
-        Raises UnreadableError if it is missing, denied, not a regular file, or now outside
-        the topic.
-        """
-
-
-class Layer(Enum):
-    """The layers of the configuration, lowest first."""
-
-    DEFAULT = "default"
-    USER = "user"
-    WORKSPACE = "workspace"
-    FRAGMENT = "config fragment"
-    COMMAND_LINE = "command line"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Origin:
-    """The layer of a value, and the file, assignment or option that set it."""
-
-    layer: Layer
-    place: str | None = None
-
-
-Value: TypeAlias = "bool | int | str | tuple[str, ...]"
-"""The value of a setting; paths are absolute strings."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Setting:
-    """One value and every origin that set or extended it, lowest layer first.
-
-    The last origin of a scalar set its value.
-    """
-
-    value: Value
-    origins: tuple[Origin, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class References:
-    """`[kb.references]`: limits of fetching, and the topics in menus."""
-
-    menu: bool | tuple[str, ...] = ()
-    """The ids of the topics in menus; True for all, False for none."""
-
-    ask_first: bool = False
-    """Whether a model's request needs approval before a new host is contacted."""
-    allow_hosts: tuple[str, ...] = ()
-    allow_protocols: tuple[str, ...] = ()
-    dir: Path | None = None
-    embedding_model: str | None = None
-    max_bytes: int = 500_000_000
-    max_files: int = 50_000
-    timeout: int = 60
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Capture:
-    """`[kb.capture]`: the use of knowledge captured in a repository."""
-
-    offer: bool = False
-    """Whether `emit_knowledge` comes with `learn`."""
-    branch_only: bool = False
-    """Whether entries of commits that are not on this branch are left out."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Config:
-    """The effective configuration after all layers, with the origin of each value."""
-
-    auto: bool = False
-    menu: str = "topics"
-    menu_budget: int = 1200
-    max_result_chars: int = 100_000
-    counts_bytes: bool = False
-    """Whether that is the bytes of a whole answer: the limit of a client, which no key sets."""
-    outline_over: int = 24_000
-    search: bool | str = "auto"
-    """Whether `search_knowledge` comes with `learn`; "auto" means for large topics."""
-    topics: tuple[Topic, ...] = ()
-    adjustments: tuple[Topic, ...] = ()
-    """Changes to topics whose subjects are not configured; their `root` is not used."""
-    references: References = References()
-    capture: Capture = Capture()
-    check_ignore: tuple[str, ...] = ()
-    """The rules whose findings `llm kb check` leaves out."""
-    workspace: Path | None = None
-    """The directory that owns the workspace layer's file."""
-    workspace_file: Path | None = None
-    withheld: tuple[str, ...] = ()
-    """Dotted keys of the workspace layer that count only once it is trusted."""
-    settings: Mapping[str, Setting] = field(default_factory=dict)
-    """What the layers set, by dotted key (`kb.topic.project.learned`)."""

@@ -17,7 +17,7 @@ from llm_kb.files.layouts import AGENT_MARK, AGENT_SKILL, SKILL_FILE
 from llm_kb.rendering.marks import Marks
 from llm_kb.rendering.menu import LONGEST_DESCRIPTION
 from llm_kb.rendering.plain_text import shorten
-from llm_kb.subjects.topics import Topic
+from llm_kb.subjects.topics import TopicConfig
 from llm_kb.texts.safe import defuse, one_line
 
 COMMANDS = ("llm-kb", "llm kb")
@@ -79,7 +79,7 @@ class Change(NamedTuple):
             replace_below(root, self.path, self.after.encode())
 
 
-def plan_writing(root: Path, topics: Sequence[Topic], command: str) -> list[Change]:
+def plan_writing(root: Path, topics: Sequence[TopicConfig], command: str) -> list[Change]:
     """Return the files that should tell agents about these topics, below a project's directory.
 
     What names our command in another of its ways, as on another machine, is left as it is.
@@ -132,7 +132,7 @@ def _plan_block(path: str, before: str | None, names: Sequence[str]) -> Change:
     return Change(path, before, MARKS.replace(text, blocks[0], path), blocks[0], there)
 
 
-def _render_skill(topics: Sequence[Topic], name: str) -> str:
+def _render_skill(topics: Sequence[TopicConfig], name: str) -> str:
     named = "; ".join(_describe(topic) for topic in topics)
     use = "Use it before you change code or answer a question about this project."
     start = "The knowledge base of this project: "
@@ -141,7 +141,7 @@ def _render_skill(topics: Sequence[Topic], name: str) -> str:
     return _SKILL.format(name, name=AGENT_SKILL, description=description, mark=AGENT_MARK)
 
 
-def _describe(topic: Topic) -> str:
+def _describe(topic: TopicConfig) -> str:
     about = f" ({one_line(topic.introduction).rstrip('.')})" if topic.introduction else ""
     return defuse(f"{one_line(topic.label)}{about}")
 

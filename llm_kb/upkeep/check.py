@@ -16,19 +16,19 @@ from urllib.parse import unquote
 
 from llm_kb.config.layers import topic_key
 from llm_kb.errors import KbError, NoMatchError, UnreadableError
-from llm_kb.files.directory import NO_SKILL, DirectoryCatalog
-from llm_kb.files.documents import find_unsearched
+from llm_kb.files.directory_topic import NO_SKILL, DirectoryTopic
 from llm_kb.files.fields import suggest
 from llm_kb.files.layouts import SKILL_FILE, is_shown
+from llm_kb.files.topic_documents import find_unsearched
+from llm_kb.knowledge_base.open_topic import EmptyTopicError, OpenTopic
 from llm_kb.knowledge_base.open_topics import OpenTopics
 from llm_kb.knowledge_base.subject_list import name_file, name_place
-from llm_kb.knowledge_base.topics import EmptyTopicError, OpenTopic
 from llm_kb.rendering.plain_text import count, name_some
 from llm_kb.rendering.presentation import present
 from llm_kb.rendering.summaries import read_front_matter
 from llm_kb.search.index.documents import MAX_FILE_BYTES, TOO_LARGE, describe_unread
 from llm_kb.subjects.patterns import parse_pattern
-from llm_kb.subjects.topics import Layout, Subject, Topic
+from llm_kb.subjects.topics import Layout, Subject, TopicConfig
 from llm_kb.texts.decoding import SNIFFED_BYTES, explain_conversion
 from llm_kb.texts.formats import find_extension, find_format, is_readable, is_unread_document
 from llm_kb.texts.outlines.outline import find_outline, has_outline
@@ -135,7 +135,7 @@ class Inspection:
         yield from self._inspect_overlaps()
         read: list[tuple[OpenTopic, Subject]] = []
         for opened in self._own:
-            shown = [s for s in opened.listing.subjects if is_shown(s, opened.topic.layout)]
+            shown = [s for s in opened.listing.subjects if is_shown(s, opened.config.layout)]
             yield from self._inspect_topic(opened, shown)
             read += [(opened, subject) for subject in shown if is_readable(subject.path)]
         for number, (opened, subject) in enumerate(read, start=1):
@@ -166,7 +166,7 @@ class Inspection:
                 yield Finding(Rule.UNMATCHED, self._place("kb.check.ignore"), what)
 
     def _inspect_patterns(self, opened: OpenTopic) -> Iterator[Finding]:
-        topic = opened.topic
+        topic = opened.config
         no_parts = self._kb.find_missing_parts(opened, opened.learned)
         problems = [("learned", str(error)) for error in no_parts]
         missing = [("learned", each) for each in opened.learned.missing]
@@ -191,7 +191,7 @@ class Inspection:
             yield Finding(Rule.SKIPPED, files[0], f"{reason}{more}")
 
     def _inspect_topic(self, opened: OpenTopic, shown: Sequence[Subject]) -> Iterator[Finding]:
-        topic, listing = opened.topic, opened.listing
+        topic, listing = opened.config, opened.listing
         file = self._place(topic_key(topic.id, "subjects"), topic.id)
         if not listing.listed:
             is_unreadable = any(not skipped.path for skipped in listing.skipped)
@@ -211,7 +211,7 @@ class Inspection:
     def _inspect_subject(self, opened: OpenTopic, subject: Subject) -> Iterator[Finding]:
         file = self._file(opened, subject.path)
         try:
-            content = opened.catalog.read(subject, MAX_FILE_BYTES)
+            content = opened.topic.read(subject, MAX_FILE_BYTES)
         except UnreadableError as error:
             yield Finding(Rule.SKIPPED, file, error.reason)
             return
@@ -225,12 +225,12 @@ class Inspection:
             return
         if problem := explain_conversion(content.data):
             yield Finding(Rule.ENCODING, file, problem)
-        text, place = presented.body, opened.topic.root / subject.path
+        text, place = presented.body, opened.config.root / subject.path
         yield from self._check_size(file, text, subject)
         # As it is on disk: what is presented has no tag characters.
         yield from _check_characters(file, content.data.decode("utf-8", "replace"))
         yield from self._check_references(file, text)
-        if opened.topic.layout is Layout.SKILLS and place.name == SKILL_FILE:
+        if opened.config.layout is Layout.SKILLS and place.name == SKILL_FILE:
             yield from _check_skill(file, place.parent.name, text)
         if (known := find_format(subject.path)) and known.is_markdown:
             yield from _check_links(file, place.parent, text)
@@ -266,10 +266,10 @@ class Inspection:
         except KbError as error:
             return str(error)
         # A text may hold thousands of globs, so they are matched against one list.
-        if not pattern or opened.catalog.list(pattern).subjects:
+        if not pattern or opened.topic.list(pattern).subjects:
             return ""
         is_found = any(parsed.matches(subject.slug) for subject in opened.listing.listed)
-        return "" if is_found else str(NoMatchError(opened.topic.id, pattern))
+        return "" if is_found else str(NoMatchError(opened.config.id, pattern))
 
     def _place(self, *keys: str) -> str:
         """Return the file that sets the first of some keys that any file sets, or the last key."""
@@ -287,7 +287,7 @@ class Inspection:
 def find_overlaps(topics: Iterable[OpenTopic]) -> Iterator[tuple[tuple[str, str], int]]:
     """Return the pairs of topics that list the same files, and how many."""
     files = {
-        opened.topic.id: {opened.topic.root / subject.path for subject in opened.listing.listed}
+        opened.config.id: {opened.config.root / subject.path for subject in opened.listing.listed}
         for opened in topics
     }
     for one, other in combinations(files, 2):
@@ -295,10 +295,9 @@ def find_overlaps(topics: Iterable[OpenTopic]) -> Iterator[tuple[tuple[str, str]
             yield (one, other), shared
 
 
-def _disables_any(topic: Topic, pattern: str) -> bool:
+def _disables_any(topic: TopicConfig, pattern: str) -> bool:
     """Tell whether an entry of `disabled` disables anything by itself."""
-    whole = DirectoryCatalog(replace(topic, disabled=())).list().subjects
-    return len(DirectoryCatalog(replace(topic, disabled=(pattern,))).list().subjects) < len(whole)
+    return bool(DirectoryTopic(replace(topic, disabled=(pattern,))).list_disabled())
 
 
 # Texts

@@ -11,14 +11,14 @@ from itertools import chain, count
 from pathlib import Path
 from typing import NamedTuple
 
-from llm_kb.files.directory import DirectoryCatalog
+from llm_kb.files.directory_topic import DirectoryTopic
 from llm_kb.files.layouts import SKILL_FILE
+from llm_kb.knowledge_base.open_topic import OpenTopic
 from llm_kb.knowledge_base.subject_list import list_topic
-from llm_kb.knowledge_base.topics import OpenTopic
 from llm_kb.subjects.ignore import IgnoreRules
 from llm_kb.subjects.include import Include
 from llm_kb.subjects.names import find_flaw
-from llm_kb.subjects.topics import Layout, Topic
+from llm_kb.subjects.topics import Layout, TopicConfig
 from llm_kb.texts.formats import find_extension
 from llm_kb.texts.safe import UNUSABLE
 from llm_kb.upkeep import project_files
@@ -63,7 +63,7 @@ class Proposal(NamedTuple):
 
 
 def propose_topics(
-    root: Path, rules: Collection[str] = (), existing: Sequence[Topic] = ()
+    root: Path, rules: Collection[str] = (), existing: Sequence[TopicConfig] = ()
 ) -> Proposals:
     """Return topics for the pages that no existing topic has, and what was left out.
 
@@ -102,10 +102,10 @@ def find_layout(directory: Path) -> Layout:
     return Layout.SKILLS if any((path / SKILL_FILE).is_file() for path in inner) else Layout.FILES
 
 
-def _list_covered(root: Path, topic: Topic) -> Iterator[str]:
+def _list_covered(root: Path, topic: TopicConfig) -> Iterator[str]:
     """Yield the files of a topic by their paths below a directory."""
     top = f"{os.path.realpath(root)}{os.sep}"
-    for subject in DirectoryCatalog(topic).list().subjects:
+    for subject in DirectoryTopic(topic).list().subjects:
         yield f"{topic.root}{os.sep}{subject.path}".removeprefix(top)
 
 
@@ -292,14 +292,14 @@ def _complete(
     known = {path.removeprefix(place): pattern for path, pattern in patterns.items()}
     ignore = _list_patterns(proposal.ignore, surplus, kept, known)
     directory = Path(os.path.realpath(root / proposal.subjects))
-    topic = Topic(
+    topic = TopicConfig(
         id="proposed",
         root=directory,
         include=tuple(include),
         ignore=ignore,
         layout=Layout(proposal.layout or "files"),
     )
-    opened = OpenTopic(topic, DirectoryCatalog(topic))
+    opened = OpenTopic(DirectoryTopic(topic))
     found = {subject.path for subject in opened.listing.subjects if not subject.hidden}
     listed = list_topic(opened)
     return proposal._replace(

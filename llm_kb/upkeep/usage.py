@@ -92,7 +92,7 @@ def _find_subjects(
     subjects: list[Subject] = []
     missing: list[str] = []
     for id_, wanted in groups.items():
-        selection = select(kb.topics[id_].catalog, wanted)
+        selection = select(kb.topics[id_].topic, wanted)
         missing += [f"{id_}/{pattern}" for pattern in selection.missing]
         subjects += [(id_, each.name) for each in selection.subjects]
     return subjects, missing

@@ -22,10 +22,11 @@ from types import SimpleNamespace
 import llm
 import pytest
 
+from llm_kb.config.settings import References
 from llm_kb.errors import KbError
 from llm_kb.files.atomic import WriteError
+from llm_kb.host.reference_calls import current_library
 from llm_kb.host.reference_tools import make_references
-from llm_kb.knowledge_base.user_dir import current_library
 from llm_kb.references.errors import (
     ApprovalNeededError,
     DeniedError,
@@ -33,13 +34,13 @@ from llm_kb.references.errors import (
     TopicFileError,
     UnknownPlanError,
 )
-from llm_kb.references.fetch.sources import preview_source
-from llm_kb.references.fetch.topics import (
+from llm_kb.references.fetch.create import (
     approved_hosts,
     carry_out,
     create_topic,
     refresh_topic,
 )
+from llm_kb.references.fetch.sources import preview_source
 from llm_kb.references.library import Library, remove
 from llm_kb.references.plan import (
     MAX_WAITING,
@@ -61,7 +62,6 @@ from llm_kb.references.sources.records import (
 from llm_kb.references.sources.rules import host_and_port
 from llm_kb.references.topic.topic_directory import read_provenance
 from llm_kb.references.topic.topic_file import parse_request
-from llm_kb.subjects.topics import References
 from tests.conftest import RunLlm
 from tests.references.remotes import Remote
 from tests.references.requests import (
@@ -684,22 +684,22 @@ def test_a_plan_that_cannot_be_published_waits_on(library: Library, site: Site) 
 CARRY_OUT = """
 import os, pathlib, signal, sys
 from llm_kb.references import library as module
-from llm_kb.references.fetch import topics
+from llm_kb.references.fetch import create
 from llm_kb.references.plan import PendingPlans
-from llm_kb.subjects.topics import References
+from llm_kb.config.settings import References
 
 def die(*_):
     os.kill(os.getpid(), signal.SIGKILL)
 
 library = module.Library(root=pathlib.Path(sys.argv[1]), settings=References())
 owner, name = {
-    "check": (topics, "_is_made"),
+    "check": (create, "_is_made"),
     "approve": (module.Library, "approve_hosts"),
     "publish": (module.Library, "publish"),
     "forget": (PendingPlans, "drop"),
 }[sys.argv[3]]
 setattr(owner, name, die)
-topics.carry_out(library, sys.argv[2], lambda plan: True)
+create.carry_out(library, sys.argv[2], lambda plan: True)
 """
 
 

@@ -15,9 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from llm_kb.errors import KbError
-from llm_kb.files.directory import DirectoryCatalog
+from llm_kb.files.directory_topic import DirectoryTopic
 from llm_kb.knowledge_base.open_topics import OpenTopics
-from llm_kb.subjects.topics import Topic
+from llm_kb.subjects.topics import TopicConfig
 from tests.cost import at_most, cases
 from tests.knowledge_base.test_open_topics import make_kb
 
@@ -69,8 +69,8 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 def open_kb(root: Path) -> OpenTopics:
-    topic = Topic(id="p", root=root)
-    return make_kb((topic, DirectoryCatalog(topic)))
+    topic = TopicConfig(id="p", root=root)
+    return make_kb((topic, DirectoryTopic(topic)))
 
 
 def call(root: Path, topic: str, subjects: list[str] | None) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from llm_kb.references.errors import TopicFileError
-from llm_kb.references.fetch.topics import create_topic, refresh_topic
+from llm_kb.references.fetch.create import create_topic, refresh_topic
 from llm_kb.references.library import MAX_TOPIC_FILE, Library
 from llm_kb.references.sources.records import WebSource
 from llm_kb.references.topic.topic_directory import MAX_BYTES, read_provenance

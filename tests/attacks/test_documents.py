@@ -13,7 +13,7 @@ import pytest
 
 from llm_kb.files.conversion import Conversions
 from llm_kb.references.errors import FetchError
-from llm_kb.references.fetch.topics import open_remotes
+from llm_kb.references.fetch.create import open_remotes
 from llm_kb.references.library import Library
 from llm_kb.references.sources.web import find_page
 from tests.attacks.test_git import is_alive, wait_until

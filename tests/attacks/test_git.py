@@ -21,7 +21,7 @@ from llm_kb.capture.notes import KNOWLEDGE_REF
 from llm_kb.capture.sync import fetch_notes
 from llm_kb.files.git import GitError, find_program, run_git
 from llm_kb.references.errors import FetchError, TooLargeError
-from llm_kb.references.fetch.topics import create_topic
+from llm_kb.references.fetch.create import create_topic
 from llm_kb.references.library import Library
 from llm_kb.references.sources.git import Remotes, find_commit
 from llm_kb.references.sources.records import GitSource

@@ -11,12 +11,13 @@ from pathlib import Path
 import pytest
 
 from llm_kb import KbError, KnowledgeBase
+from llm_kb.config.settings import Config
 from llm_kb.errors import NoMatchError
 from llm_kb.subjects.selection import MOST_HASHES, find_near, select
-from llm_kb.subjects.topics import Config, Listing
+from llm_kb.subjects.topics import Listing
 from llm_kb.texts.safe import defuse, one_line
 from tests.cost import at_most
-from tests.memory import MemoryCatalog, make_catalogs, make_topic
+from tests.memory import MemoryTopic, make_topic, make_topics
 
 LONG = 1_000_000
 MOST_ECHOED = 12_000
@@ -129,7 +130,7 @@ def test_no_separator_makes_a_second_line(separator: str, tmp_path: Path) -> Non
     assert not any(line.startswith("## ") for line in outline.splitlines())
 
 
-class CountingCatalog(MemoryCatalog):
+class CountingCatalog(MemoryTopic):
     """A topic that counts what is looked up in it."""
 
     found = listed = 0
@@ -160,8 +161,8 @@ def test_few_names_are_compared_with_few_patterns(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr("difflib.SequenceMatcher", Counting)
     names = [f"name-{number:03}" for number in range(300)]
-    catalog = MemoryCatalog(dict.fromkeys([*names, "n" * 100, "n" * 101], ""))
-    kb = KnowledgeBase(Config(), make_catalogs((make_topic("t"), catalog)))
+    catalog = MemoryTopic(dict.fromkeys([*names, "n" * 100, "n" * 101], ""))
+    kb = KnowledgeBase(Config(), make_topics((make_topic("t"), catalog)))
     with pytest.raises(NoMatchError):
         kb.learn("t", ["nam-000", "m" * 101, "nam-001", "nam-002"])
     assert len(compared) == 2 * 20
@@ -170,7 +171,7 @@ def test_few_names_are_compared_with_few_patterns(monkeypatch: pytest.MonkeyPatc
 
 def test_a_long_name_is_looked_up_in_no_topic() -> None:
     catalog = CountingCatalog({"a.md": "x"})
-    kb = KnowledgeBase(Config(), make_catalogs((make_topic("t"), catalog)))
+    kb = KnowledgeBase(Config(), make_topics((make_topic("t"), catalog)))
     for name, times in (("x" * 61, 0), ("x" * 60, 1)):
         with pytest.raises(KbError):
             kb.learn(name)

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llm_kb.errors import KbError
-from llm_kb.files.documents import TopicDocuments
+from llm_kb.files.topic_documents import TopicDocuments
 from llm_kb.knowledge_base.api import KnowledgeBase
 from llm_kb.rendering.passages import render_passages
 from llm_kb.search.question import (

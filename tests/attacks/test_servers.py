@@ -13,7 +13,7 @@ from urllib.parse import quote
 import pytest
 
 from llm_kb.references.errors import FetchError, NothingFetchedError, SourceError
-from llm_kb.references.fetch.topics import create_topic
+from llm_kb.references.fetch.create import create_topic
 from llm_kb.references.library import Library
 from llm_kb.references.sources import crawl
 from llm_kb.references.sources.crawl import find_pages

@@ -133,7 +133,7 @@ CALLS: dict[str, tuple[str, dict[str, Any]]] = {
 
 def find_tools() -> dict[str, Callable[..., Any]]:
     """Return what answers a call of each tool, as it is in a request."""
-    kb = KnowledgeBase.discover(references=True)
+    kb = KnowledgeBase.discover(tools={"References"})
     tools = [kb.learn_tool(), kb.search_tool(), make_emit_tool(), *make_references().tools()]
     found = {tool.name: tool.implementation for tool in tools if tool.implementation}
     return found | {

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from llm_kb.capture.annotation import annotate, parse_live_input
-from llm_kb.capture.catalog import find_knowledge, open_knowledge
+from llm_kb.capture.captured import CapturedTopic, find_knowledge
 from llm_kb.errors import UnreadableError
-from llm_kb.subjects.topics import Catalog, Content, Listing, Slug, Subject
+from llm_kb.subjects.topics import Content, Listing, Slug, Subject
 from tests.capture.repositories import KNOWLEDGE_REF, SHA1_EMPTY_TREE, Repo
 
 
@@ -18,13 +18,13 @@ def subject(slug: str) -> Subject:
     return Subject(slug=Slug(slug), name=slug, path=f"{slug}.md")
 
 
-def open_catalog(directory: Path, *, branch_only: bool = False) -> Catalog:
+def open_catalog(directory: Path, *, branch_only: bool = False) -> CapturedTopic:
     repository = find_knowledge(directory)
     assert repository is not None
-    return open_knowledge(repository, branch_only=branch_only)[1]
+    return CapturedTopic(repository, branch_only=branch_only)
 
 
-def load(catalog: Catalog, reference: str) -> str:
+def load(catalog: CapturedTopic, reference: str) -> str:
     (found,) = catalog.list(reference).subjects
     return catalog.read(found).data.decode()
 
@@ -53,7 +53,7 @@ def test_the_topic(filled: Repo) -> None:
     (filled.path / "below").mkdir()
     repository = find_knowledge(filled.path / "below")
     assert repository is not None
-    topic = open_knowledge(repository)[0]
+    topic = CapturedTopic(repository).config
     assert (topic.id, topic.title, topic.root, topic.learned) == (
         "repo-knowledge",
         "Repository conventions",

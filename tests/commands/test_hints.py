@@ -44,7 +44,7 @@ def workspace(tmp_path: Path) -> Path:
         (["-k", "[*", "hi"], "unknown topic '[*'; valid topics: docs, empty"),
         (
             ["-k", "repo-knowledge/src", "hi"],
-            "nothing was captured in this repository yet ('llm kb knowledge add' adds an entry)",
+            "nothing is in it yet ('llm kb knowledge add' adds an entry)",
         ),
         (
             ["kb", "show", "patterns/celery"],

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from llm_kb.config.load import load_config
-from llm_kb.subjects.topics import Config, Layout
+from llm_kb.config.settings import Config
+from llm_kb.subjects.topics import Layout
 from llm_kb.upkeep.first_topics import propose_topics
 from tests.conftest import RunLlm
 

@@ -391,4 +391,4 @@ def test_check_and_new_speak_of_the_store_as_what_it_is(repo: Repo, run_llm: Run
     assert f"no subjects: {KNOWLEDGE_REF}: the knowledge store" in result.stderr
     result = run_llm(["kb", "new", "repo-knowledge/x"])
     assert result.exit_code == 1
-    assert "`llm kb knowledge add` captures an entry" in result.stderr
+    assert "'llm kb knowledge add' adds an entry" in result.stderr

@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 import pytest
 
-from llm_kb.knowledge_base.user_dir import current_library
+from llm_kb.host.reference_calls import current_library
 from llm_kb.references.sources.rules import page_name
 from tests.conftest import RunLlm
 from tests.console import iter_commands

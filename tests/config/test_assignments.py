@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from llm_kb.config.layers import LayerSource, Settings
 from llm_kb.config.load import assign, parse_assignment
+from llm_kb.config.settings import Layer, Origin, Setting, Value
 from llm_kb.errors import ConfigError
-from llm_kb.subjects.topics import Layer, Origin, Setting, Value
 
 SOURCE = LayerSource(origin=Origin(layer=Layer.COMMAND_LINE), base=Path("/w"))
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from llm_kb.config.load import list_exclusions, load_config, read_layers
+from llm_kb.config.settings import Config, Layer, Origin
 from llm_kb.config.trust import set_trust
 from llm_kb.config.workspace import (
     MAX_BYTES,
@@ -20,7 +21,7 @@ from llm_kb.config.workspace import (
     owner_of,
 )
 from llm_kb.errors import ConfigError, KbError
-from llm_kb.subjects.topics import Config, Layer, Origin
+from llm_kb.knowledge_base.kinds import GIVEN
 from tests.conftest import RunLlm
 from tests.scripted import Script
 
@@ -62,6 +63,7 @@ def load(
         user_dir=user_dir,
         environ=environ if environ is not None else {"HOME": str(user_dir.parent)},
         fragments=fragments,
+        given=GIVEN,
     )
 
 
@@ -611,9 +613,8 @@ def test_a_fragment_from_elsewhere_is_the_users_word(
 def test_what_a_run_excludes_stays_excluded(workspace: Path, user_dir: Path) -> None:
     excluded = ['kb.topic.project.disabled+="old \U0001f5d1/*"', "kb.topic.llm-kb.enable=false"]
     first = load(workspace, user_dir, *excluded, "kb.topic.project.title=T")
-    again = load_config(
-        workspace, user_dir=user_dir, environ={}, excluded=list(list_exclusions(first))
-    )
+    excluded = list(list_exclusions(first))
+    again = load_config(workspace, user_dir=user_dir, environ={}, excluded=excluded, given=GIVEN)
     assert again.topics == (replace(first.topics[0], title=None),)
     assert again.adjustments == first.adjustments
 

@@ -17,10 +17,12 @@ from llm_kb.config.layers import (
     parse_layer,
 )
 from llm_kb.config.load import resolve
+from llm_kb.config.settings import Config, Layer, Origin, References, Setting
 from llm_kb.config.trust import find_withheld
 from llm_kb.errors import ConfigError
+from llm_kb.knowledge_base.kinds import GIVEN
 from llm_kb.references.sources.rules import OPTIONAL_GIT_PROTOCOLS
-from llm_kb.subjects.topics import Config, Layer, Layout, Origin, References, Setting, Topic
+from llm_kb.subjects.topics import Layout, TopicConfig
 
 USER = LayerSource(origin=Origin(layer=Layer.USER, place="/u/kb.toml"), base=Path("/u"))
 WORKSPACE = LayerSource(
@@ -474,7 +476,7 @@ def test_every_key_reaches_the_result(monkeypatch: pytest.MonkeyPatch) -> None:
         max_result_chars=0,
         search=False,
         topics=(
-            Topic(
+            TopicConfig(
                 id="p",
                 root=Path("/u/p"),
                 title="P",
@@ -528,14 +530,14 @@ def test_topics_without_a_directory_are_told_together() -> None:
 def test_a_topic_we_bring_needs_no_directory(fields: dict[str, object], is_adjusted: bool) -> None:
     layer = parse({"topic": {"repo-knowledge": fields}})
     if is_adjusted:
-        config = resolve(layer)
+        config = resolve(layer, given=GIVEN)
         assert ([topic.id for topic in config.adjustments], config.topics) == (
             ["repo-knowledge"],
             (),
         )
     else:
         with pytest.raises(ConfigError) as caught:
-            resolve(layer)
+            resolve(layer, given=GIVEN)
         assert caught.value.problems == (
             "kb.topic.repo-knowledge.disabled: not for topic 'repo-knowledge', whose subjects are "
             "not in a directory of yours; 'enable = false' leaves all of it out",

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from llm_kb.config.layers import Settings
+from llm_kb.config.settings import Layer, Origin, Setting
 from llm_kb.config.trust import TRUST_FILE, Layers, is_trusted, read_trust, set_trust
 from llm_kb.files.atomic import WriteError
-from llm_kb.subjects.topics import Layer, Origin, Setting
 
 FILE = Path("/w/llm-kb.toml")
 

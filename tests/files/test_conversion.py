@@ -16,8 +16,8 @@ from llm_kb.files import conversion
 from llm_kb.files.conversion import ConversionError, Conversions
 from llm_kb.files.converters import documents as convert
 from llm_kb.files.converters.documents import BadDocumentError
-from llm_kb.files.directory import DirectoryCatalog
-from llm_kb.subjects.topics import Topic
+from llm_kb.files.directory_topic import DirectoryTopic
+from llm_kb.subjects.topics import TopicConfig
 from llm_kb.texts import formats
 from llm_kb.upkeep.check import Rule
 from tests.conftest import RunLlm
@@ -225,7 +225,7 @@ def test_without_the_extra_one_line_names_it(
         0,
         f"guides/rules.docx: warning: {line} [unread]\n  {Rule.UNREAD.advice}\n",
     )
-    catalog = DirectoryCatalog(Topic(id="guides", root=guides / "guides"))
+    catalog = DirectoryTopic(TopicConfig(id="guides", root=guides / "guides"))
     (walrus,) = catalog.list("walrus").subjects
     with pytest.raises(UnreadableError, match="to read it: llm install"):
         catalog.read(walrus)

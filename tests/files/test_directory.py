@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from llm_kb.errors import PatternError
 from llm_kb.files import containment
-from llm_kb.files.directory import DirectoryCatalog
+from llm_kb.files.directory_topic import DirectoryTopic
 from llm_kb.subjects.patterns import parse_pattern
-from llm_kb.subjects.topics import Content, Layout, Skipped, Subject, Topic, slugify
+from llm_kb.subjects.topics import Content, Layout, Skipped, Subject, TopicConfig, slugify
 
 IS_ROOT = hasattr(os, "geteuid") and os.geteuid() == 0
 NFD = unicodedata.normalize("NFD", "é")
@@ -45,10 +45,10 @@ def catalog(
     ignore: Sequence[str] = (),
     layout: Layout = Layout.FILES,
     allow: Sequence[Path] = (),
-) -> DirectoryCatalog:
+) -> DirectoryTopic:
     """Open a topic over a directory."""
-    return DirectoryCatalog(
-        Topic(
+    return DirectoryTopic(
+        TopicConfig(
             id="t",
             root=root,
             disabled=tuple(disabled),
@@ -59,28 +59,28 @@ def catalog(
     )
 
 
-def names(opened: DirectoryCatalog) -> dict[str, str]:
+def names(opened: DirectoryTopic) -> dict[str, str]:
     """Return the path of every subject by its name, hidden ones in brackets."""
     return {f"({s.name})" if s.hidden else s.name: s.path for s in opened.list().subjects}
 
 
-def skipped(opened: DirectoryCatalog) -> list[Skipped]:
+def skipped(opened: DirectoryTopic) -> list[Skipped]:
     """Return what is no subject, and why."""
     return list(opened.list().skipped)
 
 
-def found(opened: DirectoryCatalog, reference: str) -> list[str]:
+def found(opened: DirectoryTopic, reference: str) -> list[str]:
     """Return the paths that a reference names."""
     return [subject.path for subject in opened.list(reference).subjects]
 
 
-def matched(opened: DirectoryCatalog, pattern: str) -> list[str]:
+def matched(opened: DirectoryTopic, pattern: str) -> list[str]:
     """Return the names that a pattern matches."""
     matches = parse_pattern(pattern).matches
     return [subject.name for subject in opened.list().listed if matches(subject.slug)]
 
 
-def read(opened: DirectoryCatalog, path: str, limit: int | None = None) -> Content:
+def read(opened: DirectoryTopic, path: str, limit: int | None = None) -> Content:
     """Read a subject by its path, as if it had been listed."""
     return opened.read(Subject(slug=slugify(path), name=path, path=path), limit)
 

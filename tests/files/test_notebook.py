@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llm_kb.errors import UnreadableError
-from llm_kb.files import directory
+from llm_kb.files import directory_topic
 from llm_kb.files.converters.notebook import LONGEST_OUTPUT, read_notebook
-from llm_kb.files.directory import DirectoryCatalog
-from llm_kb.subjects.topics import Topic
+from llm_kb.files.directory_topic import DirectoryTopic
+from llm_kb.subjects.topics import TopicConfig
 
 NOTEBOOK = {
     "metadata": {"language_info": {"name": "python"}},
@@ -63,7 +63,7 @@ def test_a_catalog_reads_a_notebook_as_markdown(
 ) -> None:
     (tmp_path / "n.ipynb").write_text(json.dumps(NOTEBOOK))
     (tmp_path / "other.ipynb").write_text('{"no": "notebook"}')
-    catalog = DirectoryCatalog(Topic(id="t", root=tmp_path))
+    catalog = DirectoryTopic(TopicConfig(id="t", root=tmp_path))
     notebook, other = catalog.list().subjects
 
     whole = catalog.read(notebook)
@@ -71,7 +71,7 @@ def test_a_catalog_reads_a_notebook_as_markdown(
     assert whole.size == len(whole.data)
     assert catalog.read(notebook, 5) == (b"# Tit", whole.size, None, "")
     assert catalog.read(other).data == b'{"no": "notebook"}'
-    monkeypatch.setattr(directory, "MAX_BYTES", 100)
+    monkeypatch.setattr(directory_topic, "MAX_BYTES", 100)
     with pytest.raises(UnreadableError, match="it is larger than"):
         catalog.read(notebook)
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from llm_kb.files.directory import DirectoryCatalog
-from llm_kb.files.documents import TopicDocuments
-from llm_kb.subjects.topics import Topic
+from llm_kb.files.directory_topic import DirectoryTopic
+from llm_kb.files.topic_documents import TopicDocuments
+from llm_kb.subjects.topics import TopicConfig
 
 OLD = 1_700_000_000_123_456_789
 """A time that is long gone."""
@@ -43,8 +43,8 @@ def known(root: Path, *paths: str) -> list[tuple[str, int, int]]:
 
 
 def watch_of(root: Path, **fields: Any) -> TopicDocuments:
-    topic = Topic(id="t", root=root, **fields)
-    return TopicDocuments(topic, DirectoryCatalog(topic))
+    topic = TopicConfig(id="t", root=root, **fields)
+    return TopicDocuments(DirectoryTopic(topic))
 
 
 def add_file(root: Path) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from llm_kb.config.layers import LayerSource, parse_layer
+from llm_kb.config.settings import Layer, Origin
 from llm_kb.config.workspace import decode_bytes
 from llm_kb.errors import ConfigError
-from llm_kb.subjects.topics import Layer, Origin
 
 SOURCE = LayerSource(
     origin=Origin(layer=Layer.WORKSPACE, place="/w/llm-kb.toml"), base=Path("/w"), bounds=Path("/w")

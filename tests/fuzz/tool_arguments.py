@@ -9,14 +9,15 @@ from functools import cache
 from typing import Any
 
 from llm_kb.capture.emission import EMIT_SCHEMA, parse_emission
+from llm_kb.config.settings import Config
 from llm_kb.errors import KbError
-from llm_kb.files.directory import DirectoryCatalog
+from llm_kb.files.directory_topic import DirectoryTopic
 from llm_kb.host.reference_calls import ALL
 from llm_kb.knowledge_base.api import KnowledgeBase
 from llm_kb.knowledge_base.tool_text import ToolText, read_arguments
-from llm_kb.subjects.topics import Config, Topic
+from llm_kb.subjects.topics import TopicConfig
 from tests.console import SAMPLE
-from tests.memory import make_catalogs
+from tests.memory import make_topics
 
 MAX_ERROR = 20_000
 
@@ -50,8 +51,8 @@ def _read_value(text: str, number: int) -> object:
 @cache
 def _tools() -> list[tuple[list[str], Answer]]:
     """Return the names of each tool's arguments, and what answers a call."""
-    topic = Topic(id="project", title="Project", root=SAMPLE / "project")
-    kb = KnowledgeBase(Config(), make_catalogs((topic, DirectoryCatalog(topic))))
+    topic = TopicConfig(id="project", title="Project", root=SAMPLE / "project")
+    kb = KnowledgeBase(Config(), make_topics((topic, DirectoryTopic(topic))))
     return [
         (["topic", "subjects"], lambda arguments: kb.answer_call(**arguments)),
         ([*EMIT_SCHEMA["properties"]], parse_emission),

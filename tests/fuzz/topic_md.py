@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime, timezone
 
-from llm_kb.references.catalog import render_origin
 from llm_kb.references.errors import TopicFileError
+from llm_kb.references.fetched import render_origin
 from llm_kb.references.topic.topic_file import (
     change_topic_file,
     is_stale,

@@ -16,9 +16,8 @@ from llm.models import EmbeddingModel
 from llm.plugins import pm
 
 from llm_kb.errors import KbError
-from llm_kb.host.reference_calls import ALL
+from llm_kb.host.reference_calls import ALL, current_library
 from llm_kb.host.reference_tools import approve_plan, make_references
-from llm_kb.knowledge_base.user_dir import current_library
 from llm_kb.references.errors import ApprovalNeededError
 from llm_kb.references.plan import PendingPlans, Plan
 from tests.conftest import RunLlm

@@ -81,7 +81,9 @@ def test_only_the_user_changes_a_reference(tmp_path: Path, user_dir: Path) -> No
 
 
 def test_shipped_topic_is_offered_to_those_who_gather_or_capture() -> None:
-    assert "- llm-kb (**Using llm-kb**)" in (KnowledgeBase.discover(builtin=True).section() or "")
+    assert "- llm-kb (**Using llm-kb**)" in (
+        KnowledgeBase.discover(tools={"References"}).section() or ""
+    )
 
 
 def test_shipped_topic_is_read_by_whoever_names_it_and_named_by_none() -> None:
@@ -123,16 +125,19 @@ def test_a_directory_is_a_name_of_its_index(user_dir: Path, name: str) -> None:
     assert "## Use\n\nso" in KnowledgeBase.discover().learn("topic-one", [name])
 
 
+TOOLS = {"tools": ["References"]}
+
+
 @pytest.mark.parametrize(
     ("config", "asked", "offered"),
     [
         pytest.param("", {}, [], id="nobody asks"),
-        pytest.param("", {"references": True}, ["topic-one", "topic-two"], id="-T References"),
+        pytest.param("", TOOLS, ["topic-one", "topic-two", "llm-kb"], id="-T References"),
         pytest.param("", {"knowledge": ["topic-one/b"]}, ["topic-one"], id="-k"),
         pytest.param("", {"only": ["topic-one"]}, ["topic-one"], id="template"),
         pytest.param("references.menu=true", {}, ["topic-one", "topic-two"], id="true"),
         pytest.param('references.menu=["topic-two"]', {}, ["topic-two"], id="list"),
-        pytest.param("references.menu=false", {"references": True}, [], id="false"),
+        pytest.param("references.menu=false", TOOLS, ["llm-kb"], id="false"),
     ],
 )
 @pytest.mark.usefixtures("fetched")

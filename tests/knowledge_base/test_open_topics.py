@@ -9,44 +9,46 @@ from pathlib import Path
 
 import pytest
 
+from llm_kb.config.settings import Config
 from llm_kb.errors import KbError, NoMatchError, UnknownTopicError
-from llm_kb.files.directory import DirectoryCatalog
+from llm_kb.files.directory_topic import DirectoryTopic
 from llm_kb.knowledge_base import learning
+from llm_kb.knowledge_base.kinds import Topic
 from llm_kb.knowledge_base.open_topics import OpenTopics
-from llm_kb.subjects.topics import Catalog, Config, Layout, Topic
-from tests.memory import MemoryCatalog, make_catalogs, make_topic
+from llm_kb.subjects.topics import Layout, TopicConfig
+from tests.memory import MemoryTopic, make_topic, make_topics
 
 
 def make_kb(
-    *pairs: tuple[Topic, Catalog], config: Config | None = None, **more: object
+    *pairs: tuple[TopicConfig, Topic], config: Config | None = None, **more: object
 ) -> OpenTopics:
-    return OpenTopics(config or Config(), make_catalogs(*pairs), **more)  # type: ignore[arg-type]  # test data
+    return OpenTopics(config or Config(), make_topics(*pairs), **more)  # type: ignore[arg-type]  # test data
 
 
 PROJECT = make_topic("project", title="The Project")
 
 
-def project(**files: str | None) -> tuple[Topic, MemoryCatalog]:
-    return PROJECT, MemoryCatalog({f"{name}.md": text for name, text in files.items()})
+def project(**files: str | None) -> tuple[TopicConfig, MemoryTopic]:
+    return PROJECT, MemoryTopic({f"{name}.md": text for name, text in files.items()})
 
 
 def test_topic_is_found_by_id_then_by_title() -> None:
     named = make_topic("the-project", title="project")
-    kb = make_kb((named, MemoryCatalog({})), project(a="A"))
-    assert kb.find_topic("project").topic.id == "project"
-    assert kb.find_topic("THE PROJECT").topic.id == "project"
+    kb = make_kb((named, MemoryTopic({})), project(a="A"))
+    assert kb.find_topic("project").config.id == "project"
+    assert kb.find_topic("THE PROJECT").config.id == "project"
     with pytest.raises(UnknownTopicError, match="valid topics: the-project, project"):
         kb.find_topic("Project X")
 
 
 def test_topic_without_listed_subjects_is_not_in_the_menu() -> None:
-    kb = make_kb((make_topic("empty"), MemoryCatalog({".hidden.md": ""})))
+    kb = make_kb((make_topic("empty"), MemoryTopic({".hidden.md": ""})))
     assert (kb.section(), kb.has_left()) == (None, False)
 
 
 def test_topic_learned_whole_is_not_in_the_menu() -> None:
     topic = make_topic("project", learned=("**",))
-    kb = make_kb((topic, MemoryCatalog({"a.md": "A\n"})))
+    kb = make_kb((topic, MemoryTopic({"a.md": "A\n"})))
     section = kb.section()
     assert section is not None
     assert "available to learn" not in section
@@ -59,8 +61,8 @@ def test_a_subject_reached_in_two_ways_is_one(tmp_path: Path) -> None:
     (tmp_path / "a" / "x.md").write_text("X\n")
     (tmp_path / "a" / "y.md").write_text("Y\n")
     (tmp_path / "b").symlink_to("a")
-    topic = Topic(id="t", root=tmp_path)
-    catalog = DirectoryCatalog(topic)
+    topic = TopicConfig(id="t", root=tmp_path)
+    catalog = DirectoryTopic(topic)
     kb = make_kb((topic, catalog), knowledge=[("t", "b/x")])
     listing = kb.learn("t")
     assert ("- a/x" in listing, "- a/y" in listing, "- b/x" in listing) == (False, True, True)
@@ -79,14 +81,14 @@ def test_knowledge_that_does_not_exist_is_an_error_at_once() -> None:
 
 
 def test_only_keeps_topics_and_those_of_the_knowledge() -> None:
-    others = [(make_topic(name), MemoryCatalog({"x.md": ""})) for name in ("one", "two")]
+    others = [(make_topic(name), MemoryTopic({"x.md": ""})) for name in ("one", "two")]
     kb = make_kb(project(a="A"), *others, knowledge=[("one", "x")], only=["project"])
     assert list(kb.topics) == ["project", "one"]
 
 
 def test_configured_pattern_that_matches_nothing_is_no_error() -> None:
     topic = make_topic("project", learned=("gone/*",))
-    assert make_kb((topic, MemoryCatalog({"a.md": "A"}))).preloaded == []
+    assert make_kb((topic, MemoryTopic({"a.md": "A"}))).preloaded == []
 
 
 def test_subjects_that_cannot_be_read_are_named_with_the_reason() -> None:
@@ -120,7 +122,7 @@ def test_malformed_pattern_is_an_error(pattern: str) -> None:
 
 def test_no_more_of_a_subject_is_read_than_there_is_room_for() -> None:
     files = {f"s{n}.md": "x" * 100 for n in range(4)} | {"s4.md": "x"}
-    catalog = MemoryCatalog(files)
+    catalog = MemoryTopic(files)
     kb = make_kb((PROJECT, catalog), config=Config(max_result_chars=160))
     answer = kb.learn("project", "**")
     room = 160 - len(f'<subject "s0">\n{"x" * 100}\n</subject>')
@@ -131,7 +133,7 @@ def test_no_more_of_a_subject_is_read_than_there_is_room_for() -> None:
 
 def test_a_preloaded_subject_is_whole_up_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     topic = make_topic("project", learned=("big",))
-    catalog = MemoryCatalog({"big.md": "line\n" * 1000})
+    catalog = MemoryTopic({"big.md": "line\n" * 1000})
     open_kb = partial(make_kb, (topic, catalog), config=Config(max_result_chars=100))
     assert "line\n" * 1000 in (open_kb().section() or "")
 
@@ -142,14 +144,14 @@ def test_a_preloaded_subject_is_whole_up_to_a_bound(monkeypatch: pytest.MonkeyPa
 
 
 def test_summaries_are_not_read_when_they_would_find_no_room() -> None:
-    catalog = MemoryCatalog({f"subject-{n:04}.md": f"# Title {n}\n" for n in range(1000)})
+    catalog = MemoryTopic({f"subject-{n:04}.md": f"# Title {n}\n" for n in range(1000)})
     make_kb((PROJECT, catalog), config=Config(menu="subjects")).section()
     assert catalog.reads == []
 
 
 def test_menu_of_subjects_summarizes_what_is_left() -> None:
     topic = make_topic("project", learned=("b",))
-    catalog = MemoryCatalog({"a.md": "# About a\n", "b.md": "B", ".c.md": "C"})
+    catalog = MemoryTopic({"a.md": "# About a\n", "b.md": "B", ".c.md": "C"})
     menu = make_kb((topic, catalog), config=Config(menu="subjects")).menu()
     assert menu.lines.splitlines()[1:] == ["  - a — About a"]
 
@@ -162,7 +164,7 @@ def test_section_is_the_same_each_time() -> None:
 
 
 def test_topic_out_of_the_menu_is_read_by_whoever_names_it() -> None:
-    kb = make_kb((make_topic("old", in_menu=False), MemoryCatalog({"a.md": "A\n"})))
+    kb = make_kb((make_topic("old", is_offered=False), MemoryTopic({"a.md": "A\n"})))
     assert (kb.section(), kb.has_left()) == (None, False)
     assert kb.describe_learn() == "Learn about knowledge base topics and subjects."
     assert kb.learn("old", "a") == "A\n"
@@ -173,7 +175,7 @@ GUIDE = "# Guide\n\nIntroduction.\n\n## Install\n\nRun it.\n\n## Use\n\nUse it.\
 
 def guide(over: int = 24_000, *, learned: tuple[str, ...] = ()) -> OpenTopics:
     topic = make_topic("t", learned=learned)
-    catalog = MemoryCatalog({"guide.md": GUIDE, ".secret.md": GUIDE, "other.md": "Other\n"})
+    catalog = MemoryTopic({"guide.md": GUIDE, ".secret.md": GUIDE, "other.md": "Other\n"})
     return make_kb((topic, catalog), config=Config(outline_over=over))
 
 
@@ -197,7 +199,7 @@ def test_parts_of_one_subject_do_not_repeat_each_other() -> None:
 
 
 def test_a_subject_whose_name_holds_the_sign_wins() -> None:
-    catalog = MemoryCatalog({"a.md": "# B\n", "a#b.md": "its own\n"})
+    catalog = MemoryTopic({"a.md": "# B\n", "a#b.md": "its own\n"})
     kb = make_kb((make_topic("t"), catalog))
     assert kb.learn("t", "a#b") == "its own\n"
     assert kb.learn("t", "a#b#L1").endswith("\n\nits own\n")
@@ -214,7 +216,7 @@ def test_an_unknown_part_is_an_error_with_the_nearest() -> None:
 
 
 def test_an_anchor_is_looked_for_in_every_file_of_a_slug() -> None:
-    catalog = MemoryCatalog({"a.md": "# One\n", "a.rst": "Two\n===\n"})
+    catalog = MemoryTopic({"a.md": "# One\n", "a.rst": "Two\n===\n"})
     kb = make_kb((make_topic("t"), catalog))
     assert "# One" in kb.learn("t", "a#one")
     assert "# One" in (
@@ -251,7 +253,7 @@ def test_what_is_preloaded_is_whole_and_may_be_a_part() -> None:
 
 
 def test_knowledge_may_name_parts_that_are_there() -> None:
-    topic, catalog = make_topic("t"), MemoryCatalog({"guide.md": GUIDE})
+    topic, catalog = make_topic("t"), MemoryTopic({"guide.md": GUIDE})
     assert "Run it." in (
         make_kb((topic, catalog), knowledge=[("t", "guide#install")]).section() or ""
     )
@@ -261,8 +263,8 @@ def test_knowledge_may_name_parts_that_are_there() -> None:
 
 def test_raw_pieces_are_the_bytes_of_the_file(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_bytes(b"\xef\xbb\xbf# A\r\n\xff\r\n## B\r\n\xfe\x80\r\n")
-    topic = Topic(id="t", root=tmp_path)
-    kb = make_kb((topic, DirectoryCatalog(topic)))
+    topic = TopicConfig(id="t", root=tmp_path)
+    kb = make_kb((topic, DirectoryTopic(topic)))
     opened = kb.find_topic("t")
     assert list(kb.read_raw(opened, kb.require("t", "a#b"))) == [b"## B\r\n\xfe\x80\r\n"]
     assert b"".join(kb.read_raw(opened, kb.require("t", "a"))).startswith(b"\xef\xbb\xbf# A")
@@ -276,8 +278,8 @@ def make_files(root: Path, files: dict[str, str]) -> None:
 
 
 def open_directory(root: Path, config: Config | None = None, **topic: object) -> OpenTopics:
-    opened = Topic(id="t", root=root, **topic)  # type: ignore[arg-type]  # test data
-    return make_kb((opened, DirectoryCatalog(opened)), config=config)
+    opened = TopicConfig(id="t", root=root, **topic)  # type: ignore[arg-type]  # test data
+    return make_kb((opened, DirectoryTopic(opened)), config=config)
 
 
 def test_a_listing_gives_the_size_of_large_subjects_alone(tmp_path: Path) -> None:
@@ -379,7 +381,7 @@ def test_a_name_that_several_skills_have_is_that_of_the_skill_beside_it(tmp_path
 
 def test_a_glob_with_a_number_sign_lists_what_it_would_load() -> None:
     files = {f"ref/{n:03}.md": "Text.\n" for n in range(600)} | {"how-to/a.md": "x" * 30_000}
-    kb = make_kb((PROJECT, MemoryCatalog(files)))
+    kb = make_kb((PROJECT, MemoryTopic(files)))
 
     narrowed = kb.learn("project")
     assert "\n- `how-to/**`: 1 subject\n" in narrowed
@@ -395,7 +397,7 @@ def test_a_glob_with_a_number_sign_lists_what_it_would_load() -> None:
 
 
 def test_a_slug_that_ends_in_a_number_sign_is_no_listing() -> None:
-    kb = make_kb((PROJECT, MemoryCatalog({"C#.md": "Sharp.", "a.md": "A"})))
+    kb = make_kb((PROJECT, MemoryTopic({"C#.md": "Sharp.", "a.md": "A"})))
 
     assert kb.learn("project", "C#") == "Sharp."
     assert kb.learn("project", "a#").endswith('"a#*".')

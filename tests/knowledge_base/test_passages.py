@@ -7,14 +7,16 @@ import os
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from llm_kb.files.directory import DirectoryCatalog
-from llm_kb.files.documents import TopicDocuments
+from llm_kb.config.settings import Config
+from llm_kb.files.directory_topic import DirectoryTopic
+from llm_kb.files.topic_documents import INDEXES, TopicDocuments, find_index
 from llm_kb.files.walk import Stamps
 from llm_kb.knowledge_base.open_topics import OpenTopics
-from llm_kb.knowledge_base.passages import SearchOptions, find_passages
+from llm_kb.knowledge_base.passages import find_passages
 from llm_kb.knowledge_base.tool_text import SEARCH_KNOWLEDGE
 from llm_kb.rendering.passages import (
     Passage,
@@ -27,9 +29,8 @@ from llm_kb.search.index import index as index_module
 from llm_kb.search.index import update
 from llm_kb.search.question import EmptyQuestionError
 from llm_kb.search.roles import Role, Scope
-from llm_kb.subjects.topics import Config, Layout, Listing, Topic
+from llm_kb.subjects.topics import Layout, Listing, TopicConfig
 from tests.files.test_watch import grow_old
-from tests.memory import make_catalogs
 
 SECTION = "Words about the {} that fill a paragraph and say little more than this.\n" * 12
 
@@ -39,13 +40,19 @@ def open_kb(root: Path, files: dict[str, str], **topic: object) -> OpenTopics:
     for path, text in files.items():
         (root / "kb" / path).parent.mkdir(parents=True, exist_ok=True)
         (root / "kb" / path).write_text(text)
-    made = Topic(id="zoo", root=root / "kb", **topic)  # type: ignore[arg-type]  # test data
-    return OpenTopics(Config(), make_catalogs((made, DirectoryCatalog(made))))
+    made = TopicConfig(id="zoo", root=root / "kb", **topic)  # type: ignore[arg-type]  # test data
+    return open_each(root, made)
 
 
-def find(kb: OpenTopics, root: Path, question: str, limit: int = 4, **more: object) -> Passages:
-    options = SearchOptions(index_dir=root / "index", **more)  # type: ignore[arg-type]
-    return find_passages(kb.choose_topics(), question, limit, options)
+def open_each(root: Path, *topics: TopicConfig, workspace: Path | None = None) -> OpenTopics:
+    """Return a knowledge base of topics that share an index."""
+    index = find_index(root / "user", workspace)
+    opened = {topic.id: DirectoryTopic(topic, index=index, workspace=workspace) for topic in topics}
+    return OpenTopics(Config(), opened)
+
+
+def find(kb: OpenTopics, question: str, limit: int = 4, **more: Any) -> Passages:
+    return find_passages(kb.choose_topics(), question, limit, **more)
 
 
 def places(found: Passages) -> list[str]:
@@ -57,7 +64,7 @@ def test_of_a_long_passage_the_lines_that_answer_are_shown(tmp_path: Path) -> No
     text = f"# Zoo\n\n{filler}## Walrus\n\nIt has tusks.\n\n{filler}"
     kb = open_kb(tmp_path, {"a.md": text, "b.md": f"# Walrus tusks\n\n{filler}"})
 
-    shown = {each.name: each for each in find(kb, tmp_path, "walrus tusks").passages}
+    shown = {each.name: each for each in find(kb, "walrus tusks").passages}
 
     assert shown["a"].text.startswith("## Walrus\n\nIt has tusks.\n\nNothing")
     assert shown["a"].address == "a#walrus"
@@ -73,7 +80,7 @@ def test_the_address_in_a_notebook_is_that_of_its_text(tmp_path: Path) -> None:
     ]
     kb = open_kb(tmp_path, {"n.ipynb": json.dumps({"cells": cells})})
 
-    passages = find(kb, tmp_path, "animal b").passages
+    passages = find(kb, "animal b").passages
 
     assert {each.address for each in passages} == {"n#part-a", "n#part-b"}
     assert all(each.text in kb.learn("zoo", each.address) for each in passages)
@@ -82,32 +89,32 @@ def test_the_address_in_a_notebook_is_that_of_its_text(tmp_path: Path) -> None:
 def test_a_copy_is_named_and_not_repeated(tmp_path: Path) -> None:
     kb = open_kb(tmp_path, {"a.md": "The walrus.\n", "zh/a.md": "The walrus.\n"})
 
-    (passage,) = find(kb, tmp_path, "walrus").passages
+    (passage,) = find(kb, "walrus").passages
 
     assert {f"zoo/{passage.path}", *passage.also_in} == {"zoo/a.md", "zoo/zh/a.md"}
 
 
 def test_what_machines_made_is_found_in_a_topic_that_asks_for_it(tmp_path: Path) -> None:
     files = {"animals.csv": "name,legs\nwalrus,0\n"}
-    assert places(find(open_kb(tmp_path, files), tmp_path, "walrus")) == []
+    assert places(find(open_kb(tmp_path, files), "walrus")) == []
 
     kb = open_kb(tmp_path, files, generated=True)
-    assert places(find(kb, tmp_path, "walrus")) == ["animals:1-2"]
+    assert places(find(kb, "walrus")) == ["animals:1-2"]
 
 
 def test_hidden_and_disabled_subjects_are_not_found_nor_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     files = {"a.md": "The walrus.\n", ".b.md": "Walrus two.\n", "c/d.md": "Walrus three.\n"}
-    assert places(find(open_kb(tmp_path, files), tmp_path, "walrus")) == ["a:1-1", "c/d:1-1"]
+    assert places(find(open_kb(tmp_path, files), "walrus")) == ["a:1-1", "c/d:1-1"]
 
     kb = open_kb(tmp_path, {}, disabled=("c/*",))
 
     with monkeypatch.context() as patched:
         patched.setattr(TopicDocuments, "holds", lambda *_: True)
-        assert places(find(kb, tmp_path, "walrus")) == ["a:1-1"]
-    assert places(find(kb, tmp_path, "walrus")) == ["a:1-1"]
-    (index,) = (tmp_path / "index").glob("*.sqlite3")
+        assert places(find(kb, "walrus")) == ["a:1-1"]
+    assert places(find(kb, "walrus")) == ["a:1-1"]
+    (index,) = (tmp_path / "user" / INDEXES).glob("*.sqlite3")
     assert b"Walrus two" not in index.read_bytes()
 
 
@@ -115,11 +122,11 @@ def test_a_subject_that_is_gone_is_not_shown_from_the_index(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kb = open_kb(tmp_path, {"a.md": "The walrus.\n", "b.md": "A walrus.\n"})
-    find(kb, tmp_path, "walrus")
+    find(kb, "walrus")
     (tmp_path / "kb/a.md").unlink()
 
     monkeypatch.setattr(TopicDocuments, "holds", lambda *_: True)
-    assert places(find(kb, tmp_path, "walrus")) == ["b:1-1"]
+    assert places(find(kb, "walrus")) == ["b:1-1"]
 
 
 def test_an_unchanged_directory_is_not_listed_again(
@@ -127,21 +134,21 @@ def test_an_unchanged_directory_is_not_listed_again(
 ) -> None:
     kb = open_kb(tmp_path, {"a.md": "The walrus.\n", "b/c.md": "A walrus.\n"})
     grow_old(tmp_path / "kb")
-    find(kb, tmp_path, "walrus")
-    lists: list[DirectoryCatalog] = []
-    listed = DirectoryCatalog.list_watched
+    find(kb, "walrus")
+    lists: list[DirectoryTopic] = []
+    listed = DirectoryTopic.list_watched
 
-    def list_them(self: DirectoryCatalog) -> tuple[Listing, Stamps | None]:
+    def list_them(self: DirectoryTopic) -> tuple[Listing, Stamps | None]:
         lists.append(self)
         return listed(self)
 
-    monkeypatch.setattr(DirectoryCatalog, "list_watched", list_them)
+    monkeypatch.setattr(DirectoryTopic, "list_watched", list_them)
 
-    assert places(find(kb, tmp_path, "walrus")) == ["a:1-1", "b/c:1-1"]
+    assert places(find(kb, "walrus")) == ["a:1-1", "b/c:1-1"]
     assert lists == []
 
     (tmp_path / "kb/b/d.md").write_text("New walrus.\n")
-    assert len(places(find(kb, tmp_path, "walrus"))) == 3
+    assert len(places(find(kb, "walrus"))) == 3
     assert len(lists) == 1
 
 
@@ -149,26 +156,26 @@ def test_skills_and_ambiguous_names_are_called_as_in_listings(tmp_path: Path) ->
     files = {"s/SKILL.md": "The walrus.\n", "s/more.md": "A walrus more.\n"}
     files |= {"s/.no.md": "No walrus.\n", "stray.md": "No walrus here.\n"}
     kb = open_kb(tmp_path / "a", files, layout=Layout.SKILLS)
-    found = find(kb, tmp_path / "a", "walrus").passages
+    found = find(kb, "walrus").passages
     assert sorted(each.name for each in found) == ["s", "s/more"]
     for each in found:
         assert each.text in kb.learn("zoo", each.address)
 
     kb = open_kb(tmp_path / "b", {"c.md": "The walrus.\n", "c.txt": "A walrus.\n"})
-    assert {each.name for each in find(kb, tmp_path / "b", "walrus").passages} == {"c.md", "c.txt"}
+    assert {each.name for each in find(kb, "walrus").passages} == {"c.md", "c.txt"}
 
 
 def test_a_text_with_any_telling_word_is_shown_and_a_weak_answer_says_so(tmp_path: Path) -> None:
     kb = open_kb(tmp_path, {"a.md": "The walrus is an animal.\n", "b.md": "Otters roar.\n"})
 
-    weak = find(kb, tmp_path, "which animal lays green eggs")
-    good = find(kb, tmp_path, "which animal is a walrus")
+    weak = find(kb, "which animal lays green eggs")
+    good = find(kb, "which animal is a walrus")
 
     assert (places(weak), weak.passages[0].score) == (["a:1-1"], 0.25)
     note = "weak answer; not found in any text: lays, green, eggs; found: animal in 1"
     assert list(find_notes(weak)) == [note]
     assert (places(good), list(find_notes(good))) == (["a:1-1"], [])
-    assert find(kb, tmp_path, "which one lays green eggs").passages == ()
+    assert find(kb, "which one lays green eggs").passages == ()
 
 
 def test_forms_of_a_word_and_parts_of_a_name_are_found(tmp_path: Path) -> None:
@@ -179,15 +186,15 @@ def test_forms_of_a_word_and_parts_of_a_name_are_found(tmp_path: Path) -> None:
     }
     kb = open_kb(tmp_path, files)
 
-    assert places(find(kb, tmp_path, "capital france")) == ["a:1-3"]
-    assert places(find(kb, tmp_path, "what about vacation days")) == ["vacation:1-1"]
-    assert places(find(kb, tmp_path, "is there a parental leave")) == ["b:1-3"]
+    assert places(find(kb, "capital france")) == ["a:1-3"]
+    assert places(find(kb, "what about vacation days")) == ["vacation:1-1"]
+    assert places(find(kb, "is there a parental leave")) == ["b:1-3"]
 
 
 def test_an_unknown_word_is_not_corrected_to_what_no_text_has(tmp_path: Path) -> None:
     kb = open_kb(tmp_path, {"a.md": "The recipient of a walrus.\n"})
 
-    assert find(kb, tmp_path, "walrus recipe").replaced == ()
+    assert find(kb, "walrus recipe").replaced == ()
 
 
 def test_what_was_not_searched_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -195,14 +202,14 @@ def test_what_was_not_searched_is_named(tmp_path: Path, monkeypatch: pytest.Monk
     kb = open_kb(tmp_path, {"a.md": "Walrus.\n", "big.md": "walrus " * 200_000, "i.png": "x"})
     os.truncate(tmp_path / "kb/i.png", 30_000_000)  # never text, so never missed
 
-    assert find(kb, tmp_path, "walrus").notices == ("not searched: zoo/big.md (larger than 20 MB)",)
+    assert find(kb, "walrus").notices == ("not searched: zoo/big.md (larger than 20 MB)",)
 
 
 def test_a_topic_without_its_directory_answers_that(tmp_path: Path) -> None:
     kb = open_kb(tmp_path, {"a.md": "Walrus.\n"})
     (tmp_path / "kb").rename(tmp_path / "gone")
 
-    found = find(kb, tmp_path, "walrus")
+    found = find(kb, "walrus")
 
     assert found.passages == ()
     assert found.why_nothing == (
@@ -230,7 +237,7 @@ def test_a_filter_without_a_file_is_the_reason_for_no_match(
 ) -> None:
     kb = open_kb(tmp_path, {"a.md": "Walrus.\n"})
 
-    found = find(kb, tmp_path, "lion", scope=scope)
+    found = find(kb, "lion", scope=scope)
 
     assert (found.passages, found.why_nothing) == ((), reason)
     assert reason in render_passages(found)
@@ -238,33 +245,32 @@ def test_a_filter_without_a_file_is_the_reason_for_no_match(
 
 def test_a_question_without_a_word_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(EmptyQuestionError):
-        find(open_kb(tmp_path, {}), tmp_path, " ?! ")
+        find(open_kb(tmp_path, {}), " ?! ")
 
 
 def test_topics_of_one_directory_share_an_index_and_keep_their_own_files(tmp_path: Path) -> None:
     open_kb(tmp_path, {"a.md": "An otter.\n", "b.md": "A walrus.\n"})
-    every = Topic(id="every", root=tmp_path / "kb")
+    every = TopicConfig(id="every", root=tmp_path / "kb")
     some = replace(every, id="some", ignore=("b.md",))
-    catalogs = make_catalogs(*((each, DirectoryCatalog(each)) for each in (every, some)))
-    kb = OpenTopics(Config(), catalogs)
 
-    found = find(kb, tmp_path, "walrsu")
+    found = find(open_each(tmp_path, every, some), "walrsu")
 
     assert [(each.topic, each.name) for each in found.passages] == [("every", "b")]
-    assert len(list((tmp_path / "index").glob("*.sqlite3"))) == 1
+    assert len(list((tmp_path / "user" / INDEXES).glob("*.sqlite3"))) == 1
 
 
 def test_an_index_nobody_used_for_long_is_deleted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kb = open_kb(tmp_path / "old", {"a.md": "Walrus.\n"})
-    find(kb, tmp_path, "walrus", workspace=tmp_path / "old")
-    (old,) = (tmp_path / "index").glob("*.sqlite3")
+    kb = open_kb(tmp_path, {"a.md": "Walrus.\n"})
+    find(kb, "walrus")
+    (old,) = (tmp_path / "user" / INDEXES).glob("*.sqlite3")
     monkeypatch.setattr(index_module, "UNUSED_DAYS", 0)
 
-    find(open_kb(tmp_path / "new", {"a.md": "Walrus.\n"}), tmp_path, "walrus")
+    zoo = kb.topics["zoo"].config
+    find(open_each(tmp_path, zoo, workspace=tmp_path), "walrus")
 
-    (new,) = (tmp_path / "index").glob("*.sqlite3")
+    (new,) = (tmp_path / "user" / INDEXES).glob("*.sqlite3")
     assert new != old
 
 
@@ -507,14 +513,13 @@ def test_topics_of_a_workspace_are_one_order_with_roles_by_their_place(tmp_path:
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_text(text)
     topics = [
-        Topic(id="releases", root=tmp_path / "docs/releases"),
-        Topic(id="guides", root=tmp_path / "docs", ignore=("releases",)),
-        Topic(id="more", root=tmp_path / "more"),
+        TopicConfig(id="releases", root=tmp_path / "docs/releases"),
+        TopicConfig(id="guides", root=tmp_path / "docs", ignore=("releases",)),
+        TopicConfig(id="more", root=tmp_path / "more"),
     ]
-    catalogs = make_catalogs(*((each, DirectoryCatalog(each)) for each in topics))
-    kb = OpenTopics(Config(), catalogs)
+    kb = open_each(tmp_path, *topics, workspace=tmp_path)
 
-    found = find(kb, tmp_path, "how do I renew a walrus token?", workspace=tmp_path)
+    found = find(kb, "how do I renew a walrus token?")
 
     assert [each.topic for each in found.passages] == ["more", "guides", "releases"]
-    assert len(list((tmp_path / "index").iterdir())) == 1
+    assert len(list((tmp_path / "user" / INDEXES).iterdir())) == 1

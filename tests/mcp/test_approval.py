@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from llm_kb.knowledge_base.user_dir import current_library
+from llm_kb.host.reference_calls import current_library
 from llm_kb.references.plan import PendingPlans
 from tests.mcp_client import call
 from tests.references.remotes import Remote

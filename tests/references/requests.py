@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from llm_kb.references.errors import ApprovalNeededError, DeniedError
-from llm_kb.references.fetch.topics import create_topic
+from llm_kb.references.fetch.create import create_topic
 from llm_kb.references.library import Library
 from llm_kb.references.plan import PendingPlans, Plan
 from llm_kb.references.sources.records import Source

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from llm_kb.references.errors import FetchError, NoPageError, NothingFetchedError
-from llm_kb.references.fetch.topics import create_topic, refresh_topic
+from llm_kb.references.fetch.create import create_topic, refresh_topic
 from llm_kb.references.library import Library
 from llm_kb.references.sources.crawl import find_pages
 from llm_kb.references.sources.records import CrawlSource

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from llm_kb.errors import KbError
-from llm_kb.knowledge_base.passages import search_references as ask
-from llm_kb.references.errors import TopicFileError, UnknownReferenceError
-from llm_kb.references.find_topics import ObsoleteTopicError, find_topic, find_topics
+from llm_kb.host.reference_calls import search_references as ask
+from llm_kb.references.errors import ObsoleteTopicError, TopicFileError, UnknownReferenceError
 from llm_kb.references.library import Library
+from llm_kb.references.lookup import find_topic, find_topics
 from llm_kb.references.sources.records import GitSource, WebSource
 from llm_kb.references.topic.topic_directory import FileRecord, Provenance, render_provenance
 from llm_kb.references.topic.topic_file import Status, TopicFile, make_topic_id, render_topic_file

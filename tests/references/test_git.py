@@ -10,7 +10,7 @@ import pytest
 
 from llm_kb.files.atomic import WriteError
 from llm_kb.references.errors import FetchError, NothingFetchedError
-from llm_kb.references.fetch.topics import create_topic, refresh_topic
+from llm_kb.references.fetch.create import create_topic, refresh_topic
 from llm_kb.references.library import Library
 from llm_kb.references.sources.git import Remotes, find_commit
 from llm_kb.references.sources.records import GitSource

@@ -19,7 +19,7 @@ from llm_kb.references.errors import (
     UnknownPlanError,
     UnknownReferenceError,
 )
-from llm_kb.references.fetch.topics import carry_out, create_topic
+from llm_kb.references.fetch.create import carry_out, create_topic
 from llm_kb.references.library import Library
 from llm_kb.references.plan import PendingPlans, Plan, describe_plan, summarize_plan
 from llm_kb.references.sources.records import CrawlSource, GitSource, WebSource

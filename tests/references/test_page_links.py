@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from llm_kb.references.fetch.topics import create_topic, refresh_topic
+from llm_kb.references.fetch.create import create_topic, refresh_topic
 from llm_kb.references.library import Library
 from llm_kb.references.sources.records import CrawlSource, WebSource
 from llm_kb.references.topic.staging import PageLinks

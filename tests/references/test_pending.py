@@ -13,12 +13,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from llm_kb.config.settings import References
 from llm_kb.references.errors import UnknownPlanError
 from llm_kb.references.library import Library
 from llm_kb.references.plan import PendingPlans, Plan, PlannedSource
 from llm_kb.references.sources.records import GitSource, WebSource
 from llm_kb.references.topic.topic_file import format_time
-from llm_kb.subjects.topics import References
 from tests.references.requests import request, use_up
 
 GIT, WEB = GitSource(url="https://e.org/x", commit="1" * 40), WebSource(url="https://e.org/")

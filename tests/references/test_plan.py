@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from llm_kb.config.settings import Config
 from llm_kb.files.fields import Fields
-from llm_kb.references.catalog import recent_references, render_origin
 from llm_kb.references.errors import TopicFileError
+from llm_kb.references.fetched import render_origin
+from llm_kb.references.listing import recent_references
 from llm_kb.references.plan import (
     Plan,
     PlannedSource,
@@ -36,7 +38,6 @@ from llm_kb.references.topic.topic_directory import (
 )
 from llm_kb.references.topic.topic_file import TopicFile, make_snippet, render_topic_file
 from llm_kb.search.roles import Role
-from llm_kb.subjects.topics import Config
 
 NOON = datetime(2025, 6, 15, 10, tzinfo=timezone.utc)
 GIT = GitSource(url="https://github.com/DioxusLabs/dioxus", ref="main", commit="a" * 40)

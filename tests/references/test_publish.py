@@ -13,8 +13,8 @@ import pytest
 from llm_kb.errors import KbError
 from llm_kb.files.atomic import WriteError
 from llm_kb.references.errors import NothingFetchedError
+from llm_kb.references.fetch.create import create_topic, index_topic, refresh_topic
 from llm_kb.references.fetch.sources import silent
-from llm_kb.references.fetch.topics import create_topic, index_topic, refresh_topic
 from llm_kb.references.library import Library
 from llm_kb.references.sources.records import GitSource, WebSource
 from llm_kb.references.topic.topic_directory import read_provenance

@@ -12,7 +12,7 @@ import pytest
 
 from llm_kb.errors import KbError
 from llm_kb.references.errors import NothingFetchedError, TopicFileError
-from llm_kb.references.fetch.topics import create_topic, refresh_topic
+from llm_kb.references.fetch.create import create_topic, refresh_topic
 from llm_kb.references.library import Library
 from llm_kb.references.plan import Plan
 from llm_kb.references.sources.records import CrawlSource, GitSource, WebSource

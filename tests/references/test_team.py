@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from llm_kb.references.fetch.topics import create_topic
+from llm_kb.references.fetch.create import create_topic
 from llm_kb.references.library import Library
 from llm_kb.references.sources.records import GitSource, WebSource
 from tests.console import PROJECT

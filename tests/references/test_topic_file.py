@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llm_kb.files.fields import BadValueError
-from llm_kb.references.catalog import render_origin, topic_entry
+from llm_kb.references.fetched import render_origin
+from llm_kb.references.listing import topic_entry
 from llm_kb.references.topic.topic_directory import FileRecord
 from llm_kb.references.topic.topic_file import (
     Status,

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm_kb.references.find_topics import find_named
 from llm_kb.references.topic.topic_file import TopicFile, make_topic_id
+from llm_kb.search.titles import find_named
 
 
 def topic(title: str, *tags: str, body: str = "") -> TopicFile:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from llm_kb.rendering.menu import Menu, MenuSubject, MenuTopic, fit_menu, list_topics, render_menu
 from llm_kb.rendering.plain_text import estimate_tokens
+from llm_kb.subjects.topics import Kind
 from tests.golden_files import Golden
 from tests.presented import BARE, PROJECT, SKILLS
 
@@ -94,7 +95,7 @@ def test_a_large_reference_costs_no_project_its_summaries() -> None:
 
 def test_a_reference_goes_before_a_larger_topic_of_the_workspace() -> None:
     own = MenuTopic(PROJECT, subjects(60, ""))
-    fetched = MenuTopic(replace(BARE, id="topic-x"), subjects(40, ""))
+    fetched = MenuTopic(replace(BARE, id="topic-x", kind=Kind(yields=True)), subjects(40, ""))
     menu = fit_menu([own, fetched], 300)
     assert menu.lines.endswith('- topic-x\n  - 40 subjects, call learn("topic-x")\n')
     assert menu.lines.startswith(whole([own]).lines)

@@ -7,15 +7,14 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from llm_kb.files.directory import DirectoryCatalog
-from llm_kb.files.documents import TopicDocuments
+from llm_kb.files.directory_topic import DirectoryTopic
+from llm_kb.files.topic_documents import TopicDocuments
 from llm_kb.search import search as search_module
 from llm_kb.search.index.database import connect
-from llm_kb.search.index.documents import TopicGroup
 from llm_kb.search.index.index import open_current
 from llm_kb.search.question import parse_question
 from llm_kb.search.search import SearchResult
-from llm_kb.subjects.topics import Topic
+from llm_kb.subjects.topics import TopicConfig
 
 
 def index_path(directory: Path) -> Path:
@@ -27,14 +26,14 @@ def folder(directory: Path, **options: Any) -> TopicDocuments:
     """Return the files below a directory, hidden ones included, its own ones left out."""
     own = ("/topic.md", "/.provenance.json")
     generated = options.pop("generated", False)
-    topic = Topic(id=directory.name, root=directory, ignore=own, generated=generated)
-    return TopicDocuments(topic, DirectoryCatalog(topic), hidden=True, **options)
+    topic = TopicConfig(id=directory.name, root=directory, ignore=own, generated=generated)
+    merged: dict[str, Any] = {"index": index_path(directory), "hidden": True} | options
+    return TopicDocuments(DirectoryTopic(topic), **merged)
 
 
-def group(*directories: Path, **options: Any) -> TopicGroup:
+def group(*directories: Path, **options: Any) -> list[TopicDocuments]:
     """Return directories as topics that share an index."""
-    topics = [folder(each, **options) for each in directories]
-    return TopicGroup(database=index_path(directories[0]), topics=topics)
+    return [folder(each, index=index_path(directories[0]), **options) for each in directories]
 
 
 def update(directory: Path, *, progress: Any = None, **options: Any) -> tuple[int, int]:
@@ -43,7 +42,7 @@ def update(directory: Path, *, progress: Any = None, **options: Any) -> tuple[in
     Returns the number of its documents, and of those that were written with text.
     """
     before = _read_chunks(directory)
-    with open_current(group(directory, **options), progress):
+    with open_current(index_path(directory), group(directory, **options), progress):
         pass
     after = _read_chunks(directory)
     return len({path for path, _ in after}), len({path for path, id_ in after - before if id_})
@@ -65,11 +64,10 @@ def _read_chunks(directory: Path) -> set[tuple[str, int | None]]:
 
 def count_chunks(directory: Path) -> int:
     """Bring the index of one directory up to date, and return the number of its chunks."""
-    with open_current(group(directory)) as index:
+    with open_current(index_path(directory), group(directory)) as index:
         return index.count_chunks(directory.name)
 
 
 def search(directories: Sequence[Path], question: str, **options: Any) -> SearchResult:
     """Search directories that share an index."""
-    groups = [group(*directories)] if directories else []
-    return search_module.search(groups, parse_question(question), **options)
+    return search_module.search(group(*directories), parse_question(question), **options)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from llm_kb.files.documents import TopicDocuments
+from llm_kb.files.topic_documents import TopicDocuments
 from llm_kb.search.index import database as index_database
 from llm_kb.search.index import update as index_update
 from llm_kb.search.index.database import (
@@ -20,7 +20,7 @@ from llm_kb.search.index.database import (
     IndexUnusableError,
     discard,
 )
-from llm_kb.search.index.index import Index, forget_topic, open_index
+from llm_kb.search.index.index import Index, forget_topics, open_index
 from llm_kb.search.ranking import Hit
 from tests.preloaded import Process
 from tests.search.folders import count_chunks, folder, index_path, search, update
@@ -261,7 +261,7 @@ def test_topics_share_an_index_and_each_is_forgotten_alone(topic: Path) -> None:
     both = [(hit.topic, hit.path) for hit in search([topic, other], "walrus").hits]
     assert sorted(both) == [("topic-x", "docs/usage.md"), ("topic-y", "docs/usage.md")]
     assert [hit.topic for hit in search([other], "walrus").hits] == ["topic-y"]
-    forget_topic(index_path(topic), "topic-x")
+    forget_topics(index_path(topic), ["topic-x"])
     with open_index(index_path(topic)) as index:
         assert index.count_chunks() == index.count_chunks("topic-y") == 1
 
@@ -418,13 +418,11 @@ def test_an_index_that_cannot_be_opened_for_another_reason_says_what_sqlite_says
 UPDATE = """
 import sys
 from pathlib import Path
-from llm_kb.references.library import Library
-from llm_kb.search.index.documents import TopicGroup
 from llm_kb.search.index.index import open_current
+from tests.search.folders import group, index_path
 topic = Path(sys.argv[1])
-library = Library(root=topic.parent)
-group = TopicGroup(database=library.index, topics=[library.documents(topic.name)])
-with open_current(group) as index:
+current = index_path(topic), group(topic)
+with open_current(*current) as index:
     print(index.count_chunks(topic.name))
 """
 
@@ -470,15 +468,13 @@ def test_an_interruption_while_progress_is_shown_leaves_an_index_to_go_on_with(
 INTERRUPTED = """
 import sys
 from pathlib import Path
-from llm_kb.references.library import Library
-from llm_kb.search.index.documents import TopicGroup
 from llm_kb.search.index.index import open_current
+from tests.search.folders import group, index_path
 topic = Path(sys.argv[1])
-library = Library(root=topic.parent)
-group = TopicGroup(database=library.index, topics=[library.documents(topic.name)])
+current = index_path(topic), group(topic)
 print("ready", flush=True)
 try:
-    with open_current(group):
+    with open_current(*current):
         pass
 except KeyboardInterrupt:
     sys.exit("interrupted")

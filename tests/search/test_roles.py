@@ -131,7 +131,7 @@ def test_a_role_that_an_owner_gives_counts_at_once(repository: Path) -> None:
             role_of=lambda path: given if path == "src/retry.py" else "",
             rules=given,
         )
-        hits = search_module.search([topics], parse_question("retries")).hits
+        hits = search_module.search(topics, parse_question("retries")).hits
         return {hit.path: hit.role for hit in hits}
 
     assert roles("")["src/retry.py"] is Role.CODE
@@ -146,7 +146,7 @@ def test_the_role_of_a_document_is_that_of_its_path_below_the_workspace(tmp_path
 
     topics = group(tmp_path / "releases", place="docs/releases/")
 
-    (hit,) = search_module.search([topics], parse_question("retry")).hits
+    (hit,) = search_module.search(topics, parse_question("retry")).hits
     assert (hit.path, hit.role) == ("one.md", Role.CHANGES)
 
 

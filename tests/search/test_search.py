@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from llm_kb.files.documents import TopicDocuments
+from llm_kb.files.topic_documents import TopicDocuments
 from llm_kb.search import search as search_module
 from llm_kb.search.index import documents as documents_module
 from llm_kb.search.index import index as index_module

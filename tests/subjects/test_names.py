@@ -10,10 +10,10 @@ import pytest
 
 from llm_kb.commands.new import place_subject
 from llm_kb.errors import KbError
-from llm_kb.files.directory import DirectoryCatalog
+from llm_kb.files.directory_topic import DirectoryTopic
 from llm_kb.references.sources.rules import is_safe_path
 from llm_kb.subjects.names import find_flaw, is_portable
-from llm_kb.subjects.topics import Layout, Topic
+from llm_kb.subjects.topics import Layout, TopicConfig
 from llm_kb.texts.safe import UNUSABLE
 
 JOINERS = {"\u200c", "\u200d"}
@@ -53,7 +53,7 @@ def test_the_walk_lists_what_may_be_fetched(tmp_path: Path) -> None:
     names = {f"{ord(c):06x}{c}x.md" for c in ALL[0xA0:0x3000] if is_safe_path(f"{c}x.md")}
     for name in names:
         (tmp_path / name).touch()
-    listing = DirectoryCatalog(Topic(id="t", root=tmp_path)).list()
+    listing = DirectoryTopic(TopicConfig(id="t", root=tmp_path)).list()
     assert {subject.path for subject in listing.subjects} == names
     assert listing.skipped == []
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from llm_kb.errors import PatternError
 from llm_kb.subjects.selection import Selection, find_near, select
-from tests.memory import MemoryCatalog
+from tests.memory import MemoryTopic
 
 FILES = {
     "ast-grep.md": "",
@@ -19,7 +19,7 @@ FILES = {
     "[x].md": "",
 }
 
-CATALOG = MemoryCatalog(FILES)
+CATALOG = MemoryTopic(FILES)
 
 
 def slugs(selection: Selection) -> list[str]:
@@ -89,7 +89,7 @@ def test_names_near_slugs(pattern: str, near: tuple[str, ...]) -> None:
 
 
 def test_names_five_near_slugs_at_most() -> None:
-    catalog = MemoryCatalog({f"page-{n}.md": "" for n in range(9)})
+    catalog = MemoryTopic({f"page-{n}.md": "" for n in range(9)})
     assert find_near("page", catalog) == tuple(f"page-{n}" for n in range(5))
 
 

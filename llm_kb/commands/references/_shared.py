@@ -13,8 +13,8 @@ from click.shell_completion import CompletionItem
 from llm_kb.commands._options import complete_quietly
 from llm_kb.commands._output import say
 from llm_kb.errors import KbError
+from llm_kb.host import reference_calls
 from llm_kb.host.terminal import can_ask, confirm, is_terminal
-from llm_kb.knowledge_base import user_dir
 from llm_kb.references.library import Library
 from llm_kb.texts.safe import one_line, visible_line
 
@@ -31,7 +31,7 @@ yes_option = click.option("-y", "--yes", is_flag=True, help="Do not ask")
 
 def current_library() -> Library:
     """Return the reference topics, after cleaning up after killed processes."""
-    library = user_dir.current_library()
+    library = reference_calls.current_library()
     library.clean()
     return library
 
@@ -89,5 +89,5 @@ def show_progress() -> Iterator[Progress]:
 @complete_quietly
 def complete_reference(_ctx: click.Context, typed: str) -> list[CompletionItem]:
     """Complete the id of a reference topic."""
-    topics, _ = user_dir.current_library().topics()
+    topics, _ = reference_calls.current_library().topics()
     return [CompletionItem(t.id, help=one_line(t.title)) for t in topics if t.id.startswith(typed)]

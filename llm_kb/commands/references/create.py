@@ -15,7 +15,7 @@ from llm_kb.commands.references._shared import (
     yes_option,
 )
 from llm_kb.host.terminal import read_input
-from llm_kb.references.fetch.topics import create_topic
+from llm_kb.references.fetch.create import create_topic
 from llm_kb.references.sources.records import MAX_CRAWL_DEPTH, MAX_CRAWL_PAGES, PACKAGE_PAGES
 from llm_kb.references.topic.topic_file import MAX_AGE_DAYS, parse_request
 from llm_kb.rendering.plain_text import count

@@ -19,9 +19,9 @@ from llm_kb.commands.references.create import tell_created
 from llm_kb.errors import KbError
 from llm_kb.host.terminal import can_ask, confirm
 from llm_kb.references.errors import SaidNoError, UnknownPlanError
-from llm_kb.references.fetch.topics import carry_out, refresh_topic
-from llm_kb.references.find_topics import find_id
+from llm_kb.references.fetch.create import carry_out, refresh_topic
 from llm_kb.references.library import Library
+from llm_kb.references.lookup import find_id
 from llm_kb.references.plan import PendingPlans, pending_entry, render_plan
 from llm_kb.references.topic.topic_file import Status, TopicFile, is_stale
 from llm_kb.texts.safe import visible_line

@@ -80,7 +80,7 @@ CREATE VIRTUAL TABLE temp.words USING fts5 (
     tokenize = "porter unicode61 remove_diacritics 0 categories 'L* N* Co Mn Mc'"
 );
 CREATE VIRTUAL TABLE temp.stems USING fts5vocab (temp, words, instance);
-CREATE TEMP TABLE allowed (document INTEGER PRIMARY KEY);
+CREATE TEMP TABLE listed (document INTEGER PRIMARY KEY);
 """
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
 from typing import NamedTuple, Protocol
@@ -62,6 +61,8 @@ class Documents(Protocol):
 
     name: str
     """The topic's id."""
+    index: Path | None = None
+    """The path of the index, in which scores are comparable; None for one made in memory."""
     root: str = ""
     """The directory of the topic; empty if it has none."""
     place: str = ""
@@ -82,16 +83,6 @@ class Documents(Protocol):
 
     def read(self, path: str) -> bytes:
         """Return the content of a listed document. Raises UnreadableError."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TopicGroup:
-    """Topics that share an index, in which their scores are comparable."""
-
-    database: Path | None
-    """The path of the index; None if it is made in memory for every search."""
-    topics: Sequence[Documents]
-    """The topics that are searched; the index may have others."""
 
 
 def bound_files(files: Sequence[File], most: int = MAX_BYTES) -> tuple[Sequence[File], list[str]]:

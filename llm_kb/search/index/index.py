@@ -23,7 +23,7 @@ from typing import TypeVar
 
 from llm_kb.errors import KbError
 from llm_kb.search.index import database as db
-from llm_kb.search.index.documents import MAX_BYTES, Documents, TopicGroup
+from llm_kb.search.index.documents import MAX_BYTES, Documents
 from llm_kb.search.index.update import UNUSED_DAYS, Progress, remove_topic, update_topic
 from llm_kb.search.ranking import Hit
 from llm_kb.search.roles import Role, Scope
@@ -71,21 +71,23 @@ def _remove_unused(database: Path) -> None:
 
 
 @contextmanager
-def open_current(group: TopicGroup, progress: Progress | None = None) -> Iterator[Index]:
-    """Open the index of a group as `open_index` does, and bring its topics up to date.
+def open_current(
+    database: Path | None, topics: Sequence[Documents], progress: Progress | None = None
+) -> Iterator[Index]:
+    """Open an index as `open_index` does, and bring some topics in it up to date.
 
-    A group without a database has an index in memory, of the first `MEMORY_BYTES` of each topic.
-    Raises IndexUnusableError, and DocumentsGoneError if all topics are missing.
+    An index in memory has the first `MEMORY_BYTES` of each topic. Raises IndexUnusableError, and
+    DocumentsGoneError if all topics are missing.
     """
     # Looked for first, so that no index is created for a topic that has been deleted.
-    if not any(Path(topic.root).is_dir() for topic in group.topics):
-        raise db.DocumentsGoneError(group.topics[0].name)
-    with open_index(group.database) as index:
-        for topic in group.topics:
+    if not any(Path(topic.root).is_dir() for topic in topics):
+        raise db.DocumentsGoneError(topics[0].name)
+    with open_index(database) as index:
+        for topic in topics:
             with suppress(db.DocumentsGoneError):
                 index.update(topic, progress)
         if not index.topics:
-            raise db.DocumentsGoneError(group.topics[0].name)
+            raise db.DocumentsGoneError(topics[0].name)
         yield index
 
 
@@ -98,13 +100,14 @@ def rebuild_damaged(work: Callable[[], Result]) -> Result:
         return work()
 
 
-def forget_topic(database: Path, name: str) -> None:
-    """Delete a topic from an index, if there is one, and the index if it has no other."""
+def forget_topics(database: Path, names: Sequence[str]) -> None:
+    """Delete topics from an index, if there is one, and the index if it has no others."""
     if database.exists():
         with open_index(database) as index:
             execute = index.connection.execute
-            for (id_,) in execute("SELECT id FROM topics WHERE name = ?", (name,)).fetchall():
-                remove_topic(index.connection, id_)
+            for id_, name in execute("SELECT id, name FROM topics").fetchall():
+                if name in names:
+                    remove_topic(index.connection, id_)
             (left,) = execute("SELECT count(*) FROM topics").fetchone()
         if not left:
             db.discard(database)
@@ -120,8 +123,9 @@ class Index:
         self.left_out: list[str] = []
         """Notices on their documents that no search reads."""
         self._most = most
-        self.is_narrow = False
-        """Whether searches are restricted to the documents in `temp.allowed`."""
+        self.narrow = ""
+        """Whether searches are restricted to the documents `IN` temp.listed, or to those `NOT IN`
+        it; empty for all."""
 
     def update(self, topic: Documents, progress: Progress | None = None) -> None:
         """Bring a topic up to date with its documents. Raises DocumentsGoneError."""
@@ -130,23 +134,31 @@ class Index:
 
     def narrow_to(self, scope: Scope | None) -> bool:
         """Restrict searches to its topics and to a scope; tell whether there is any document."""
-        execute = self.connection.execute
-        (topics,) = execute("SELECT count(*) FROM topics").fetchone()
-        self.is_narrow = scope is not None or len(self.topics) < topics
-        if not self.is_narrow:
+        execute, insert = self.connection.execute, self.connection.executemany
+        execute("DELETE FROM temp.listed")
+        searched = {(topic.name, topic.root) for topic in self.topics}
+        inside, outside = list[tuple[int]](), list[tuple[int]]()
+        for id_, *key in execute("SELECT id, name, root FROM topics").fetchall():
+            (inside if tuple(key) in searched else outside).append((id_,))
+        if scope is None:
+            # The fewer: of a whole library, all are searched but the descriptions of its topics.
+            is_inside = len(inside) < len(outside)
+            self.narrow = ("IN" if is_inside else "NOT IN") if outside else ""
+            topics = inside if is_inside else outside
+            insert("INSERT INTO temp.listed SELECT id FROM documents WHERE topic = ?", topics)
             return True
         query = (
-            "SELECT documents.id, path, role FROM documents JOIN topics ON topics.id = topic"
-            " WHERE name = ? AND root = ?"
+            "SELECT documents.id, name, path, role FROM documents JOIN topics ON topics.id = topic"
+            " WHERE topic = ?"
         )
         allowed = [
             (id_,)
-            for topic in self.topics
-            for id_, path, role in execute(query, (topic.name, topic.root)).fetchall()
-            if scope is None or scope.covers(topic.name, path, Role(role))
+            for topic in inside
+            for id_, name, path, role in execute(query, topic).fetchall()
+            if scope.covers(name, path, Role(role))
         ]
-        execute("DELETE FROM temp.allowed")
-        self.connection.executemany("INSERT INTO temp.allowed VALUES (?)", allowed)
+        self.narrow = "IN"
+        insert("INSERT INTO temp.listed VALUES (?)", allowed)
         return bool(allowed)
 
     def count_chunks(self, topic: str | None = None) -> int:
@@ -192,8 +204,8 @@ class Index:
     def match(self, expression: str, limit: int) -> dict[int, float]:
         """Return the best chunks that match an FTS5 expression, and their scores."""
         # The plus sign keeps SQLite from one full-text query per chunk.
-        allowed = "(SELECT id FROM chunks WHERE document IN temp.allowed)"
-        narrow = f" AND +rowid IN {allowed}" if self.is_narrow else ""
+        listed = "(SELECT id FROM chunks WHERE document IN temp.listed)"
+        narrow = f" AND +rowid {self.narrow} {listed}" if self.narrow else ""
         # Ordered by the function and not by the `rank` column, so that SQLite keeps
         # the best few and does not sort all matches.
         # The weights are of matches in heading, path and title, text, parts of identifiers.
@@ -369,7 +381,7 @@ def rank_by_vector(
     _check_dimensions(model, [query], known)
     read = Struct(f"{len(query) // 4}f").unpack
     wanted = read(query)
-    narrow = " AND document IN temp.allowed" if index.is_narrow else ""
+    narrow = f" AND document {index.narrow} temp.listed" if index.narrow else ""
     # Equal chunks share a vector.
     rows = index.connection.execute(
         "SELECT vector, chunks.id FROM vectors JOIN chunks USING (hash)"  # noqa: S608 - our own

@@ -1,20 +1,16 @@
-"""Find reference topics by id, by title, by words that name them, and by what they are about."""
+"""Finds fetched topics by id, by title, by words that name them, and by what they are about."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from hashlib import blake2b
-from typing import TypeVar
 
-from llm_kb.errors import KbError
-from llm_kb.files.documents import stamp_content
-from llm_kb.references.errors import UnknownReferenceError
-from llm_kb.references.library import Library
+from llm_kb.files.topic_documents import stamp_content
+from llm_kb.references.errors import ObsoleteTopicError, UnknownReferenceError
+from llm_kb.references.library import DESCRIPTIONS, Library
 from llm_kb.references.topic.topic_file import Status, TopicFile, make_snippet
-from llm_kb.search.index.documents import Documents, File, TopicGroup
-from llm_kb.search.question import STOP_WORDS
-from llm_kb.subjects.topics import Topic
+from llm_kb.search.index.documents import Documents, File
+from llm_kb.search.titles import find_named
 
 NEAR = 0.3
 """Cosine from which a topic may be about a query: with a small model bench/retrieval/topics.py
@@ -30,24 +26,14 @@ MOST_NAMED = 5
 """Number of topics that words may name together, and that an error suggests."""
 
 
-class ObsoleteTopicError(KbError):
-    """A search in a topic that is marked obsolete."""
-
-    def __init__(self, topic_id: str) -> None:
-        self.topic_id = topic_id
-        super().__init__(
-            f"reference topic {topic_id!r} is marked obsolete and is not searched; its files can"
-            ' still be read, and `status = "active"` in its topic.md puts it back (see'
-            f" `llm kb references show {topic_id}`)"
-        )
-
-
 class Descriptions(Documents):
-    """The descriptions of topics as the documents of a search."""
+    """The descriptions of topics as documents in the index of their library."""
 
-    name = "topics"
+    name = DESCRIPTIONS
 
-    def __init__(self, topics: Sequence[TopicFile]) -> None:
+    def __init__(self, library: Library, topics: Sequence[TopicFile]) -> None:
+        self.root = str(library.root)
+        self.index = library.index
         self._texts = {
             _hide(topic.id): f"# {topic.title}\n\n{', '.join(topic.tags)}\n\n{topic.body}".encode()
             for topic in topics
@@ -85,16 +71,13 @@ def find_topics(library: Library, query: str) -> list[tuple[TopicFile, float, st
         return []
     if not topics:
         return []
-    by_path = {_hide(topic.id): topic for topic in topics}
-    database = library.root / ".index" / "descriptions.sqlite3"
-    described = TopicGroup(database=database, topics=[Descriptions(topics)])
+    described = Descriptions(library, topics)
     result = search([described], asked, library.find_embedder, limit=len(topics))
+    near = [hit for hit in result.hits if not hit.bm25][:MOST_NEAR]
+    by_path = {_hide(topic.id): topic for topic in topics}
     found: dict[str, tuple[TopicFile, float, str]] = {}
-    near = 0
     for hit in result.hits:
-        if not hit.bm25:
-            near += 1
-        if hit.bm25 or (near <= MOST_NEAR and (hit.cosine or 0) >= NEAR):
+        if hit.bm25 or (hit in near and (hit.cosine or 0) >= NEAR):
             topic = by_path[hit.path]
             snippet = make_snippet(topic.body, asked.words)
             found.setdefault(hit.path, (topic, hit.score, snippet))
@@ -144,58 +127,3 @@ def find_id(library: Library, wanted: str) -> str:
 def _find_named(topics: Sequence[TopicFile], wanted: str) -> list[TopicFile]:
     titled = [topic for topic in topics if topic.title.casefold() == wanted.casefold()]
     return titled or find_named(topics, wanted)
-
-
-T = TypeVar("T", bound=Topic | TopicFile)
-
-_KINDS = frozenset(
-    """
-    api book code documentation doc framework guide handbook library manual module official
-    package page project reference repo repository site source specification spec topic tutorial
-    website wiki
-    """.split()  # noqa: SIM905 - as strings, one a line, nobody would read them
-)
-"""Words for kinds of documents, which people add to a name and which fit any topic."""
-
-# C, C++ and C# are three languages.
-_NAME_WORD = re.compile(r"[^\W_]+[+#]*")
-_END_OF_NAME = re.compile(r"\s[-\u2013\u2014|]\s|:\s|\s\(")
-
-
-def find_named(topics: Iterable[T], words: str) -> list[T]:
-    """Return the topics that words may mean: one if they are clear, else several.
-
-    Every word must be in the topic's title or tags, except those of `_KINDS`, which only decide
-    between topics. A topic's name is its title up to a dash or colon. A topic whose name has no
-    other words comes before others; if it lacks one of the words, the others are meant as well.
-    """
-    asked = _words(words)
-    if not asked:
-        return []
-    found: dict[tuple[bool, int], list[T]] = {}
-    for topic in topics:
-        own = _words(topic.title or "") | _words(" ".join(topic.tags))
-        if _telling(asked) <= own:
-            name = _words(_END_OF_NAME.split(topic.title or "")[0])
-            key = (_telling(name) <= asked, len(asked & own))
-            found.setdefault(key, []).append(topic)
-    best = max(found, default=(True, len(asked)))
-    whole = [] if best[1] == len(asked) else found.get((False, len(asked)), [])
-    return [*found.get(best, []), *whole]
-
-
-def _words(text: str) -> frozenset[str]:
-    """Return the words of a text without stop words, a plural as its singular."""
-    words = frozenset(_NAME_WORD.findall(text.casefold()))
-    return frozenset(map(_singular, words - STOP_WORDS["en"] or words))
-
-
-def _singular(word: str) -> str:
-    if len(word) > 4 and word.endswith("ies"):
-        return f"{word[:-3]}y"
-    return word[:-1] if len(word) > 3 and word.endswith("s") else word
-
-
-def _telling(words: frozenset[str]) -> frozenset[str]:
-    """Return the words that distinguish topics; all words if none does."""
-    return words - _KINDS or words

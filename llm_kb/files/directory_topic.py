@@ -1,8 +1,9 @@
-"""The catalog of a directory: which of its files are subjects, their names, and their content."""
+"""A topic that is a directory: which of its files are subjects, their names and their content."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import os
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -12,13 +13,23 @@ from llm_kb.files.containment import Containment
 from llm_kb.files.conversion import ConversionError, Conversions
 from llm_kb.files.converters import MAX_BYTES
 from llm_kb.files.layouts import SKILL_FILE, find_skill
+from llm_kb.files.topic_documents import TopicDocuments, find_place
 from llm_kb.files.walk import FoundFiles, Stamps, Walk, Way, describe
 from llm_kb.subjects.ignore import RULES_FILE, IgnoreRules
 from llm_kb.subjects.include import Include
 from llm_kb.subjects.selection import Disabled, compose, pick, strip_extension
-from llm_kb.subjects.topics import Content, Layout, Listing, Skipped, Slug, Subject, Topic, slugify
+from llm_kb.subjects.topics import (
+    Content,
+    Layout,
+    Listing,
+    Skipped,
+    Slug,
+    Subject,
+    TopicConfig,
+    slugify,
+)
 from llm_kb.texts.decoding import to_utf_8
-from llm_kb.texts.formats import INSTALL, find_converter, is_unread_document
+from llm_kb.texts.formats import INSTALL, find_converter, is_unread_document, needs_extra
 
 START_BYTES = 4096
 """A read of at most so many bytes does not start the conversion of a document."""
@@ -29,16 +40,40 @@ _MAX_RULES_BYTES = 1 << 16
 """Bytes of a `.kbignore` that are read."""
 
 
-class DirectoryCatalog:
-    """The subjects of a topic that is a directory of files. Implements `Catalog`.
+class DirectoryTopic:
+    """A topic that is a directory of files. Implements `Topic`.
 
-    No file is remembered between calls, so each sees the directory as it is then.
+    No file is remembered between calls, so each sees the directory as it is then. `index` is the
+    path of the index that it shares with others, None for one in memory; `workspace` is the
+    directory to which paths in it are relative.
     """
 
-    def __init__(self, topic: Topic, conversions: Conversions | None = None) -> None:
-        self._topic = topic
+    def __init__(
+        self,
+        config: TopicConfig,
+        conversions: Conversions | None = None,
+        *,
+        index: Path | None = None,
+        workspace: Path | None = None,
+    ) -> None:
+        self.config = config
         self._conversions = conversions or Conversions(None)
-        self._is_skills = topic.layout is Layout.SKILLS
+        self._index = index
+        self._workspace = workspace
+        self._is_skills = config.layout is Layout.SKILLS
+
+    def in_menu(self, *, asked: bool, tools: Collection[str]) -> bool:
+        """Tell whether a menu has it: always, if it may."""
+        return self.config.is_offered
+
+    def documents(self) -> TopicDocuments:
+        """Return its subjects as a search reads them."""
+        place = find_place(self.config.root, self._workspace)
+        return TopicDocuments(self, index=self._index, place=place)
+
+    def find_file(self, path: str) -> Path | None:
+        """Return the file at a path, which its owner may edit."""
+        return Path(f"{self.config.root}/{path}")
 
     def list(self, reference: str | None = None) -> Listing:
         """Return every subject, or those that a reference names.
@@ -58,12 +93,32 @@ class DirectoryCatalog:
         walk = self._open_walk()
         return self._list(walk), walk.find_stamps()
 
+    def list_disabled(self) -> Sequence[Subject]:
+        """Return the subjects that `disabled` excludes."""
+        if not self.config.disabled:
+            return ()
+        kept = {subject.path for subject in self.list().subjects}
+        every = DirectoryTopic(replace(self.config, disabled=())).list().subjects
+        return [subject for subject in every if subject.path not in kept]
+
+    def stamp(self, path: str) -> tuple[int, int]:
+        """Return the size of a file and the time of its last change. Raises OSError."""
+        # Not `Path.stat`: making a Path takes longer than the call.
+        status = os.stat(f"{self.config.root}{os.sep}{path}")  # noqa: PTH116
+        return status.st_size, status.st_mtime_ns
+
+    def find_size(self, subject: Subject) -> int:
+        """Return the bytes of a subject as a model reads it. Raises OSError and UnreadableError."""
+        if find_converter(subject.path) and not needs_extra(subject.path):
+            return self.read(subject, 0).size
+        return self.stamp(subject.path)[0]
+
     def _list(self, walk: Walk, way: Way | None = None) -> Listing:
         subjects: list[Subject] = []
         for found in walk.find_files(way):
             place, skill = found.place, None
             if self._is_skills:
-                skill = find_skill(self._topic.root, place.path, place.slug)
+                skill = find_skill(self.config.root, place.path, place.slug)
                 if skill is None:
                     for name in found.targets:
                         walk.skip(place.path + name, NO_SKILL)
@@ -118,21 +173,21 @@ class DirectoryCatalog:
 
     @cached_property
     def _containment(self) -> Containment:
-        return Containment(self._topic.root, self._topic.allow_links_to)
+        return Containment(self.config.root, self.config.allow_links_to)
 
     @cached_property
     def _include(self) -> Include:
-        return Include(self._topic.include)
+        return Include(self.config.include)
 
     @cached_property
     def _disabled(self) -> Disabled | None:
-        entries = self._topic.disabled
+        entries = self.config.disabled
         return Disabled(entries, ignores_case=self._containment.ignores_case) if entries else None
 
     def _open_walk(self) -> Walk:
         lines, skipped = self._read_rules()
         # Later rules win, so a `.kbignore` cannot re-include what the configuration ignores.
-        rules = IgnoreRules(((RULES_FILE, lines), ("ignore", self._topic.ignore)))
+        rules = IgnoreRules(((RULES_FILE, lines), ("ignore", self.config.ignore)))
         problems = [*skipped, *rules.problems, *self._include.problems]
         return Walk(self._containment, rules, self._include, problems)
 

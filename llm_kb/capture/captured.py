@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 
@@ -12,11 +12,29 @@ from llm_kb.capture.annotation import read_wisdom
 from llm_kb.capture.entries import KINDS, is_outside, normalize_place
 from llm_kb.capture.rendering import Section, make_section, make_texts, render_place
 from llm_kb.capture.store import NOT_ON_BRANCH, parse_note, read_doubts
+from llm_kb.config.settings import Config
 from llm_kb.errors import KbError, UnreadableError
-from llm_kb.subjects.topics import Catalog, Content, Listing, Skipped, Subject, Topic, slugify
+from llm_kb.files.topic_documents import TopicDocuments, find_index, stamp_content
+from llm_kb.subjects.topics import Content, Kind, Listing, Skipped, Subject, TopicConfig, slugify
 from llm_kb.texts.formats import MARKDOWN_ENDING
 
 TOPIC_ID = "repo-knowledge"
+
+KIND = Kind(
+    ids=TOPIC_ID,
+    advice="'llm kb knowledge add' adds an entry",
+)
+"""The kind of what was captured in a repository."""
+
+
+def find(config: Config, cwd: Path | None, user_dir: Path) -> Iterator[CapturedTopic]:
+    """Yield the topic of what was captured in the repository of a directory, if there is any."""
+    if repository := find_knowledge(cwd) if cwd else None:
+        yield CapturedTopic(
+            repository,
+            branch_only=config.capture.branch_only,
+            index=find_index(user_dir, config.workspace),
+        )
 
 
 def find_knowledge(directory: Path) -> notes.Repository | None:
@@ -30,41 +48,59 @@ def find_knowledge(directory: Path) -> notes.Repository | None:
     return repository if is_used else None
 
 
-def open_knowledge(
-    repository: notes.Repository, *, branch_only: bool = False
-) -> tuple[Topic, Catalog]:
-    """Return the topic of a repository's captured entries, and its catalog.
+class CapturedTopic:
+    """The entries captured in a repository, one subject for each kind. Implements `Topic`.
 
-    `branch_only` leaves out the entries of commits that are not on the current branch.
-    """
-    topic = Topic(
-        id=TOPIC_ID,
-        root=repository.root,
-        title="Repository conventions",
-        introduction=(
-            "Conventions, module boundaries and anti-patterns recorded in this repository. "
-            "A path gives what applies there."
-        ),
-        description=(
-            "What was learned while working on this repository and holds beyond one commit. "
-            "Each entry names the files it applies to and the commit it comes from. Load a path "
-            "of the repository, such as `src/` or `src/main.py`, for what applies there."
-        ),
-    )
-    return topic, KnowledgeCatalog(repository, branch_only)
-
-
-class KnowledgeCatalog:
-    """One subject for each kind of entry, rendered from the store on first use.
-
-    A path of the repository names a subject, too: all entries that apply there. If the store
-    cannot be read, the catalog has no subjects and reports the reason.
+    They are rendered from the store on first use. A path of the repository names a subject, too:
+    all entries that apply there. If the store cannot be read, there are no subjects but the
+    reason. `branch_only` leaves out the entries of commits that are not on the current branch.
     """
 
-    def __init__(self, repository: notes.Repository, branch_only: bool) -> None:
+    def __init__(
+        self, repository: notes.Repository, *, branch_only: bool = False, index: Path | None = None
+    ) -> None:
+        self.config = TopicConfig(
+            id=TOPIC_ID,
+            kind=KIND,
+            root=repository.root,
+            title="Repository conventions",
+            introduction=(
+                "Conventions, module boundaries and anti-patterns recorded in this repository. "
+                "A path gives what applies there."
+            ),
+            description=(
+                "What was learned while working on this repository and holds beyond one commit. "
+                "Each entry names the files it applies to and the commit it comes from. Load a "
+                "path of the repository, such as `src/` or `src/main.py`, for what applies there."
+            ),
+        )
         self._repository = repository
         self._branch_only = branch_only
+        self._index = index
         self._problem: str | None = None
+
+    def in_menu(self, *, asked: bool, tools: Collection[str]) -> bool:
+        """Tell whether a menu has it: always."""
+        return True
+
+    def documents(self) -> TopicDocuments:
+        """Return the entries as a search reads them."""
+        return TopicDocuments(self, index=self._index)
+
+    def find_file(self, path: str) -> None:
+        """Return no file, since entries are in a git note."""
+
+    def find_size(self, subject: Subject) -> int:
+        """Return the bytes of the entries of one kind or place. Raises UnreadableError."""
+        return self.read(subject, 0).size
+
+    def stamp(self, path: str) -> tuple[int, int]:
+        """Return a size and a time that change with the entries of one kind."""
+        return stamp_content(self.read(_make_subject(path.removesuffix(MARKDOWN_ENDING))).data)
+
+    def list_watched(self) -> tuple[Listing, None]:
+        """Return the subjects; a change of them is seen by reading them."""
+        return self.list(), None
 
     def list(self, reference: str | None = None) -> Listing:
         """Return the subjects, and the reason if there are none; or what a reference names."""

@@ -13,6 +13,7 @@ from llm_kb.errors import KbError
 from llm_kb.files.conversion import Conversions
 from llm_kb.references.errors import DeniedError, NothingFetchedError, TopicFileError
 from llm_kb.references.fetch.sources import Progress, fetch_sources, preview_source, silent
+from llm_kb.references.fetched import FetchedTopic
 from llm_kb.references.library import Library
 from llm_kb.references.plan import PendingPlans, Plan, format_about, list_hosts, summarize_plan
 from llm_kb.references.sources.git import Remotes
@@ -22,7 +23,6 @@ from llm_kb.references.topic.staging import OldTopic, Staged
 from llm_kb.references.topic.topic_directory import Provenance
 from llm_kb.references.topic.topic_file import TopicFile
 from llm_kb.search.index.database import DocumentsGoneError, IndexUnusableError
-from llm_kb.search.index.documents import TopicGroup
 from llm_kb.search.index.index import EmbeddingError, open_current, rebuild_damaged, update_vectors
 
 RUN_TIMEOUTS = 30
@@ -233,11 +233,10 @@ def index_topic(library: Library, topic_id: str, progress: Progress) -> tuple[in
     Embedding may fail without a key or a network; search works without it. Raises
     KbError if the index itself cannot be made.
     """
-    topic = library.documents(topic_id)
-    group = TopicGroup(database=library.index, topics=[topic])
+    topic = FetchedTopic(library.read(topic_id), library).index_documents()
 
     def embed() -> tuple[int, list[str]]:
-        with open_current(group, partial(progress, "indexing")) as index:
+        with open_current(library.index, [topic], partial(progress, "indexing")) as index:
             chunks = index.count_chunks(topic_id)
             try:
                 if embedder := library.find_embedder():

@@ -1,0 +1,101 @@
+"""The effective configuration, and the layer that set each of its values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+from typing import TypeAlias
+
+from llm_kb.subjects.topics import TopicConfig
+
+
+class Layer(Enum):
+    """The layers of the configuration, lowest first."""
+
+    DEFAULT = "default"
+    USER = "user"
+    WORKSPACE = "workspace"
+    FRAGMENT = "config fragment"
+    COMMAND_LINE = "command line"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    """The layer of a value, and the file, assignment or option that set it."""
+
+    layer: Layer
+    place: str | None = None
+
+
+Value: TypeAlias = "bool | int | str | tuple[str, ...]"
+"""The value of a setting; paths are absolute strings."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """One value and every origin that set or extended it, lowest layer first.
+
+    The last origin of a scalar set its value.
+    """
+
+    value: Value
+    origins: tuple[Origin, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class References:
+    """`[kb.references]`: limits of fetching, and the topics in menus."""
+
+    menu: bool | tuple[str, ...] = ()
+    """The ids of the topics in menus; True for all, False for none."""
+
+    ask_first: bool = False
+    """Whether a model's request needs approval before a new host is contacted."""
+    allow_hosts: tuple[str, ...] = ()
+    allow_protocols: tuple[str, ...] = ()
+    dir: Path | None = None
+    embedding_model: str | None = None
+    max_bytes: int = 500_000_000
+    max_files: int = 50_000
+    timeout: int = 60
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Capture:
+    """`[kb.capture]`: the use of knowledge captured in a repository."""
+
+    offer: bool = False
+    """Whether `emit_knowledge` comes with `learn`."""
+    branch_only: bool = False
+    """Whether entries of commits that are not on this branch are left out."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    """The effective configuration after all layers, with the origin of each value."""
+
+    auto: bool = False
+    menu: str = "topics"
+    menu_budget: int = 1200
+    max_result_chars: int = 100_000
+    counts_bytes: bool = False
+    """Whether that is the bytes of a whole answer: the limit of a client, which no key sets."""
+    outline_over: int = 24_000
+    search: bool | str = "auto"
+    """Whether `search_knowledge` comes with `learn`; "auto" means for large topics."""
+    topics: tuple[TopicConfig, ...] = ()
+    adjustments: tuple[TopicConfig, ...] = ()
+    """Changes to topics whose subjects are not configured; their `root` is not used."""
+    references: References = References()
+    capture: Capture = Capture()
+    check_ignore: tuple[str, ...] = ()
+    """The rules whose findings `llm kb check` leaves out."""
+    workspace: Path | None = None
+    """The directory that owns the workspace layer's file."""
+    workspace_file: Path | None = None
+    withheld: tuple[str, ...] = ()
+    """Dotted keys of the workspace layer that count only once it is trusted."""
+    settings: Mapping[str, Setting] = field(default_factory=dict)
+    """What the layers set, by dotted key (`kb.topic.project.learned`)."""

@@ -1,0 +1,143 @@
+"""The kinds of topics, and what is asked of a topic of any kind.
+
+No other module of this room or above it needs to know where the subjects of a topic are; only the
+commands and tools of a kind know their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+from llm_kb.capture import captured
+from llm_kb.config.settings import Config
+from llm_kb.files.conversion import Conversions
+from llm_kb.files.directory_topic import DirectoryTopic
+from llm_kb.files.topic_documents import TopicDocuments, find_index
+from llm_kb.references import fetched
+from llm_kb.subjects.topics import CONFIGURED, Content, Kind, Listing, Subject, TopicConfig
+
+CONVERTED = Path("kb", "converted")
+"""The directory of converted documents, below the host's user directory."""
+
+
+class Topic(Protocol):
+    """A topic of any kind: what can be listed, read and searched.
+
+    Each call sees the content as it is then. Disabled subjects are never returned.
+    """
+
+    config: TopicConfig
+    """Its settings, with the changes that the configuration makes to them."""
+
+    def in_menu(self, *, asked: bool, tools: Collection[str]) -> bool:
+        """Tell whether the menu of a request has it.
+
+        `asked` tells whether the request, or the configuration, names it; `tools` are those that
+        come with a kind, as far as the request offers them.
+        """
+
+    def list(self, reference: str | None = None) -> Listing:
+        """Return every subject, hidden ones included.
+
+        With a reference, only those that it names: by slug, with or without extension and dots.
+        Less is read then, and it may name what no list has, as a path does for captured entries.
+        """
+
+    def read(self, subject: Subject, limit: int | None = None) -> Content:
+        """Read a subject, at most its first `limit` bytes.
+
+        Raises UnreadableError if it is missing, denied, not a regular file, or now outside
+        the topic.
+        """
+
+    def find_size(self, subject: Subject) -> int:
+        """Return the bytes of a subject as a model reads it. Raises OSError and UnreadableError."""
+
+    def find_file(self, path: str) -> Path | None:
+        """Return the file of a subject, by its path, for its owner to edit; None without one."""
+
+    def documents(self) -> TopicDocuments:
+        """Return its subjects as a search reads them. Raises KbError if it is not searched."""
+
+
+Find = Callable[[Config, "Path | None", Path], Iterable[Topic]]
+"""Finds the topics of a kind under a configuration, in a directory (None if it is gone), for the
+user with this directory."""
+
+
+def _find_configured(config: Config, cwd: Path | None, user_dir: Path) -> Iterator[Topic]:  # noqa: ARG001 - of others
+    conversions = Conversions(user_dir / CONVERTED)
+    index = find_index(user_dir, config.workspace)
+    for topic in config.topics:
+        yield DirectoryTopic(topic, conversions, index=index, workspace=config.workspace)
+
+
+SHIPPED = Kind(ids="llm-kb")
+"""The kind of the topic that comes with the package."""
+
+
+class ShippedTopic(DirectoryTopic):
+    """The subjects that come with the package, for models that gather or capture knowledge."""
+
+    def in_menu(self, *, asked: bool, tools: Collection[str]) -> bool:
+        """Tell whether a menu has it: if a tool is offered that it describes."""
+        return self.config.is_offered or not {"References", "emit_knowledge"}.isdisjoint(tools)
+
+
+def _find_shipped(config: Config, cwd: Path | None, user_dir: Path) -> Iterator[Topic]:  # noqa: ARG001 - of others
+    shipped = TopicConfig(
+        id=SHIPPED.ids,
+        kind=SHIPPED,
+        title="Using llm-kb",
+        introduction="How to gather references and to capture what a repository teaches.",
+        root=Path(__file__).parent / "skills",
+        is_offered=config.capture.offer,
+    )
+    yield ShippedTopic(shipped, index=find_index(user_dir, config.workspace))
+
+
+class Row(NamedTuple):
+    """A kind of topic, and the function that finds its topics."""
+
+    kind: Kind
+    find: Find
+
+
+KINDS = (
+    Row(CONFIGURED, _find_configured),
+    Row(captured.KIND, captured.find),
+    Row(fetched.KIND, fetched.find),
+    Row(SHIPPED, _find_shipped),
+)
+"""All kinds in the order of the menu; an id belongs to the first that has a topic of it."""
+
+GIVEN = tuple(row.kind for row in KINDS if row.kind.ids)
+"""The kinds whose topics need no configuration."""
+
+
+def find_topics(config: Config, cwd: Path | None, user_dir: Path) -> dict[str, Topic]:
+    """Return every enabled topic by id, in the order of the menu."""
+    found: dict[str, Topic] = {}
+    for row in KINDS:
+        for topic in row.find(config, cwd, user_dir):
+            found.setdefault(topic.config.id, topic)
+    for adjustment in config.adjustments:
+        if adjustment.id in found:
+            topic = found[adjustment.id]
+            topic.config = _adjust(topic.config, adjustment)
+    return {id_: topic for id_, topic in found.items() if topic.config.enable}
+
+
+def _adjust(topic: TopicConfig, adjustment: TopicConfig) -> TopicConfig:
+    """Return a topic with the settings that the configuration has for it."""
+    return replace(
+        topic,
+        title=adjustment.title or topic.title,
+        introduction=adjustment.introduction or topic.introduction,
+        description=adjustment.description or topic.description,
+        learned=adjustment.learned,
+        enable=adjustment.enable,
+    )
