@@ -10,21 +10,28 @@ from collections.abc import Sequence
 
 import pytest
 
-from tests.preloaded import Process
+from tests.preloaded import LLM, Process
 
 TIMEOUT = 60.0
 
 ASKS = "[y/N]: "
 """How every question of ours ends."""
 
+_PIPE = "import os; ends = os.pipe(); os.write(ends[1], {}); os.close(ends[1]); os.dup2(ends[0], 0)"
+
 
 def run_on_terminal(
-    args: Sequence[str], typed: str = "", *, question: str = ASKS, ahead: str = ""
+    args: Sequence[str],
+    typed: str = "",
+    *,
+    question: str = ASKS,
+    ahead: str = "",
+    piped: str | None = None,
 ) -> tuple[str, int]:
     """Run `llm ARGS…` on a new terminal; return what it showed and its exit code.
 
-    `typed` is typed once it has asked the question, `ahead` before it starts. Skips the
-    test where there are no pseudo-terminals.
+    `typed` is typed once it has asked the question, `ahead` before it starts. `piped` comes
+    through a pipe as standard input. Skips the test where there are no pseudo-terminals.
     """
     pty = pytest.importorskip("pty")
     fcntl = pytest.importorskip("fcntl")
@@ -32,7 +39,8 @@ def run_on_terminal(
     terminal, inner = pty.openpty()
     fcntl.ioctl(inner, termios.TIOCSWINSZ, struct.pack("4H", 40, 500, 0, 0))
     os.write(terminal, ahead.encode())
-    run = Process(args, stdin=inner, stdout=inner, stderr=inner)
+    program = LLM if piped is None else f"{_PIPE.format(piped.encode())}; {LLM}"
+    run = Process(args, program=program, stdin=inner, stdout=inner, stderr=inner)
     os.close(inner)
     shown = _read_until_closed(terminal, question.encode(), typed.encode())
     return shown.replace("\r\n", "\n"), run.wait()

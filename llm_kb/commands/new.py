@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -21,14 +22,16 @@ from llm_kb.files.atomic import OutsideWriteError, create_below, replace_below
 from llm_kb.files.containment import read_regular, resolve_links
 from llm_kb.files.directory_topic import DirectoryTopic
 from llm_kb.files.layouts import SKILL_FILE
-from llm_kb.host.terminal import has_terminal, is_terminal
+from llm_kb.host.terminal import confirm_on_tty, has_terminal, is_terminal
 from llm_kb.knowledge_base.kinds import GIVEN
+from llm_kb.rendering.differences import render_difference
 from llm_kb.subjects.ignore import is_always_ignored
 from llm_kb.subjects.names import is_portable
 from llm_kb.subjects.selection import find_near
 from llm_kb.subjects.topics import Layout, TopicConfig
 from llm_kb.texts.decoding import explain_conversion, is_binary
 from llm_kb.texts.formats import MARKDOWN_ENDING, find_extension, find_format
+from llm_kb.texts.safe import visible_line
 
 MOST_TEXT = 20_000_000
 """The most bytes of a text; a search reads no more of a file."""
@@ -75,16 +78,20 @@ def new(name: str, source: BinaryIO | None) -> None:
 @click.command()
 @click.argument("name", metavar="TOPIC/SLUG", shell_complete=complete_topic_slash_slug)
 @from_option
-def edit(name: str, source: BinaryIO | None) -> None:
+@click.option("-y", "--yes", is_flag=True, help="Replace the text without asking")
+@click.option("--shorter", is_flag=True, help="With -y, also by one of less than half its size")
+def edit(name: str, source: BinaryIO | None, yes: bool, shorter: bool) -> None:
     """
     Open a subject in $VISUAL or $EDITOR, or replace its text
 
     SLUG is exact, with or without its extension and dots, so that a hidden
-    subject can be edited as well. A text that is piped in replaces the subject's.
+    subject can be edited as well. A text that is piped in replaces the subject's,
+    once you have seen the difference and said yes.
 
     \b
         llm kb edit project/code-quality
         llm kb show project/todo | sort | llm kb edit project/todo
+        llm -k project/todo 'Shorten this' | llm kb edit project/todo
     """
     topic, slug = _find_topic(name)
     catalog = DirectoryTopic(topic)
@@ -96,11 +103,50 @@ def edit(name: str, source: BinaryIO | None) -> None:
         raise KbError(f"{slug!r} of topic {topic.id!r} names several subjects: {shown}")
     path = topic.root / subjects[0].path
     _require_utf_8(path)
-    if text := _read_text(source):
-        _replace_subject(topic, path, text)
+    text = _read_text(source)
+    if text.strip():
+        _replace_text(topic, path, text, yes=yes, shorter=shorter)
         show_content(os.fsencode(path))
+    elif source or _is_piped():
+        raise click.ClickException(f"the text is empty; {show_place(path)} stays as it is")
     else:
         _open_editor(path)
+
+
+def _replace_text(topic: TopicConfig, path: Path, text: bytes, *, yes: bool, shorter: bool) -> None:
+    """Replace the text of a subject, once a person has agreed. Raises ClickException."""
+    before, place = read_regular(path, follow_link=True, most=MOST_TEXT), show_place(path)
+    if text == before:
+        return
+    is_shorter = 2 * len(text.strip()) < len(before.strip())
+    loss = f"{len(before):,} bytes become {len(text):,}"
+    if yes and is_shorter and not shorter:
+        raise click.ClickException(f"{loss} in {place}: pass --shorter if that is meant")
+    if not yes:
+        difference = render_difference(
+            *(each.decode("utf-8", "replace") for each in (before, text))
+        )
+        mark = f"WARNING: more than half is lost: {loss}\n" if is_shorter else ""
+        shown = "\n".join(difference)
+        answer = confirm_on_tty(f"{shown}\n{mark}Replace the text of {visible_line(place)}?")
+        if answer is None:
+            raise click.ClickException(
+                f"nothing was written: there is no terminal to ask on; -y replaces {place}"
+            )
+        if not answer:
+            raise click.Abort
+    if read_regular(path, follow_link=True, most=MOST_TEXT) != before:
+        raise KbError(f"{place} has just been changed; nothing was written")
+    _replace_subject(topic, path, text)
+
+
+def _is_piped() -> bool:
+    """Tell whether standard input is a pipe or a file, from which a text was to come."""
+    try:
+        mode = os.fstat(sys.stdin.fileno()).st_mode
+    except (AttributeError, OSError, ValueError):  # closed, or not a real file
+        return False
+    return stat.S_ISFIFO(mode) or stat.S_ISREG(mode)
 
 
 def _replace_subject(topic: TopicConfig, path: Path, text: bytes) -> None:

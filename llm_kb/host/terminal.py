@@ -48,6 +48,21 @@ def confirm(question: str) -> bool:
         raise
 
 
+def confirm_on_tty(text: str, tty: str = "/dev/tty") -> bool | None:
+    """Show a text that ends in a question on the terminal of this process; return the answer.
+
+    For commands whose standard input is a pipe. None without a terminal.
+    """
+    try:
+        # Without a buffer: a terminal cannot seek.
+        with open(tty, "r+b", buffering=0) as terminal:  # noqa: PTH123 - a device
+            termios.tcflush(terminal.fileno(), termios.TCIFLUSH)
+            terminal.write(f"{text} [y/N]: ".encode())
+            return terminal.readline().strip().lower() in {b"y", b"yes"}
+    except (OSError, termios.error):
+        return None
+
+
 def say(text: str) -> None:
     """Print a message of this plugin on standard error."""
     from llm_kb.texts.safe import visible_text  # noqa: PLC0415 - most requests say nothing

@@ -17,6 +17,7 @@ from llm_kb.rendering.menu import Menu, list_topics
 from llm_kb.rendering.parts import take_pieces
 from llm_kb.rendering.presentation import Presented
 from llm_kb.rendering.section import Preloaded, render_section
+from llm_kb.subjects.links import WIKI_LINK, LinkTargets
 from llm_kb.subjects.patterns import parse_pattern
 from llm_kb.subjects.selection import Selection, find_near, keep_tagged, require_few, select
 
@@ -267,6 +268,7 @@ class OpenTopics:
             return self._add_elsewhere({}, patterns)
         if not patterns:
             return {opened.config.id: []}
+        patterns = [_follow_link(opened, each) for each in patterns]
         named = [each for each in patterns if self._has_topic(each)]
         elsewhere = select(opened.topic, named).missing
         groups: dict[str, list[str]] = {}
@@ -334,6 +336,15 @@ class OpenTopics:
             yield from take_pieces(
                 subject, opened.topic.read(subject).data, selection.asked_of(subject)
             )
+
+
+def _follow_link(opened: OpenTopic, pattern: str) -> str:
+    """Return the reference that a link `[[name#part|shown]]` is; others, and subjects, as given."""
+    link = WIKI_LINK.fullmatch(pattern) if pattern.startswith("[[") else None
+    if link is None or opened.topic.list(pattern).subjects:
+        return pattern
+    found = LinkTargets(opened.topic.list().subjects).find(link["name"])
+    return (found[0] if len(found) == 1 else link["name"]) + (link["part"] or "")
 
 
 def _add_subject(

@@ -8,12 +8,13 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from enum import Enum, unique
+from functools import partial
 from hashlib import blake2b
 from itertools import combinations, pairwise
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import NamedTuple
-from urllib.parse import unquote
 
+from llm_kb.capture.notes import find_repository
 from llm_kb.config.layers import topic_key
 from llm_kb.errors import KbError, NoMatchError, UnreadableError
 from llm_kb.files.directory_topic import NO_SKILL, DirectoryTopic
@@ -27,12 +28,14 @@ from llm_kb.rendering.plain_text import count, name_some
 from llm_kb.rendering.presentation import present
 from llm_kb.rendering.summaries import read_front_matter
 from llm_kb.search.index.documents import MAX_FILE_BYTES, TOO_LARGE, describe_unread
+from llm_kb.subjects.links import LinkTargets
 from llm_kb.subjects.patterns import parse_pattern
 from llm_kb.subjects.topics import Layout, Subject, TopicConfig
 from llm_kb.texts.decoding import SNIFFED_BYTES, explain_conversion
-from llm_kb.texts.formats import find_extension, find_format, is_readable, is_unread_document
+from llm_kb.texts.formats import find_format, is_readable, is_unread_document
 from llm_kb.texts.outlines.outline import find_outline, has_outline
-from llm_kb.texts.safe import REORDERING, TAG_CHARACTERS, visible_line, visible_text
+from llm_kb.texts.safe import REORDERING, TAG_CHARACTERS, visible_text
+from llm_kb.upkeep.named_places import History, find_dead_links, read_history
 
 LEVELS = ("error", "warning", "note")
 """The levels of rules: what does not work, what could be better, and what is good to know."""
@@ -57,12 +60,13 @@ class Rule(Enum):
         "Models cannot read it, or not all of it: save it as UTF-8, or ignore it.",
     )
     NO_INTRODUCTION = _WARNING, "A model chooses topics by it: say in a sentence what it contains."
+    DEAD_LINK = _WARNING, "A model that follows it finds nothing: correct it, or write the page."
     SKILL = _NOTE, "Some clients leave it out: see https://agentskills.io/specification."
     OVERSIZE = (
         _NOTE,
         "It cannot be read in parts: split it, or add it to `ignore`.",
     )
-    DEAD_LINK = _NOTE, "A model that follows it finds nothing: correct it, or write the page."
+    GONE_PATH = _NOTE, "The text may be out of date: name what took its place, or leave it out."
     DUPLICATE = _NOTE, "It takes the place of another passage: keep one, and ignore the others."
 
     def __init__(self, level: str, advice: str) -> None:
@@ -92,6 +96,9 @@ class Finding(NamedTuple):
 MOST_REFERENCES = 1_000
 """The most different references that are followed: each may need a walk of a topic."""
 
+MOST_LINKS = 200
+"""The most links and paths of a page that are findings of their own."""
+
 _AROUND = 60
 """The most characters of a line that are shown before and after the reason of a finding."""
 
@@ -116,6 +123,10 @@ class Inspection:
         """The reasons why references lead to no subject; empty if they lead to one."""
         self._contents: defaultdict[bytes, dict[str, str]] = defaultdict(dict)
         """The files of each content that was read: their real paths with their names."""
+        self._targets: dict[str, LinkTargets] = {}
+        self._histories: dict[Path, History] = {}
+        self.limits: list[str] = []
+        """What could not be looked at, and why."""
         self.subjects = 0
         """The number of subjects that were read so far."""
 
@@ -233,7 +244,7 @@ class Inspection:
         if opened.config.layout is Layout.SKILLS and place.name == SKILL_FILE:
             yield from _check_skill(file, place.parent.name, text)
         if (known := find_format(subject.path)) and known.is_markdown:
-            yield from _check_links(file, place.parent, text)
+            yield from self._check_places(file, opened, subject.path, text)
             if len(content.data) >= _LEAST_COPIED:
                 digest = blake2b(content.data, digest_size=16).digest()
                 self._contents[digest].setdefault(os.path.realpath(place), file)
@@ -250,6 +261,49 @@ class Inspection:
                         f"{longest:,} characters; llm-kb knows no headings in .{subject.extension}"
                     )
                 yield Finding(Rule.OVERSIZE, file, what)
+
+    def _check_places(
+        self, file: str, opened: OpenTopic, path: str, text: str
+    ) -> Iterator[Finding]:
+        """Report the links of a page that lead to nothing, and the paths that git has no longer."""
+        place = opened.config.root / path
+        find_problem = partial(self._find_wiki_problem, opened)
+        found = {Rule.DEAD_LINK: [*find_dead_links(text, place.parent, find_problem)]}
+        if "`" in text and (history := self._find_history(opened.config.root)):
+            below = PurePosixPath(place.relative_to(history.root))
+            found[Rule.GONE_PATH] = [*history.find_gone(text, below)]
+        for rule, problems in found.items():
+            for what, span in problems[:MOST_LINKS]:
+                yield _locate(rule, file, what, text, span)
+            if len(problems) > MOST_LINKS:
+                yield Finding(rule, file, f"{len(problems) - MOST_LINKS:,} more in this page")
+
+    def _find_wiki_problem(self, opened: OpenTopic, name: str) -> str:
+        """Return to what a `[[name]]` leads in place of one subject; empty if it leads to one."""
+        found = self._find_targets(opened).find(name)
+        topic, _, rest = name.partition("/")
+        if not found and rest and (other := self._kb.topics.get(topic)):
+            found = self._find_targets(other).find(rest)
+        return "" if len(found) == 1 else f"several: {name_some(found)}" if found else "nothing"
+
+    def _find_targets(self, opened: OpenTopic) -> LinkTargets:
+        id_ = opened.config.id
+        if id_ not in self._targets:
+            self._targets[id_] = LinkTargets(opened.listing.subjects)
+        return self._targets[id_]
+
+    def _find_history(self, directory: Path) -> History | None:
+        """Return the paths that git had where a topic is; None outside a repository."""
+        if (repository := find_repository(directory)) is None:
+            return None
+        root = repository.root
+        if root not in self._histories:
+            self._histories[root] = history = read_history(repository)
+            if history.cut:
+                self.limits.append(
+                    f"gone paths of {name_place(str(root), self._cwd)}: {history.cut}"
+                )
+        return self._histories[root]
 
     def _check_references(self, file: str, text: str) -> Iterator[Finding]:
         for reference, span in find_references(text):
@@ -335,36 +389,6 @@ def _check_skill(file: str, directory: str, text: str) -> Iterator[Finding]:
     if len(description) > _LONGEST_DESCRIPTION:
         what = f"its description has {len(description):,} characters"
         yield Finding(Rule.SKILL, file, f"{what}; the most is {_LONGEST_DESCRIPTION:,}")
-
-
-_CODE = re.compile(r"^(?=(`{3,}|~{3,}))\1[^\n]*\n(?:(?!\1)[^\n]*\n)*|`[^`\n]*`", re.MULTILINE)
-_LINK = re.compile(
-    r"\]\(<?(?![a-z][a-z0-9+.-]*:|[/#?{<])"
-    r"(?P<target>[^()<>{}\s#?]{1,300}\.\w+)(?=[)#?>\s])",
-    re.IGNORECASE,
-)
-"""A relative link to a file."""
-
-
-def _check_links(file: str, directory: Path, text: str) -> Iterator[Finding]:
-    """Report the links of a text to pages that do not exist, as one finding."""
-    plain = _CODE.sub(lambda code: " " * len(code[0]), text) if "](" in text else ""
-    links: dict[str, tuple[int, int]] = {}
-    for match in _LINK.finditer(plain):
-        target = unquote(match["target"])
-        known = find_format(target)
-        if known and known.is_prose and not known.is_built and find_extension(target):
-            links.setdefault(target, match.span("target"))
-    dead = [target for target in links if not _exists(directory / target)]
-    if dead:
-        number = count(len(dead), "link leads", "links lead")
-        what = f"{number} to nothing: {visible_line(name_some(dead))}"
-        yield _locate(Rule.DEAD_LINK, file, what, text, links[dead[0]])
-
-
-def _exists(path: Path) -> bool:
-    # `Path.exists` raises for a path that is too long.
-    return os.path.exists(os.path.normpath(path))  # noqa: PTH110
 
 
 _QUOTED = re.compile(r"""["']([^"'\n]+)["']""")

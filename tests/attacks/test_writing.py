@@ -34,7 +34,7 @@ COMMANDS: dict[str, tuple[str, Sequence[str]]] = {
     "a disabled subject": (".llm/kb.toml", ["disable", "p", "a"]),
     "a new subject": ("kb/n.md", ["new", "p/n"]),
     "a new subject below": ("kb/d/n.md", ["new", "p/d/n"]),
-    "a subject": ("kb/b.md", ["edit", "p/b"]),
+    "a subject": ("kb/b.md", ["edit", "p/b", "-y"]),
     "the first topic": ("kb", ["init"]),
     "the first configuration": ("llm-kb.toml", ["init"]),
     "captured entries": ("AGENTS.md", ["knowledge", "export", "--to", "AGENTS.md"]),

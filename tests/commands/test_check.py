@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import pytest
 from llm_kb.upkeep.check import Rule
 from tests.commands.workspaces import write_files
 from tests.conftest import RunLlm
+from tests.git_templates import copy_repository
 from tests.terminal import run_on_terminal
 
 CONFIG = '[kb.topic.a]\nintroduction = "What it is."\nsubjects = "kb"\n'
@@ -313,7 +315,7 @@ def test_rules_can_be_ignored(run_llm: RunLlm, tmp_path: Path) -> None:
     text = '[b](b.md) [c](c.md) learn("a", "x")'
     write_files(tmp_path, {**GOOD, "llm-kb.toml": config, "kb/a.md": text})
     assert [rule for rule, _, _, _ in check(run_llm, 1)] == ["dangling"]
-    summary = "llm-kb: 1 error in 2 subjects; 1 ignored by kb.check.ignore (dead-link)\n"
+    summary = "llm-kb: 1 error in 2 subjects; 2 ignored by kb.check.ignore (dead-link)\n"
     assert run_llm(["kb", "check"]).stderr == summary
     only = run_llm(["kb", "check", "--kb-cfg", "kb.check.ignore=dangling"])
     assert only.exit_code == 0
@@ -325,9 +327,7 @@ def test_a_link_that_no_file_could_have_is_dead(run_llm: RunLlm, tmp_path: Path)
     assert (rule, file, line) == ("dead-link", "kb/two.md", 1)
 
 
-def test_links_that_lead_to_nothing_are_one_finding_of_a_file(
-    run_llm: RunLlm, tmp_path: Path
-) -> None:
+def test_each_link_that_leads_to_nothing_is_a_finding(run_llm: RunLlm, tmp_path: Path) -> None:
     text = """See [one](one.md), [up](../README.md#x) and [out](https://example.com/a.md).
 [route](/guide.md) [page](page.html) [name]({{ x }}.md) [gone](sub/gone%20one.md)
 `[code](never.md)` [twice](sub/gone%20one.md) [also](also.rst)
@@ -336,8 +336,87 @@ def test_links_that_lead_to_nothing_are_one_finding_of_a_file(
 ```
 """
     write_files(tmp_path, {**GOOD, "README.md": "x\n", "kb/two.md": text})
-    what = "2 links lead to nothing: sub/gone one.md, also.rst"
-    assert check(run_llm, 0) == [("dead-link", "kb/two.md", 2, what)]
+    assert check(run_llm, 0) == [
+        ("dead-link", "kb/two.md", 2, "a link leads to nothing: sub/gone one.md"),
+        ("dead-link", "kb/two.md", 3, "a link leads to nothing: also.rst"),
+    ]
+
+
+def test_links_of_wikis_lead_to_subjects(run_llm: RunLlm, tmp_path: Path) -> None:
+    config = f'{CONFIG}[kb.topic.b]\nintroduction = "B."\nsubjects = "b"\n'
+    text = r"""[[one]], [[one|shown]], [[one#part]], [[deep]], [[sub/deep.md]], [[My Page]]
+[[b/other]]
+| [[one\|in a table]] | `[[code]]` | [[1]] | [[text]](https://example.com) | [[defined]] |
+| --- | --- | --- | --- | --- |
+
+[defined]: https://example.com
+    ![[picture.png]] [[#here]] [[ -n "$X" ]] [[File:x]]
+```
+[[fenced]]
+```
+[[none]], [[none#part]], [[b/none]], [[twice]], [[other]]
+"""
+    names = ("kb/sub/deep.md", "kb/my-page.md", "b/other.md", "kb/x/twice.md", "kb/y/twice.md")
+    write_files(tmp_path, {**GOOD, **{name: f"{name}\n" for name in names}})
+    write_files(tmp_path, {"llm-kb.toml": config, "kb/two.md": text})
+    assert check(run_llm, 0) == [
+        ("dead-link", "kb/two.md", 11, what)
+        for what in (
+            "[[b/none]] leads to nothing",
+            "[[none]] leads to nothing",
+            "[[other]] leads to nothing",
+            "[[twice]] leads to several: x/twice, y/twice",
+        )
+    ]
+    learned = [run_llm(["kb", "learn", "a", name]).stdout for name in ("[[one|x]]", "[[deep#]]")]
+    assert learned[0] == "One.\n"
+    assert "Outline of sub/deep" in learned[1]
+    assert "b/other.md" in run_llm(["kb", "learn", "a", "[[b/other]]"]).stdout
+    write_files(tmp_path, {"kb/[[one]].md": "In brackets.\n"})
+    assert run_llm(["kb", "learn", "a", "[[one]]"]).stdout == "In brackets.\n"
+
+
+def test_a_page_with_many_dead_links_says_how_many(run_llm: RunLlm, tmp_path: Path) -> None:
+    text = "".join(f"[[x{number}]]\n" for number in range(203))
+    write_files(tmp_path, {**GOOD, "kb/two.md": text})
+    found = check(run_llm, 0)
+    assert (len(found), found[0][3]) == (201, "3 more in this page")
+
+
+def test_a_path_that_git_once_had_is_a_note(
+    run_llm: RunLlm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = ("src/old.py", "src/dir/a.py", "top.py", "moved.py", "kb/near.txt")
+    copy_repository(tmp_path, {**dict.fromkeys(gone, "x\n"), "src/new.py": "x\n"})
+    git = ["git", "-C", str(tmp_path)]
+    subprocess.run([*git, "rm", "-q", *gone], check=True)
+    write_files(tmp_path, {"lib/moved.py": "x\n"})
+    subprocess.run([*git, "add", "lib"], check=True)
+    subprocess.run([*git, "commit", "-qm", "second"], check=True)
+    text = """`src/old.py:12`, `src/new.py`, `never/was.py`, src/old.py, `moved.py`, `and/or`
+`src/dir/`
+`python ./top.py` `near.txt`
+```
+src/old.py
+```
+"""
+    dated = ("CHANGELOG.md", "adr/0001.md", "rfcs/x.md", "release-plan.md", "docs/decisions/1.md")
+    pages = {f"kb/{name}": f"{name}: `src/old.py`\n" for name in dated}
+    write_files(tmp_path, {**GOOD, "kb/two.md": text, **pages})
+    assert check(run_llm, 0) == [
+        ("gone-path", "kb/two.md", 1, "git had src/old.py, which is gone"),
+        ("gone-path", "kb/two.md", 2, "git had src/dir, which is gone"),
+        ("gone-path", "kb/two.md", 3, "git had near.txt, which is gone"),
+        ("gone-path", "kb/two.md", 3, "git had top.py, which is gone"),
+    ]
+    shallow = tmp_path / "shallow"
+    clone = ["git", "clone", "-q", "--depth=1", tmp_path.as_uri(), str(shallow)]
+    subprocess.run(clone, check=True)
+    write_files(shallow, {**GOOD, "kb/two.md": text})
+    monkeypatch.chdir(shallow)
+    result = run_llm(["kb", "check"])
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert result.stderr.startswith(f"llm-kb: gone paths of {shallow}: the clone is shallow\n")
 
 
 def test_files_with_the_same_content_are_one_finding(run_llm: RunLlm, tmp_path: Path) -> None:
@@ -391,10 +470,10 @@ def test_what_people_read(run_llm: RunLlm, tmp_path: Path) -> None:
     assert result.stdout.splitlines() == [
         "kb/one.md:1: error: no subject of topic 'a' matches 'x' [dangling]",
         f"  {Rule.DANGLING.advice}",
-        "kb/two.md:1: note: 1 link leads to nothing: gone.md [dead-link]",
+        "kb/two.md:1: warning: a link leads to nothing: gone.md [dead-link]",
         f"  {Rule.DEAD_LINK.advice}",
     ]
-    assert result.stderr == "llm-kb: 1 error, 1 note in 2 subjects\n"
+    assert result.stderr == "llm-kb: 1 error, 1 warning in 2 subjects\n"
 
 
 @pytest.mark.parametrize("color", [True, False])

@@ -9,7 +9,7 @@ import pytest
 from llm_kb.commands.new import place_subject
 from llm_kb.errors import KbError
 from llm_kb.subjects.topics import Layout
-from tests.conftest import RunLlm
+from tests.conftest import RunLlm, RunLlmProcess
 from tests.terminal import run_on_terminal
 
 
@@ -256,8 +256,67 @@ def test_a_text_that_is_piped_in_is_written(topic: Path, run_llm: RunLlm) -> Non
     (topic.parent / "other.txt").write_text("From a file.\n")
     run_llm(["kb", "new", "project/other", "--from", "other.txt"], input="not this")
     assert (topic / "other.md").read_text() == "From a file.\n"
-    assert run_llm(["kb", "edit", "project/other"], input="New.\n").stdout == f"{topic}/other.md\n"
-    assert (topic / "other.md").read_text() == "New.\n"
+    edited = run_llm(["kb", "edit", "project/other", "-y"], input="New text.\n")
+    assert edited.stdout == f"{topic}/other.md\n"
+    assert (topic / "other.md").read_text() == "New text.\n"
+
+
+EDIT = ["kb", "edit", "project/a"]
+LONG = "One.\nTwo.\nThree.\n"
+
+
+@pytest.fixture
+def page(topic: Path) -> Path:
+    """A subject of three lines."""
+    topic.mkdir()
+    (topic / "a.md").write_text(LONG)
+    return topic / "a.md"
+
+
+@pytest.mark.parametrize(("typed", "after"), [("y\n", "One.\n2.\nThree.\n"), ("n\n", LONG)])
+def test_a_piped_text_is_shown_before_it_replaces_another(
+    page: Path, typed: str, after: str
+) -> None:
+    shown, _ = run_on_terminal(EDIT, typed, piped="One.\n2.\nThree.\n")
+    assert shown.startswith(f" One.\n-Two.\n+2.\n Three.\n \nReplace the text of {page}? [y/N]: ")
+    assert page.read_text() == after
+
+
+def test_without_a_terminal_a_piped_text_replaces_nothing(
+    page: Path, run_llm_process: RunLlmProcess
+) -> None:
+    result = run_llm_process(["kb", *EDIT[1:]], input="Other.\n" * 9)
+    assert (result.returncode, result.stdout) == (1, "")
+    assert result.stderr == (
+        f"Error: nothing was written: there is no terminal to ask on; -y replaces {page}\n"
+    )
+    assert page.read_text() == LONG
+
+
+@pytest.mark.parametrize("text", ["", " \n\n"])
+@pytest.mark.parametrize("options", [[], ["-y"], ["-y", "--shorter"]])
+def test_an_empty_text_replaces_nothing(
+    page: Path, run_llm_process: RunLlmProcess, text: str, options: list[str]
+) -> None:
+    for given in ([], ["--from", "text"]):
+        (page.parent / "text").write_text(text)
+        arguments = [*EDIT, *options, *given]
+        result = run_llm_process(arguments, input=text, cwd=page.parent)
+        said = f"Error: the text is empty; {page} stays as it is\n"
+        assert (result.returncode, result.stderr) == (1, said)
+        assert page.read_text() == LONG
+
+
+def test_a_text_that_loses_more_than_half_is_marked(page: Path, run_llm: RunLlm) -> None:
+    shown, _ = run_on_terminal(EDIT, "n\n", piped="One.\n")
+    assert "WARNING: more than half is lost: 17 bytes become 5\n" in shown
+    refused = run_llm([*EDIT, "-y"], input="One.\n")
+    assert (refused.exit_code, page.read_text()) == (1, LONG)
+    assert refused.stderr == (
+        f"Error: 17 bytes become 5 in {page}: pass --shorter if that is meant\n"
+    )
+    assert run_llm([*EDIT, "-y", "--shorter"], input="One.\n").exit_code == 0
+    assert page.read_text() == "One.\n"
 
 
 @pytest.mark.parametrize("command", ["new", "edit"])

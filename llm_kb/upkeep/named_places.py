@@ -1,0 +1,184 @@
+"""The links and paths in pages that lead to nothing: to no page, or to a file that is gone."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path, PurePosixPath
+from typing import NamedTuple, TypeAlias
+from urllib.parse import unquote
+
+from llm_kb.capture.notes import Repository
+from llm_kb.files.git import GitError, run_git
+from llm_kb.search.roles import Role, find_role
+from llm_kb.subjects.links import WIKI_LINK
+from llm_kb.texts.formats import find_extension, find_format
+from llm_kb.texts.safe import visible_line
+
+Span: TypeAlias = tuple[int, int]
+
+_CODE = re.compile(
+    r"^[ \t]{0,12}(?=(`{3,}|~{3,}))\1[^`\n]*\n"
+    r"(?:(?![ \t]{0,12}\1)[^\n]*\n)*(?:[ \t]{0,12}\1[^\n]*)?|`[^`\n]*`",
+    re.MULTILINE,
+)
+"""A block of code, whose fence is the first group, or code in a line."""
+
+_LINK = re.compile(
+    r"\]\(<?(?![a-z][a-z0-9+.-]*:|[/#?{<])"
+    r"(?P<target>[^()<>{}\s#?]{1,300}\.\w+)(?=[)#?>\s])",
+    re.IGNORECASE,
+)
+"""A relative link to a file."""
+
+_DEFINITION = re.compile(r"^ {0,3}\[([^\[\]\n]{1,300})\]:", re.MULTILINE)
+"""Where a link of Markdown leads whose text is in brackets, which may be in brackets itself."""
+
+
+def find_dead_links(
+    text: str, directory: Path, find_wiki_problem: Callable[[str], str]
+) -> Iterator[tuple[str, Span]]:
+    """Yield what is wrong with each target of the links in a Markdown text, and its first place.
+
+    `find_wiki_problem` says why the name in a `[[name]]` leads to no subject; empty if it does.
+    """
+    if "](" not in text and "[[" not in text:
+        return
+    plain = _CODE.sub(lambda code: " " * len(code[0]), text)
+    links: dict[str, Span] = {}
+    for match in _LINK.finditer(plain):
+        target = unquote(match["target"])
+        known = find_format(target)
+        if known and known.is_prose and not known.is_built and find_extension(target):
+            links.setdefault(target, match.span("target"))
+    for target, span in links.items():
+        if not _exists(directory / target):
+            yield f"a link leads to nothing: {visible_line(target)}", span
+    names: dict[str, Span] = {}
+    defined = set(_DEFINITION.findall(plain)) if "[[" in plain else set()
+    for match in WIKI_LINK.finditer(plain):
+        # Without a letter it is a citation or a table.
+        if match["name"] not in defined and any(map(str.isalpha, match["name"])):
+            names.setdefault(match["name"], match.span())
+    for name, span in names.items():
+        known = find_format(name)
+        is_page = known is None or known.is_prose or not find_extension(name)
+        if is_page and (problem := find_wiki_problem(name)):
+            yield f"[[{visible_line(name)}]] leads to {problem}", span
+
+
+def _exists(path: Path) -> bool:
+    # `Path.exists` raises for a path that is too long.
+    return os.path.exists(os.path.normpath(path))  # noqa: PTH110
+
+
+# Paths that a repository once had
+
+_BATCH = 1_000
+"""Commits that git reads at once; of a batch that takes too long nothing is known."""
+
+_MOST_BYTES = 20_000_000
+"""The most bytes of all names of deleted files."""
+
+_OF_THEIR_TIME = frozenset(
+    "adr adrs decision decisions plan plans planning proposal proposals rfc rfcs rfd rfds".split()  # noqa: SIM905
+)
+"""Words in the paths of pages that are not kept true, besides change logs."""
+
+_LINE_NUMBER = re.compile(r"(?<=.)(?::\d[\d:-]*|#.*)$")
+
+
+class History(NamedTuple):
+    """The paths that a repository has in HEAD, and those that commits deleted."""
+
+    root: Path
+    present: frozenset[str] = frozenset()
+    deleted: frozenset[str] = frozenset()
+    cut: str = ""
+    """Why paths that were deleted may be missing; empty if none are."""
+
+    def find_gone(self, text: str, place: PurePosixPath) -> Iterator[tuple[str, Span]]:
+        """Yield what is wrong with each path in backticks that is gone, and its first place.
+
+        `place` is the page's path below the root.
+        """
+        if self.deleted and not _is_of_its_time(place):
+            for name, span in _find_paths(text).items():
+                if self._is_gone(name, place.parent):
+                    yield f"git had {visible_line(name)}, which is gone", span
+
+    def _is_gone(self, name: str, directory: PurePosixPath) -> bool:
+        meant = {os.path.normpath(each) for each in (name, directory / name)}
+        if not meant & self.deleted or meant & self.present:
+            return False
+        is_elsewhere = "/" not in name and any(each.endswith(f"/{name}") for each in self.present)
+        return not is_elsewhere and not any(_exists(self.root / each) for each in meant)
+
+
+def _is_of_its_time(place: PurePosixPath) -> bool:
+    words = re.split(r"[\W_]+", str(place).casefold())
+    return find_role(str(place)) is Role.CHANGES or not _OF_THEIR_TIME.isdisjoint(words)
+
+
+def _find_paths(text: str) -> dict[str, Span]:
+    """Return the words in backticks that may be paths, with their first places."""
+    paths: dict[str, Span] = {}
+    for code in _CODE.finditer(text):
+        for word in [] if code[1] else code[0].strip("`").split():
+            name = _LINE_NUMBER.sub("", word.strip("()[]{}<>,;:\"'")).removeprefix("./").rstrip("/")
+            if "/" in name or find_extension(name):
+                paths.setdefault(name, code.span())
+    return paths
+
+
+def read_history(
+    repository: Repository, *, most_commits: int = 20_000, seconds: float = 2.0
+) -> History:
+    """Return the paths in HEAD and those deleted before it, as far as the limits go."""
+    root, deadline = repository.root, time.monotonic() + seconds
+    try:
+        present = _run(root, ["ls-tree", "-r", "-t", "-z", "--name-only", "--full-tree", "HEAD"])
+        arguments = ["rev-list", f"--max-count={most_commits + 1}", "HEAD"]
+        commits = _run(root, arguments, timeout=seconds).split()
+    except GitError:
+        return History(root)  # without a commit, or not a repository after all
+    deleted, is_cut = _read_deleted(root, commits[:most_commits], deadline)
+    cut = ""
+    if (repository.common_dir / "shallow").is_file():
+        cut = "the clone is shallow"
+    elif is_cut or len(commits) > most_commits:
+        cut = f"only the last {most_commits:,} commits, or {seconds:g} seconds of them, were read"
+    return History(root, _with_parents(present), _with_parents(deleted), cut)
+
+
+def _read_deleted(root: Path, commits: Sequence[bytes], deadline: float) -> tuple[bytes, bool]:
+    """Return the paths that commits deleted, each with a NUL after it, and whether some lack."""
+    options = ["-r", "-z", "--no-commit-id", "--no-renames", "--diff-filter=D", "--name-only"]
+    found = b""
+    for start in range(0, len(commits), _BATCH):
+        stdin = b"".join(commit + b"\n" for commit in commits[start : start + _BATCH])
+        left, room = deadline - time.monotonic(), _MOST_BYTES - len(found)
+        if left <= 0 or room <= 0:
+            return found, True
+        try:
+            command = ["diff-tree", "--stdin", *options]
+            found += _run(root, command, stdin=stdin, timeout=left, max_output=room)
+        except GitError:
+            return found, True
+    return found, False
+
+
+def _run(root: Path, command: Sequence[str], **options: object) -> bytes:
+    return run_git(*command, cwd=root, **options)  # type: ignore[arg-type]
+
+
+def _with_parents(names: bytes) -> frozenset[str]:
+    """Return paths that git printed, with the directories that they are in."""
+    paths = {os.fsdecode(name) for name in names.split(b"\0") if name}
+    return frozenset(paths.union(*(map(str, _parents(path)) for path in paths)))
+
+
+def _parents(path: str) -> Iterable[PurePosixPath]:
+    return [*PurePosixPath(path).parents][:-1]

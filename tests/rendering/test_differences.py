@@ -1,0 +1,39 @@
+"""Differences of texts as people see them."""
+
+from __future__ import annotations
+
+import pytest
+
+from llm_kb.rendering.differences import MOST_COMPARED, render_difference
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "shown"),
+    [
+        ("a\n", "a\n", []),
+        ("", "a\n", ["+a", " "]),
+        ("a\nb\n", "a\nc\n", [" a", "-b", "+c", " "]),
+        ("a\n", "a\u202eb\x1b[2J\n", ["-a", "+a\\u202eb\\x1b[2J", " "]),
+        (
+            "1\n2\n3\n4\n5\n6\n7\n8\n9\nx",
+            "1\n2\n3\n4\n5\n6\n7\n8\n9\ny",
+            [" 7", " 8", " 9", "-x", "+y"],
+        ),
+    ],
+)
+def test_lines_that_differ_are_shown(before: str, after: str, shown: list[str]) -> None:
+    assert render_difference(before, after) == shown
+
+
+def test_parts_far_from_each_other_are_apart() -> None:
+    lines = [f"{number}" for number in range(30)]
+    changed = ["first", *lines[1:-1], "last"]
+    shown = render_difference("\n".join(lines), "\n".join(changed))
+    assert shown == ["-0", "+first", " 1", " 2", " 3", "...", " 26", " 27", " 28", "-29", "+last"]
+
+
+def test_long_texts_are_not_compared_line_by_line() -> None:
+    before = "".join(f"{number % 7}\n" for number in range(MOST_COMPARED))
+    after = "".join(f"{number % 5}\n" for number in range(MOST_COMPARED))
+    shown = render_difference(before, after)
+    assert [line[0] for line in shown].count("-") > 0.9 * MOST_COMPARED
