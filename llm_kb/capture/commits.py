@@ -20,7 +20,8 @@ from llm_kb.files.atomic import append_below
 from llm_kb.files.containment import read_regular
 from llm_kb.files.git import GitError, read_git, run_git
 from llm_kb.rendering.plain_text import count, estimate_tokens
-from llm_kb.search.roles import Role, find_role, has_generated_name
+from llm_kb.search.roles import Role, find_role
+from llm_kb.texts.formats import has_generated_name
 from llm_kb.texts.safe import defuse, one_line
 
 MAX_DIFF_CHARS = 60_000

@@ -28,7 +28,7 @@ from llm_kb.subjects.topics import (
     TopicConfig,
     slugify,
 )
-from llm_kb.texts.decoding import to_utf_8
+from llm_kb.texts.decoding import decode_text, to_utf_8
 from llm_kb.texts.formats import INSTALL, find_converter, is_unread_document, needs_extra
 
 START_BYTES = 4096
@@ -199,7 +199,7 @@ class DirectoryTopic:
             return (), ()
         except OSError as error:
             return (), [Skipped(path=RULES_FILE, reason=describe(error))]
-        return data.decode("utf-8-sig", errors="replace").splitlines(), ()
+        return (decode_text(data) or "").splitlines(), ()
 
     def _is_disabled(self, subject: Subject, target: str | None, owner: str | None) -> bool:
         """Tell whether a subject is disabled: by its slug, one of its paths, or its owner."""

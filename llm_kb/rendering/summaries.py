@@ -12,7 +12,8 @@ from llm_kb.files.toml import TomlError, decode_toml
 from llm_kb.rendering.plain_text import shorten
 from llm_kb.texts.decoding import decode_text
 from llm_kb.texts.formats import Format, find_format
-from llm_kb.texts.outlines.markdown import mark_fenced, outline_markdown
+from llm_kb.texts.markup import COMMENT, LINK, TAG, mark_fenced
+from llm_kb.texts.outlines.markdown import outline_markdown
 from llm_kb.texts.outlines.outline import outline_markup
 from llm_kb.texts.safe import one_line
 
@@ -22,14 +23,10 @@ LONGEST_SUMMARY = 100
 KEYS = ("description", "summary")
 """The keys of front matter that hold a summary, the better one first."""
 
-_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _CODE_COMMENT = re.compile(r"""\s*(?:#+(?=\s)|//[/!]*|/\*+!?|--\[*|;+|%+|<!--|\(\*|"{3}|'{3})\s*""")
 _CODE_COMMENT_END = re.compile(r"""(?:\*/|-->|\*\)|"{3}|'{3})$""")
 
 _HEADING_MARK = re.compile(r"^ {0,3}#{1,6}[ \t]+")
-_HTML_TAG = re.compile(r"</?[A-Za-z][^<>]*>")
-_BADGE = re.compile(r"!\[[^\[\]]*\](?:\([^()]*\)|\[[^\[\]]*\])")
-_LINK = re.compile(r"\[([^\[\]]*)\](?:\([^()]*\)|\[[^\[\]]*\])")
 _SAYS_NOTHING = re.compile(
     r"[\s#/*;%<!\"'-]*"
     r"(?:copyright\b|\(c\)|©|spdx-|licen[sc]ed? (?:under|to)\b|all rights reserved"
@@ -85,7 +82,7 @@ def _prose_lines(text: str, known: Format) -> Iterator[str]:
     """Yield the first title of a text, then the other lines with words."""
     # What is called plain text is in most cases Markdown.
     is_markdown = known.is_markdown or known.is_plain_text
-    text = _COMMENT.sub("", text) if is_markdown else text
+    text = COMMENT.sub("", text) if is_markdown else text
     if text.lstrip().startswith(("{", "[{")):
         return
     outline = outline_markdown(text) if is_markdown else outline_markup(known.markup, text)
@@ -102,7 +99,9 @@ def _prose_lines(text: str, known: Format) -> Iterator[str]:
 def _plain(line: str) -> str:
     """Return a line without HTML tags, images, roles and the targets of links."""
     line = _RST_ROLE.sub(r"\1", line[: 8 * LONGEST_SUMMARY])
-    return one_line(_HTML_TAG.sub("", _LINK.sub(r"\1", _BADGE.sub("", line))))
+    for _ in range(2):  # a picture may be the text of a link
+        line = LINK.sub(lambda link: "" if link[0].startswith("!") else link[1], line)
+    return one_line(TAG.sub("", line))
 
 
 def _first_comment(text: str) -> str:

@@ -10,7 +10,7 @@ from functools import cached_property
 
 from llm_kb.subjects.patterns import Matcher, compile_any, parse_pattern
 from llm_kb.subjects.topics import slugify
-from llm_kb.texts.formats import Kind, find_extension, find_format, find_stem, is_prose
+from llm_kb.texts.formats import Kind, find_extension, find_format, find_stem, has_generated_name
 
 
 class Role(Enum):
@@ -77,40 +77,25 @@ def find_role(path: str, start: str | None = None) -> Role:
     return Role.DOCS if is_markup else Role.CODE
 
 
-_LOCKS = re.compile(
-    r".*\.lockb?|.*-lock\.(?:json|yaml)|packages\.lock\.json|npm-shrinkwrap\.json|go\.sum"
-)
-_MADE = re.compile(
-    r".*[.-]min\.(?:js|css|mjs)|.*\.(?:map|svg|snap|pb\.(?:go|cc|h)|g\.dart|designer\.cs)"
-    r"|.*_pb2(?:_grpc)?\.py"
-)
-_TABLE = re.compile(r".*\.(?:csv|tsv|jsonl|ndjson|geojson|pot?|xliff?)")
-_SCRIPT = re.compile(r".*\.(?:[cm]?js|css)")
-_DATA = re.compile(r".*\.json")
 _GENERATED = re.compile(
     r"@generated\b|\b(?:code|file) (?:is )?(?:auto-?)?generated\b.{0,80}\bdo not (?:edit|modify)",
     re.IGNORECASE | re.DOTALL,
 )
 _LONG_LINES = 1_000
-"""Average line length from which a text counts as machine-made: over four lines of a
-script, and over twenty of JSON."""
+"""Average line length from which a text counts as machine-made, over the lines of `_FEW_LINES`."""
 
-
-def has_generated_name(path: str) -> bool:
-    """Tell by its name whether a tool writes a file: a lock, minified or generated code."""
-    name = path.rpartition("/")[2].lower()
-    return bool(_LOCKS.fullmatch(name) or _MADE.fullmatch(name))
+_FEW_LINES = {Kind.CODE: 4, Kind.DATA: 20}
 
 
 def is_machine_made(path: str, text: str) -> bool:
     """Tell whether a file is machine-made: a lock, minified, generated or data."""
-    name = path.rpartition("/")[2].lower()
-    if has_generated_name(name) or _TABLE.fullmatch(name):
+    known = find_format(path, text)
+    if has_generated_name(path) or (known and known.is_table):
         return True
-    lines = len(text) / _LONG_LINES - text.count("\n")
-    if (lines > 4 and _SCRIPT.fullmatch(name)) or (lines > 20 and _DATA.fullmatch(name)):
+    few = known and _FEW_LINES.get(known.kind)
+    if few and len(text) / _LONG_LINES - text.count("\n") > few:
         return True
-    is_page = find_extension(name) and is_prose(name, text)
+    is_page = known and known.is_prose and find_extension(path)
     return not is_page and bool(_GENERATED.search(text[:2_000]))
 
 

@@ -13,6 +13,8 @@ from enum import Enum
 from functools import cache
 from importlib.util import find_spec
 
+from llm_kb.texts.decoding import decode_text
+
 START = 4_096
 """Bytes, or characters, at the start of a file by which an ambiguous extension is decided."""
 
@@ -63,6 +65,10 @@ class Format:
     """Whether that needs the extra `documents`."""
     is_page: bool = False
     """Whether sites serve pages in it."""
+    media_type: str = ""
+    """What servers call it, if they say it by a type of its own."""
+    is_table: bool = False
+    """Whether it is rows or pairs for programs, in which no search looks."""
     is_built: bool = False
     """Whether it is mostly made from other pages, so that a link to it may lead nowhere yet."""
     proposed: Proposed = Proposed.NOWHERE
@@ -136,11 +142,12 @@ FORMATS = (
     _prose("Jupyter notebook", "ipynb", "markdown", is_fenced=False, converter="notebook"),
     _prose(
         "PDF", "pdf", "markdown", is_fenced=False, converter="pdf", needs_extra=True, is_page=True,
-        is_built=True, proposed=_DOCUMENTATION,
+        is_built=True, proposed=_DOCUMENTATION, media_type="application/pdf",
     ),
     _prose(
         "Word document", "docx", "markdown", is_fenced=False, converter="docx", needs_extra=True,
         is_page=True, is_built=True, proposed=_DOCUMENTATION,
+        media_type="application/vnd.openxmlformats-officedocument.wordprocessingml.document",
     ),
     # Other markup
     _prose("reStructuredText", "rst rest", "rst", is_page=True),
@@ -210,17 +217,21 @@ FORMATS = (
             "css scss sass less styl sql fs fsx fsi ml mli elm erl hrl clj cljs cljc edn lisp el"
             " scm rkt v sv vhd vhdl s asm f f90 f95 pas d nix tf tcl awk r coffee astro proto"
             " thrift graphql cmake mk gradle bat cmd ps1 fish zsh bzl bazel tpl tmpl jinja j2 erb"
-            " haml ejs hbs mustache pug po pot glsl hlsl wgsl metal cu cuh inc in cl sol vim ino"
+            " haml ejs hbs mustache pug glsl hlsl wgsl metal cu cuh inc in cl sol vim ino"
         ),
     ),
     # Data
     Format(
         name="settings", kind=Kind.DATA,
         extensions=_words(
-            "toml yaml yml json json5 jsonc jsonl ndjson geojson xml xsd xsl plist csv tsv ini cfg"
-            " conf properties env lock sum mod snap map patch diff log svgz pem crt cer key pub"
-            " xlf xliff sln csproj vcxproj fsproj props targets resx desktop service editorconfig"
+            "toml yaml yml json json5 jsonc xml xsd xsl plist ini cfg conf properties env lock sum"
+            " mod snap map patch diff log svgz pem crt cer key pub sln csproj vcxproj fsproj props"
+            " targets resx desktop service editorconfig"
         ),
+    ),
+    Format(
+        name="tables and translations", kind=Kind.DATA, is_table=True,
+        extensions=_words("csv tsv jsonl ndjson geojson po pot xlf xlif xliff"),
     ),
     Format(
         name="pictures and fonts", kind=Kind.MEDIA,
@@ -252,6 +263,12 @@ FORMATS = (
 MARKDOWN_ENDING = ".md"
 """The extension of what we write ourselves, with its dot."""
 
+_WRITTEN_BY_TOOLS = re.compile(
+    r".*\.lockb?|.*-lock\.(?:json|yaml)|packages\.lock\.json|npm-shrinkwrap\.json|go\.sum"
+    r"|.*[.-]min\.(?:js|css|mjs)|.*\.(?:map|svg|snap|pb\.(?:go|cc|h)|g\.dart|designer\.cs)"
+    r"|.*_pb2(?:_grpc)?\.py",
+    re.IGNORECASE,
+)
 _SERVED = re.compile(r"-(?:html?|md|markdown|txt|php)$")
 
 _LANGUAGES = {"yml": "yaml", "rs": "rust", "py": "python", "js": "javascript", "ts": "typescript"}
@@ -308,7 +325,7 @@ def find_stem(path: str) -> str:
 
 def _start(data: str | bytes) -> str:
     start = data[:START]
-    return start.decode("utf-8", "replace") if isinstance(start, bytes) else start
+    return start if isinstance(start, str) else decode_text(start, whole=False) or ""
 
 
 def find_fence_language(path: str) -> str | None:
@@ -324,6 +341,11 @@ def is_prose(path: str, data: str | bytes | None = None) -> bool:
     return row is not None and row.is_prose
 
 
+def has_generated_name(path: str) -> bool:
+    """Tell by its name whether a tool writes a file: a lock, minified or generated code."""
+    return bool(_WRITTEN_BY_TOOLS.fullmatch(path.rpartition("/")[2]))
+
+
 def strip_served(slug: str) -> str:
     """Return the slug of an address without the extension that most sites give their pages."""
     return _SERVED.sub("", slug)
@@ -333,6 +355,11 @@ def find_converter(path: str) -> str:
     """Return what turns a file into Markdown; empty if it is text."""
     row = find_format(path)
     return row.converter if row else ""
+
+
+def find_served_converter(media_type: str) -> str:
+    """Return what turns a document into Markdown, by the type that a server gives it."""
+    return next((row.converter for row in FORMATS if row.media_type == media_type != ""), "")
 
 
 INSTALL = "llm install 'llm-kb[documents]'"

@@ -3,7 +3,21 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 
+FRONT_MATTER = re.compile(
+    r"\A\ufeff?(?P<fence>---|\+\+\+)[ \t]*\r?\n(?P<front>(?:.*?\n)??)"
+    r"(?P=fence)[ \t]*(?:\r?\n|\Z)",
+    re.DOTALL,
+)
+"""YAML or TOML at the start of a text, closed by the line that opens it."""
+
+COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
+TAG = re.compile(r"</?[A-Za-z][^<>]{0,2000}>")
+LINK = re.compile(r"!?\[([^\[\]]*)\](?:\([^()]*\)|\[[^\[\]]*\])")
+"""A link or a picture of Markdown, whose text is its first group."""
+
+_FENCE = re.compile(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*(`{3,}|~{3,})")
 _EMBEDDED = re.compile(
     r"(data:(?:image|audio|video|font|application)/[\w.+-]{1,60}(?:;[\w=.-]{1,60}){0,5},)"
     r"[^\s\"'()<>\[\]{}\\]{200,}",
@@ -17,3 +31,16 @@ def hide_embedded(text: str) -> tuple[str, int]:
     Lines stay what they are.
     """
     return _EMBEDDED.subn(r"\1…", text) if "data:" in text else (text, 0)
+
+
+def mark_fenced(lines: Iterable[str]) -> Iterator[tuple[bool, str]]:
+    """Yield the lines of Markdown, and whether each is in a fenced block, also of an item."""
+    fence = ""
+    for line in lines:
+        found = _FENCE.match(line)
+        mark = found[1] if found else ""
+        yield bool(fence or mark), line
+        if not fence:
+            fence = mark
+        elif found and mark.startswith(fence) and not line[found.end() :].strip():
+            fence = ""

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from llm_kb.files.containment import Containment
-from llm_kb.search.roles import has_generated_name
 from llm_kb.subjects.ignore import is_always_ignored
 from llm_kb.texts.decoding import SNIFFED_BYTES, is_binary
 from llm_kb.texts.formats import (
@@ -21,6 +20,7 @@ from llm_kb.texts.formats import (
     Kind,
     find_extension,
     find_format,
+    has_generated_name,
     is_unread_document,
 )
 

@@ -18,7 +18,7 @@ from llm_kb.rendering.summaries import read_front_matter, summarize
 from llm_kb.search.chunks import chunk_document
 from llm_kb.search.question import find_more_words
 from llm_kb.search.roles import is_machine_made
-from llm_kb.texts.outlines.markdown import mark_fenced
+from llm_kb.texts.markup import mark_fenced
 from llm_kb.texts.outlines.outline import find_outline
 from llm_kb.texts.outlines.sections import Section
 from llm_kb.texts.safe import defuse, one_line, visible_text

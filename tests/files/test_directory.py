@@ -133,6 +133,13 @@ def test_ignore_rules_are_gitignore_rules(root: Path) -> None:
     assert matched(opened, "**") == ["keep", "x/top"]
 
 
+@pytest.mark.parametrize("charset", ["utf-8-sig", "utf-16", "utf-32"])
+def test_ignore_rules_are_read_in_the_charset_they_were_saved_in(root: Path, charset: str) -> None:
+    (root / ".kbignore").write_text("# Außer\n/top.md\n*.log\n", encoding=charset)
+    write(root, "top.md", "a.log", "b.md")
+    assert names(catalog(root)) == {"b": "b.md"}
+
+
 def test_a_file_in_the_topic_brings_nothing_back_that_the_configuration_ignores(root: Path) -> None:
     (root / ".kbignore").write_text("!secret.md\n")
     write(root, "secret.md", "a.md")

@@ -157,6 +157,8 @@ def test_the_role_of_a_document_is_that_of_its_path_below_the_workspace(tmp_path
         ("web/package-lock.json", "{}", True),
         ("ace.min.js", "x", True),
         ("ace.js", "x" * 9_000, True),
+        ("ace.tsx", "x" * 9_000, True),
+        ("locales/ja.xlf", "<file>", True),
         ("api.json", "x" * 9_000, False),
         ("data.json", "x" * 30_000, True),
         ("banner.js", "/* */\n" * 30 + "x" * 90_000, True),

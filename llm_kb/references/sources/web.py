@@ -23,7 +23,14 @@ from llm_kb.references.sources.connections import HTTP_ERRORS, Answer, open_answ
 from llm_kb.references.sources.robots import PRODUCT
 from llm_kb.references.sources.rules import Policy, host_and_port
 from llm_kb.texts.decoding import decode_page
-from llm_kb.texts.formats import INSTALL, can_convert, find_converter, is_prose, needs_extra
+from llm_kb.texts.formats import (
+    INSTALL,
+    can_convert,
+    find_converter,
+    find_served_converter,
+    is_prose,
+    needs_extra,
+)
 from llm_kb.texts.html import to_markdown
 from llm_kb.texts.html.addresses import escape_url, join_url
 from llm_kb.texts.html.page import page_links, refresh_target
@@ -50,10 +57,6 @@ TEXT_TYPES = frozenset({"application/json", "application/xml", "application/yaml
 UNTYPED = frozenset({"application/octet-stream", "binary/octet-stream"})
 """What servers call files whose type they do not know."""
 
-_DOCUMENT_TYPES = {
-    "application/pdf": "pdf",
-    "application/vnd.openxmlformats-officedocument.wordprocessingml.document": "docx",
-}
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _READ = (
     "content-encoding", "content-length", "content-type", "etag", "last-modified", "location",
@@ -300,7 +303,9 @@ def _read_text(answer: Response, policy: Policy) -> str:
     content_type, path = answer.content_type, urlsplit(answer.url).path
     is_text = content_type.startswith("text/") or content_type.endswith(("+xml", "+json"))
     is_named = needs_extra(path) and not content_type.startswith("text/")
-    if document := _DOCUMENT_TYPES.get(content_type) or (find_converter(path) if is_named else ""):
+    if document := find_served_converter(content_type) or (
+        find_converter(path) if is_named else ""
+    ):
         if not can_convert():
             reason = f"it is a document ({document}); to read it: {INSTALL}"
             raise errors.NoPageError(answer.url, reason)

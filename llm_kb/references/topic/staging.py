@@ -20,7 +20,7 @@ from llm_kb.references.sources.records import Source, source_table
 from llm_kb.references.sources.rules import page_key, unused_name
 from llm_kb.references.topic.topic_directory import RESERVED, FileRecord, Provenance, hash_content
 from llm_kb.rendering.plain_text import format_size
-from llm_kb.texts.outlines.markdown import mark_fenced
+from llm_kb.texts.markup import mark_fenced
 from llm_kb.texts.outlines.outline import find_outline
 
 _CODE_OR_LINK = re.compile(

@@ -21,6 +21,7 @@ from llm_kb.files.toml import TomlError, decode_toml
 from llm_kb.references.errors import TopicFileError
 from llm_kb.references.sources.records import Source, read_source, read_string, source_table
 from llm_kb.references.sources.rules import OPTIONAL_GIT_PROTOCOLS, slug_text
+from llm_kb.texts.markup import FRONT_MATTER
 from llm_kb.texts.safe import HIDDEN, UNUSABLE
 
 MAX_TITLE = 200
@@ -108,17 +109,12 @@ WIDTH = 88
 MOST_LISTED = 200
 """Most fetched files that `topic.md` lists; of more it states the number."""
 
-_FRONT_MATTER = re.compile(
-    r"\ufeff?\+\+\+[ \t]*\r?\n(?P<front>(?s:.*?))^\+\+\+[ \t]*(?:\r?\n|\Z)(?P<body>(?s:.*))",
-    re.MULTILINE,
-)
-
 
 def parse_topic_file(text: str, where: str) -> TopicFile:
     """Return the content of a `topic.md`; raise TopicFileError, naming `where`."""
-    front, body = _split(text, where).groups()
+    found = _find_front_matter(text, where)
     try:
-        table = decode_toml(front)
+        table = decode_toml(found["front"])
     except TomlError as error:
         raise TopicFileError(where, f"its front matter is not TOML: {error}") from error
     if table.get("type") != TYPE:
@@ -129,7 +125,7 @@ def parse_topic_file(text: str, where: str) -> TopicFile:
     topic = TopicFile(
         id=fields.text("id", read=read_string),
         title=fields.text("title", read=read_title),
-        body=body.lstrip("\r\n").replace("\r\n", "\n").replace("\r", "\n"),
+        body=text[found.end() :].lstrip("\r\n").replace("\r\n", "\n").replace("\r", "\n"),
         tags=fields.texts("tags", read_string),
         max_age_days=fields.count("max_age_days", 0),
         trust_score=fields.get("trust_score", read_count),
@@ -204,7 +200,7 @@ def change_topic_file(
     from tomlkit.exceptions import TOMLKitError  # noqa: PLC0415 - as above
 
     text = text.replace("\r\n", "\n")
-    found = _split(text, where)
+    found = _find_front_matter(text, where)
     try:
         document = tomlkit.parse(found["front"])
         if "sources" in changes:
@@ -247,9 +243,8 @@ def without_heading(title: str, body: str) -> str:
     return f"{body.strip()}\n".removeprefix(f"# {title}\n").strip()
 
 
-def _split(text: str, where: str) -> re.Match[str]:
-    """Return the TOML between the first two `+++` lines, and the text after them."""
-    if found := _FRONT_MATTER.match(text):
+def _find_front_matter(text: str, where: str) -> re.Match[str]:
+    if (found := FRONT_MATTER.match(text)) and found["fence"] == FENCE:
         return found
     raise TopicFileError(where, f"it has no front matter between {FENCE} lines")
 

@@ -7,6 +7,7 @@ from bisect import insort
 from collections.abc import Sequence
 from html import unescape
 
+from llm_kb.texts.markup import TAG
 from llm_kb.texts.outlines.sections import Mark, Outline, make_outline, shorten_title
 
 _HIDDEN = re.compile(
@@ -24,7 +25,6 @@ _PART = re.compile(
     r"[ \t]*(?:\r?\n)?",
     re.IGNORECASE | re.DOTALL,
 )
-_ANY_TAG = re.compile(r"<[^<>]{0,2000}>")
 _DEPTHS = {**{f"h{depth}": depth for depth in range(1, 7)}, "dt": 7}
 """Depth of each tag that names a section; defined terms are below all headings."""
 
@@ -103,7 +103,7 @@ def read_title(text: str, start: int, end: int) -> str:
     """Return the words between a heading's tags; empty if it is too long, or not closed."""
     if end - start > _LONGEST or end == len(text):
         return ""
-    title = unescape(_ANY_TAG.sub("", text[start:end]))
+    title = unescape(TAG.sub("", text[start:end]))
     return shorten_title(_PERMALINK.sub("", title))
 
 
@@ -156,4 +156,4 @@ def _find_end(text: str, opening: re.Match[str]) -> int:
 
 def _count_shown(text: str) -> int:
     """Return the number of characters of a text outside its tags, without spaces."""
-    return sum(map(len, _ANY_TAG.sub("", text).split()))
+    return sum(map(len, TAG.sub("", text).split()))

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 
+from llm_kb.texts.markup import FRONT_MATTER
 from llm_kb.texts.outlines.html import ClosingTags, find_own_anchor, read_title
 from llm_kb.texts.outlines.sections import Mark, Outline, make_mark, make_outline, shorten_title
-
-FRONT_MATTER = re.compile(
-    r"\A(?:\ufeff)?(---|\+\+\+)[ \t]*\r?\n(?:.*?\n)??\1[ \t]*(?:\r?\n|\Z)", re.DOTALL
-)
 
 _TITLE = re.compile(
     r"^title[ \t]*[:=][ \t]*(?P<quote>[\"']?)(?P<title>.{1,300}?)(?P=quote)[ \t]*\r?$", re.MULTILINE
@@ -47,7 +44,6 @@ _LINK = re.compile(r"!?\[([^\[\]\n]{1,200})\]\([^()\s]{0,500}\)")
 _LONGEST_HEADING = 2_000
 """Most characters read of a heading."""
 
-_FENCE = re.compile(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*(`{3,}|~{3,})")
 _CLOSER = re.compile(r"^([ \t]*)(`{3,}|~{3,})[ \t]*\r?(?:\n|\Z)", re.MULTILINE)
 _BLANK = re.compile(r"\n[ \t\r]*\n")
 _LEAST_CODE = 3
@@ -162,19 +158,6 @@ class _Fences:
             if closer[2].startswith(fence) and (is_nested or is_flush):
                 return closer.end()
         return None if is_nested else len(self._text)
-
-
-def mark_fenced(lines: Iterable[str]) -> Iterator[tuple[bool, str]]:
-    """Yield the lines of Markdown, and whether each is in a fenced block, also of an item."""
-    fence = ""
-    for line in lines:
-        found = _FENCE.match(line)
-        mark = found[1] if found else ""
-        yield bool(fence or mark), line
-        if not fence:
-            fence = mark
-        elif found and mark.startswith(fence) and not line[found.end() :].strip():
-            fence = ""
 
 
 def _paragraph_start(text: str, underline: int, floor: int) -> int | None:

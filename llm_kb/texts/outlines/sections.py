@@ -12,6 +12,8 @@ from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import NamedTuple
 
+from llm_kb.texts.markup import LINK, TAG
+
 MAX_TITLE = 200
 """Longest title, in characters; longer ones are shortened."""
 
@@ -28,8 +30,7 @@ _OWN_ANCHOR = re.compile(
 )
 """`## Title {#id}`, also written `{ #id }`, `{: #id }` and `{/* #id */}`, and `## Title[[id]]`."""
 
-_LINK = re.compile(r"!?\[([^\[\]]*)\](?:\([^()]*\)|\[[^\[\]]*\])")
-_MARKUP = re.compile(r"<[^<>]*>|:[\w.+-]+:(?=`)")
+_ROLE = re.compile(r":[\w.+-]+:(?=`)")
 _NOT_ANCHOR = re.compile(r"[^\w\- ]")
 _NOT_NAME = re.compile(r"[^\w.$:?!~-]+")
 _FEW_WORDS = 40
@@ -134,8 +135,8 @@ def name_title(title: str, *, is_code: bool = False) -> str:
     """Return a heading's anchor as GitHub makes it, or that of a definition; empty without one."""
     if is_code:
         return _NOT_NAME.sub("-", title).strip("-")
-    title = _LINK.sub(r"\1", title)
-    for text in (_MARKUP.sub("", title), title):
+    title = LINK.sub(r"\1", title)
+    for text in (_ROLE.sub("", TAG.sub("", title)), title):
         if name := _NOT_ANCHOR.sub("", text.strip().lower()).strip().replace(" ", "-"):
             return name
     return ""
