@@ -141,8 +141,14 @@ def _render(kb: KnowledgeBase, passage: Passage) -> str:
     line = "" if find_converter(passage.path) else f":{passage.first_line}"
     heading = f"{file}{line}: {passage.topic}/{passage.address} ({passage.score})"
     copies = join_names(passage.also_in, MAX_NAMED)
-    notes = [f"also in {copies}" if copies else "", passage.origin or ""]
+    notes = [_find_headings(passage), f"also in {copies}" if copies else "", passage.origin or ""]
     lines = [style(visible_line(note), dim=True) for note in notes if note]
     return "\n".join(
         [style(visible_line(heading), fg="cyan"), *lines, visible_text(passage.text), ""]
     )
+
+
+def _find_headings(passage: Passage) -> str:
+    """Return the headings above a passage that begins below the last of them."""
+    own = passage.title.rpartition(" > ")[2]
+    return "" if own in "".join(passage.text.splitlines()[:3]) else passage.title

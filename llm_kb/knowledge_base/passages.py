@@ -149,7 +149,9 @@ def _cut(source: _Source, hit: Hit, rarities: Mapping[str, float], most: int) ->
     subject, outline, origin, is_preloaded, shown = source
     text = outline.text
     start = find_line(text, 0, hit.first_line - 1)
-    end = find_line(text, start, hit.last_line - hit.first_line + 1)
+    # A line may have many chunks.
+    start = max(start, text.find(hit.text, start))
+    end = start + len(hit.text)
     found = find_excerpt(outline, (start, end), rarities, most, shown)
     if found is None:
         return
@@ -168,7 +170,7 @@ def _cut(source: _Source, hit: Hit, rarities: Mapping[str, float], most: int) ->
         first_line=lines[0],
         last_line=lines[1],
         part=find_line_numbers(text, *trim(text, *part[:2])),
-        more=name_more(outline, start, end),
+        more=name_more(outline, start, end, shown),
         title=hit.title,
         text=mark_cuts(text, start, end),
         key=key,

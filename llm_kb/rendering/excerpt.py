@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
@@ -28,18 +28,20 @@ BESIDE = 900
 WORTH = 40
 """The fewest characters that they have."""
 
+REACH = 3_600
+"""Characters of a found span that are read, however long its lines are."""
+
 WHOLE = 1.5
-"""A part of up to this many times the length of an excerpt is shown whole. An excerpt of less than
-two thirds of its length takes in the next block, up to as many times that length."""
+"""A part of up to this many times the length of an excerpt is shown whole."""
 
 LONG_BLOCK = 800
 """A block of up to this many characters is not cut, even if an excerpt should be shorter."""
 
-LEAD_IN = 300
-"""Longest paragraph, in characters, that stays with the code below it."""
-
 LONGEST_SENTENCE = 240
 """Characters of a sentence that is shown by itself."""
+
+LONGEST_HEAD = 80
+"""Characters of the line above a sentence that says what it describes."""
 
 _WRAP = (
     r"(?<=[^\n]{50}[^\s:;{}|>)])\r?\n[ \t]*"
@@ -48,6 +50,7 @@ _WRAP = (
 """The end of a long line that the next one continues, by the looks of both: most code, data and
 rows of tables do not look so."""
 
+_WRAPPED = re.compile(_WRAP)
 _SENTENCE = re.compile(
     rf"\S(?:{_WRAP}|[^\n])*?(?:(?<=[^\s.][.!?])(?<!e\.g\.)(?<!i\.e\.)(?=\s)"
     rf"|(?<=[\u3002\uff01\uff1f])|(?=\r?\n)(?!{_WRAP})|\Z)"
@@ -56,10 +59,12 @@ _END = re.compile(r"(?<=[.!?])\s|\n")
 _TAG = re.compile(r"</[a-z][a-z0-9]*>|<br ?/?>|<[a-z][a-z0-9]*[ \t][^<>\n=]{0,200}=[^<>\n]{0,500}>")
 """HTML that says nothing; not `<name>`, which often stands for a name."""
 
+_ITEM = r"[ \t]*(?:[-*+•]|#\.|\(?[0-9a-z]{1,3}[.)])[ \t]+\S"
 _EDGE = re.compile(
-    r"\n(?:[ \t]*\r?\n)+"  # after a paragraph
-    r"|\n(?=[ \t]*(?:[-*+•]|#\.|\(?[0-9a-z]{1,3}[.)])[ \t]+\S)"  # before an item of a list
+    rf"\n(?:[ \t]*\r?\n)+"  # after a paragraph
+    rf"|\n(?={_ITEM})"  # before an item of a list
 )
+_STEP = re.compile(r"[ \t]*(?:#|\(?[0-9]{1,3})[.)][ \t]")
 _CODE = re.compile(r"[ \t]*(?:`{3}|~{3}|\.\. (?:code|sourcecode|highlight))")
 _INDENT = re.compile(r"[ \t]*")
 _FENCE = re.compile(r"\s*(?:`{3,}|~{3,})\s*")
@@ -76,17 +81,6 @@ _NOT_SAID = re.compile(
 """Addresses of links in Markdown, and fences of code: their words are not what a text says."""
 
 
-class _Block(NamedTuple):
-    """A paragraph with its heading, its code and its indented lines, or an item of a list."""
-
-    start: int
-    end: int
-    weight: Mapping[str, float]
-    """The question's words in it or in its heading, with their rarities."""
-    opens: bool
-    """Whether a heading or a definition begins here."""
-
-
 def find_excerpt(
     outline: Outline,
     span: tuple[int, int],
@@ -96,12 +90,11 @@ def find_excerpt(
 ) -> tuple[int, int, Section] | None:
     """Return the start and the end of the text to show for a found span, and its part.
 
-    It has about `most` characters around the best words; `rarities` are those of the words'
+    It has about `most` characters, those with the rarest words; `rarities` are those of the words'
     stems. `shown` are spans that are not shown again. A small part is shown whole. Otherwise the
-    excerpt has whole paragraphs, items, code blocks and directives, each with its heading, so a
-    single one may be longer. It may extend beyond the span, but not beyond the part. The part is
-    the smallest that has the lines, or lines around them above all parts, across several and
-    amid a long one. Returns None if nothing is left to show.
+    excerpt has whole blocks: a single one may be longer. It may extend beyond the span, but not
+    beyond the part. The part is the smallest that has the lines, or lines around them above all
+    parts, across several and amid a long one. Returns None if nothing is left to show.
     """
     text = outline.text
     # The text below the front matter is more informative, if there is any.
@@ -109,7 +102,9 @@ def find_excerpt(
     start = _skip(text, max(span[0], body), len(text))
     if start >= len(text):
         return None
-    start, end = _Chooser(outline, rarities, most, (start, max(span[1], start + 1)), body).choose()
+    start, end = _choose(
+        outline, (start, min(max(span[1], start + 1), start + REACH)), rarities, most, body
+    )
     start = _enter_section(outline, start, end)
     for before in shown:
         if start < before[1] and before[0] < end:
@@ -156,189 +151,205 @@ def _find_part(outline: Outline, start: int, end: int) -> Section:
     return Section(first, last, 0, "", name_lines(*find_line_numbers(text, first, last)))
 
 
-def name_more(outline: Outline, start: int, end: int) -> str:
+def name_more(outline: Outline, start: int, end: int, shown: Sequence[tuple[int, int]] = ()) -> str:
     """Return the anchor of the lines that follow an excerpt in its section, or else precede it.
 
-    It is empty if there are none, or only a heading or a few signs, or far too many characters.
+    It is empty if there are none, or only a heading or a few signs, or far too many characters, or
+    if they were `shown`.
     """
     text = outline.text
     part = _find_section(outline, start, end)
+    # The rest of a line that was shown in part would repeat it.
+    end = end if _is_edge(text, end) else text.find("\n", end) + 1 or len(text)
+    start = start if _is_edge(text, start) else text.rfind("\n", 0, start) + 1
     below = min(part.end, end + BESIDE)
     if below < part.end:
         below = text.rfind("\n", end + WORTH, below) + 1 or text.find("\n", below) + 1 or len(text)
     above = text.rfind("\n", 0, max(part.start, outline.body, start - BESIDE)) + 1
     for span in ((end, below), (above, start)):
         first, last = trim(text, *span)
-        if WORTH <= last - first <= 2 * BESIDE and not _TITLE.fullmatch(text, first, last):
+        is_new = not any(first < after and before < last for before, after in shown)
+        if (
+            is_new
+            and WORTH <= last - first <= 2 * BESIDE
+            and not _TITLE.fullmatch(text, first, last)
+        ):
             return name_lines(*find_line_numbers(text, first, last))
     return ""
 
 
-class _Chooser:
-    """Chooses the lines to show for a span that was found."""
+# The blocks that an excerpt consists of
 
-    def __init__(
-        self,
-        outline: Outline,
-        rarities: Mapping[str, float],
-        most: int,
-        span: tuple[int, int],
-        body: int,
-    ) -> None:
-        self._text = outline.text
-        self._sections = outline.sections
-        self._starts = {section.start for section in outline.sections}
-        self._wholes = [each for each in outline.wholes if each[1] - each[0] <= CAP]
-        self._rarities = rarities
-        self._most = most
-        self._span = span
-        around = find_holding(outline.sections, *span)
-        self._limits = around[:2] if around else self._find_free(body)
 
-    def choose(self) -> tuple[int, int]:
-        """Return the part that has the span if it is small, else the blocks that answer best."""
-        if self._is_small(*self._limits):
-            return self._limits
-        blocks = self._find_blocks()
-        found = [
-            number
-            for number, block in enumerate(blocks)
-            if block.start < self._span[1] and self._span[0] < block.end
-        ]
-        windows = self._find_windows(blocks, range(found[0], found[-1] + 1))
-        first, last = max(windows, key=lambda window: _rate(blocks, *window))
-        start, end = self._extend(blocks, first, last, found[-1] + 1)
-        part = find_holding(self._sections, start, end)
-        return part[:2] if part and self._is_small(*part[:2]) else (start, end)
+class _Block(NamedTuple):
+    """A paragraph with its heading, its code and its indented lines, or an item of a list."""
 
-    def _find_free(self, body: int) -> tuple[int, int]:
-        """Return what no section divides around a span that is in none."""
-        edges = [edge for section in self._sections for edge in section[:2]]
-        above = max((edge for edge in edges if edge <= self._span[0]), default=body)
-        below = min((edge for edge in edges if edge >= self._span[1]), default=len(self._text))
-        return max(above, body), below
+    start: int
+    end: int
+    opens: bool
+    """Whether a heading or a definition begins here."""
 
-    def _is_small(self, start: int, end: int) -> bool:
-        return end - start <= WHOLE * self._most
 
-    def _find_blocks(self) -> list[_Block]:
-        """Return the blocks around the span.
+def _choose(
+    outline: Outline,
+    span: tuple[int, int],
+    rarities: Mapping[str, float],
+    most: int,
+    body: int,
+) -> tuple[int, int]:
+    """Return the part that has a span if it is small, else the blocks with the rarest words."""
+    around = find_holding(outline.sections, *span)
+    limits = around[:2] if around else _find_free(outline, span, body)
+    if limits[1] - limits[0] <= WHOLE * most:
+        return limits
+    blocks = _find_blocks(outline, limits, span, most)
+    first, last = _fill(blocks, _find_best(outline, blocks, rarities, span, most), most, span[1])
+    start, end = blocks[first].start, blocks[last].end
+    part = find_holding(outline.sections, start, end)
+    is_small = part and part.end - part.start <= WHOLE * most
+    return part[:2] if part and is_small else (start, end)
 
-        Code with its sentence, an item, and indented or announced text are one. A block at an end
-        of the span that is too long to be shown ends with the span.
-        """
-        first, last = self._span
-        start = max(self._limits[0], first - 2 * self._most)
-        end = min(self._limits[1], last + 2 * self._most)
-        begin = start
-        cuts = [start] if start == self._limits[0] else []
-        for edge in self._find_edges(start, end):
-            if not self._belongs(begin, edge):
-                cuts.append(edge)
-                begin = edge
-        if end == self._limits[1]:
-            cuts.append(end)
-        if not any(cut <= first for cut in cuts):
-            cuts = [self._find_line_end(start, first), *cuts]
-        if not any(cut >= last for cut in cuts):
-            cuts.append(last)
-        return [self._weigh(*piece) for block in pairwise(cuts) for piece in self._split(*block)]
 
-    def _find_edges(self, start: int, end: int) -> list[int]:
-        """Return the places in a span where a paragraph, an item or a section begins or ends."""
-        edges = {match.end() for match in _EDGE.finditer(self._text, start, end)}
-        edges |= {edge for section in self._sections for edge in section[:2]}
-        return sorted(edge for edge in edges if start < edge < end)
+def _find_free(outline: Outline, span: tuple[int, int], body: int) -> tuple[int, int]:
+    """Return what no section divides around a span that is in none."""
+    edges = [edge for section in outline.sections for edge in section[:2]]
+    above = max((edge for edge in edges if edge <= span[0]), default=body)
+    below = min((edge for edge in edges if edge >= span[1]), default=len(outline.text))
+    return max(above, body), below
 
-    def _belongs(self, start: int, edge: int) -> bool:
-        """Tell whether what begins at an edge is part of the block that begins at a start."""
-        at = bisect_right(self._wholes, (edge, 0)) - 1
-        if at >= 0 and edge < self._wholes[at][1]:
-            return True
-        if self._leads_on(start, edge):
-            return True
-        if edge in self._starts or edge - start > self._most:
-            return False
-        is_code = edge - start <= LEAD_IN and _CODE.match(self._text, edge)
-        return bool(is_code) or _indent(self._text, edge) > _indent(self._text, start)
 
-    def _leads_on(self, start: int, end: int) -> bool:
-        """Tell whether a block ends with a heading, a directive or an announcement."""
-        block = self._text[start:end].rstrip()
-        paragraph = block.rpartition("\n\n")[2]
-        if paragraph.endswith(":") or _DIRECTIVE.match(paragraph):
-            return True
-        begins = not self._starts.isdisjoint((start, start + len(block) - len(paragraph)))
-        return begins and _TITLE.fullmatch(paragraph) is not None
+def _find_openings(outline: Outline, start: int, end: int) -> set[int]:
+    """Return where sections begin in a span."""
+    low, high = (
+        bisect_left(outline.sections, edge, key=lambda section: section.start)
+        for edge in (start, end)
+    )
+    return {section.start for section in outline.sections[low:high]}
 
-    def _split(self, start: int, end: int) -> Iterator[tuple[int, int]]:
-        """Yield a block, or pieces that end with a line, if it is too long for a passage."""
-        is_long = end - start > max(LONG_BLOCK, self._most)
-        while is_long and end - start > self._most:
-            middle, limit = start + self._most // 2, min(start + 2 * self._most, end)
-            edge = _EDGE.search(self._text, middle, limit)
-            cut = edge.end() if edge else limit
-            if not edge or (cut - start < self._most and self._leads_on(start, cut)):
-                cut = self._find_line_end(start, start + self._most)
-            yield start, cut
-            start = cut
-        if start < end:
-            yield start, end
 
-    def _find_line_end(self, start: int, end: int) -> int:
-        """Return the end of the last line in a span, else that of its last sentence or word."""
-        text = self._text
-        cut = text.rfind("\n", start, end) + 1 or text.find("\n", end, start + LONG_BLOCK) + 1
-        if cut:
-            return cut
-        middle = (start + end) // 2
-        ends = (text.rfind(mark, middle, end) + len(mark) for mark in (". ", " "))
-        return next((cut for cut in ends if cut > middle), end)
+def _find_blocks(
+    outline: Outline, limits: tuple[int, int], span: tuple[int, int], most: int
+) -> list[_Block]:
+    """Return the blocks around a span: paragraphs, items, code, each with what announces it."""
+    text = outline.text
+    start, end = max(limits[0], span[0] - 2 * most), min(limits[1], span[1] + 2 * most)
+    edges = {match.end() for match in _EDGE.finditer(text, start, end)}
+    opens = _find_openings(outline, start, end)
+    edges |= opens
+    # What is at an end of these characters may be a piece of a block.
+    if start > limits[0]:
+        start = min((edge for edge in edges if edge <= span[0]), default=span[0])
+    if end < limits[1]:
+        end = max((edge for edge in edges if edge >= span[1]), default=span[1])
+    edges = {edge for edge in edges if start < edge < end}
+    blocks: list[tuple[int, int]] = []
+    for first, last in pairwise(sorted({start, end, *edges})):
+        if blocks and _belongs(outline, blocks[-1][0], first, last, opens):
+            blocks[-1] = blocks[-1][0], last
+        else:
+            blocks.append((first, last))
+    pieces = [piece for block in blocks for piece in _split(text, *block, most)]
+    return [_Block(first, last, first in opens) for first, last in pieces]
 
-    def _weigh(self, start: int, end: int) -> _Block:
-        sections = self._sections
-        at = bisect_right(sections, start, key=lambda section: section.start) - 1
-        above = sections[at] if at >= 0 and start < sections[at].end else None
-        title = above.title if above else ""
-        said = _NOT_SAID.sub("", self._text[start:end])
-        held = find_stems(f"{title}\n{said}", self._rarities)
-        opens = above is not None and above.start == start
-        return _Block(start, end, {stem: self._rarities[stem] for stem in held}, opens)
 
-    def _find_windows(self, blocks: Sequence[_Block], among: range) -> Iterator[tuple[int, int]]:
-        """Yield the runs of blocks that fit, and each block by itself."""
-        for first in among:
-            for last in range(first, among.stop):
-                if last > first and (
-                    blocks[last].end - blocks[first].start > self._most
-                    or (blocks[last].opens and not blocks[first].opens)
-                ):
-                    break
-                yield first, last
+def _belongs(outline: Outline, start: int, edge: int, end: int, opens: set[int]) -> bool:
+    """Tell whether what begins at an edge is part of the block that begins at a start."""
+    text = outline.text
+    at = bisect_right(outline.wholes, (edge, 0)) - 1
+    if at >= 0 and edge < outline.wholes[at][1] <= outline.wholes[at][0] + CAP:
+        return True
+    near = max(start, edge - LONG_BLOCK)
+    above, _, paragraph = text[near:edge].rstrip().rpartition("\n\n")
+    begin = near + len(above) + 2 if above else near
+    is_heading = begin in opens and "\n" not in paragraph
+    is_title = not opens.isdisjoint((start, begin)) and _TITLE.fullmatch(paragraph)
+    if paragraph.endswith(":") or _DIRECTIVE.match(paragraph):
+        return True
+    if not outline.is_code and (is_heading or is_title):
+        return True
+    if edge in opens or end - start > LONG_BLOCK:
+        return False
+    is_step = _STEP.match(text, start) and _STEP.match(text, edge)
+    return bool(is_step or _CODE.match(text, edge)) or _indent(text, edge) > _indent(text, start)
 
-    def _extend(
-        self, blocks: Sequence[_Block], first: int, last: int, found: int
-    ) -> tuple[int, int]:
-        """Return a run extended to its heading, on to the next one, and back, as far as that fits.
 
-        A short one may take in a block that is too long. It continues below the next heading only
-        within the first `found` blocks.
-        """
-        opening = next((at for at in range(first, -1, -1) if blocks[at].opens), first)
-        if blocks[last].end - blocks[opening].start <= self._most:
-            first = opening
-        for at in range(last + 1, len(blocks)):
-            start, end = blocks[first].start, blocks[last].end
-            room = WHOLE * self._most if WHOLE * (end - start) < self._most else self._most
-            is_other = blocks[at].opens and (at >= found or not blocks[first].opens)
-            if is_other or blocks[at].end - start > room:
+def _split(text: str, start: int, end: int, most: int) -> Iterator[tuple[int, int]]:
+    """Yield a block, or pieces that end with an item, a sentence or a line if it is too long."""
+    while end - start > max(LONG_BLOCK, most):
+        cut = _find_cut(text, start, start + most)
+        yield start, cut
+        start = cut
+    if start < end:
+        yield start, end
+
+
+def _find_cut(text: str, start: int, limit: int) -> int:
+    """Return where a block that is too long is cut: before an item, or after a line or sentence."""
+    middle = (start + limit) // 2
+    edges = (found.end() for found in _EDGE.finditer(text, middle, limit))
+    items = [edge for edge in edges if not text[middle:edge].rstrip().endswith(":")]
+    if items:
+        return items[0]
+    line = text.rfind("\n", start, limit) + 1 or text.find("\n", limit, start + LONG_BLOCK) + 1
+    if line and not _WRAPPED.match(text, line - 1):
+        return line
+    sentences = (found.end() for found in _END.finditer(text, middle, limit))
+    return max(sentences, default=0) or line or text.rfind(" ", middle, limit) + 1 or limit
+
+
+def _find_best(
+    outline: Outline,
+    blocks: Sequence[_Block],
+    rarities: Mapping[str, float],
+    span: tuple[int, int],
+    most: int,
+) -> tuple[int, int]:
+    """Return the first and the last block of the run within a span with the rarest words."""
+    found = [n for n, each in enumerate(blocks) if each.start < span[1] and span[0] < each.end]
+    held = {number: _find_words(outline, blocks[number], rarities) for number in found}
+    best = (0.0, False, False), found[0], found[0]
+    for first in found:
+        words: dict[str, float] = {}
+        begins = bool(held[first]), blocks[first].opens
+        for last in range(first, found[-1] + 1):
+            is_other = blocks[last].opens and not blocks[first].opens
+            if last > first and (is_other or blocks[last].end - blocks[first].start > most):
                 break
-            last = at
-        while first and not blocks[first].opens:
-            if blocks[last].end - blocks[first - 1].start > self._most:
-                break
-            first -= 1
-        return blocks[first].start, blocks[last].end
+            words.update(held[last])
+            rating = (sum(words.values()), *begins)
+            if rating > best[0]:
+                best = rating, first, last
+    return best[1:]
+
+
+def _find_words(outline: Outline, block: _Block, rarities: Mapping[str, float]) -> dict[str, float]:
+    """Return the words of a question that a block or its heading has, with their rarities."""
+    sections = outline.sections
+    at = bisect_right(sections, block.start, key=lambda section: section.start) - 1
+    title = sections[at].title if at >= 0 and block.start < sections[at].end else ""
+    said = _NOT_SAID.sub("", outline.text[block.start : block.end])
+    return {stem: rarities[stem] for stem in find_stems(f"{title}\n{said}", rarities)}
+
+
+def _fill(blocks: Sequence[_Block], run: tuple[int, int], most: int, found: int) -> tuple[int, int]:
+    """Return a run extended to its heading, on to the next one, and back, as far as that fits.
+
+    It continues below the next heading only before the end of what was `found`.
+    """
+    first, last = run
+    opening = next((at for at in range(first, -1, -1) if blocks[at].opens), first)
+    if blocks[last].end - blocks[opening].start <= most:
+        first = opening
+    while last + 1 < len(blocks) and blocks[last + 1].end - blocks[first].start <= most:
+        below = blocks[last + 1]
+        if below.opens and (below.start >= found or not blocks[first].opens):
+            break
+        last += 1
+    while first and not blocks[first].opens:
+        if blocks[last].end - blocks[first - 1].start > most:
+            break
+        first -= 1
+    return first, last
 
 
 def trim(text: str, start: int, end: int) -> tuple[int, int]:
@@ -368,8 +379,18 @@ def find_key_sentence(text: str, rarities: Mapping[str, float]) -> tuple[int, st
         first = find_sources(sentence, folded)[first]
         begin = sentence.rfind(" ", 0, max(0, first - LONGEST_SENTENCE // 4)) + 1
     above = text.count("\n", 0, at) + sentence.count("\n", 0, begin)
-    shown = " ".join(sentence[begin:].split())
+    head = "" if begin else _find_head(text, at)
+    shown = " ".join([head, *sentence[begin:].split()]).lstrip()
     return above, shorten(f"…{shown}" if begin else shown, LONGEST_SENTENCE)
+
+
+def _find_head(text: str, at: int) -> str:
+    """Return the line above a sentence that says what it describes: an option, a term."""
+    line = text.rfind("\n", 0, at) + 1
+    above = text.rfind("\n", 0, max(0, line - 1)) + 1
+    head = text[above:line].strip()
+    is_outer = _indent(text, above) < _indent(text, line) and not text[line:at].strip()
+    return head if head and len(head) <= LONGEST_HEAD and is_outer else ""
 
 
 def find_missing_sentence(
@@ -428,12 +449,3 @@ def _indent(text: str, at: int) -> int:
     """Return the indentation of the line that begins here."""
     found = _INDENT.match(text, at)
     return len(found[0].expandtabs()) if found else 0
-
-
-def _rate(blocks: Sequence[_Block], first: int, last: int) -> tuple[float, bool, bool, int]:
-    """Return a run's score: rare words raise it, and so does an early place."""
-    held: dict[str, float] = {}
-    for block in blocks[first : last + 1]:
-        held.update(block.weight)
-    begin = blocks[first]
-    return sum(held.values()), bool(begin.weight), begin.opens, -first

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import json
 import re
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from itertools import accumulate
+from itertools import accumulate, islice
 
 from llm_kb.errors import NoPartError, find_similar
 from llm_kb.rendering.limit import NO_LIMIT, Limit
@@ -75,9 +76,10 @@ def find_spans(
 
 
 def find_holding(parts: Sequence[Section], start: int, end: int) -> Section | None:
-    """Return the smallest part that contains a span of its text."""
-    holding = [part for part in parts if part.start <= start and end <= part.end]
-    return min(holding, key=lambda part: part.end - part.start, default=None)
+    """Return the smallest part that contains a span of its text. Parts are in order, and nested."""
+    at = bisect_right(parts, start, key=lambda part: part.start)
+    before = islice(reversed(parts), len(parts) - at, None)
+    return next((part for part in before if end <= part.end), None)
 
 
 def find_line_numbers(text: str, start: int, end: int) -> tuple[int, int]:

@@ -147,3 +147,34 @@ def test_an_index_that_lies_shows_nothing_that_is_hidden(
 @given(st.binary(max_size=2000))
 def test_any_bytes_are_cut_whole(data: bytes) -> None:
     fuzz(data)
+
+
+LINES = {
+    "headings.html": "<h2>walrus</h2>" * 66_000,
+    "paragraphs.html": "<h2>walrus</h2><p>A walrus of alpha.</p>" * 25_000,
+    "sentences.md": "A walrus alpha. " * 60_000,
+    "words.txt": "walrus alpha " * 75_000,
+    "letters.txt": "walrus" * 160_000 + " alpha walrus",
+    "code.py": "walrus(alpha); " * 60_000,
+    "row.md": "| walrus | alpha " * 60_000,
+    "items.md": "- walrus alpha\n" * 60_000,
+    "announced.rst": "walrus alpha::\n\n" * 60_000,
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LINES)
+def test_what_is_shown_costs_by_its_length_and_not_by_that_of_a_line(
+    tmp_path: Path, name: str
+) -> None:
+    (tmp_path / "kb").mkdir()
+    (tmp_path / "kb" / name).write_text(LINES[name])
+    (tmp_path / "llm-kb.toml").write_text('[kb.topic.zoo]\nsubjects = "kb"\n')
+    kb = KnowledgeBase.discover(tmp_path)
+    kb.find_passages("walrus")  # indexed here
+
+    with at_most(2):
+        found = kb.find_passages("walrus alpha")
+
+    assert found.passages
+    assert all(len(passage.text) < 3_000 for passage in found.passages)

@@ -290,3 +290,14 @@ def test_fetched_topics_that_the_menu_lacks_are_listed(run_llm: RunLlm, tmp_path
     (tmp_path / "llm-kb.toml").write_text("")
     named = run_llm(["kb", "search", "-t", "frob", "knob"])
     assert "Turn the knob" in named.stdout
+
+
+def test_the_headings_above_a_passage_are_named(run_llm: RunLlm, tmp_path: Path) -> None:
+    filler = "".join(f"Nothing is said here {n}.\n\n" for n in range(90))
+    text = f"# Zoo\n\n## Seals\n\n{filler}A seal juggles.\n\n{filler}"
+    write_files(tmp_path, {"kb/project/zoo.md": text})
+
+    lines = run_llm(["kb", "search", "-n", "1", "juggles"]).stdout.splitlines()
+
+    assert lines[0].startswith("kb/project/zoo.md:")
+    assert lines[1] == "Zoo > Seals"

@@ -152,13 +152,6 @@ def test_of_long_code_the_beginning_follows_the_sentence_that_announces_it() -> 
     assert len(found.text) <= 120
 
 
-def test_a_short_passage_takes_in_a_block_that_is_too_long() -> None:
-    short, long = "w" * 60, "w" * 70
-    assert show(f"{ABOVE}A walrus.\n\n{short}\n\n{'x' * 50}\n\n{FILLER}").text.endswith(short)
-    assert show(f"{ABOVE}A walrus.\n\n{'x' * 110}\n\n{FILLER}").text.endswith("x" * 110)
-    assert not show(f"{ABOVE}A walrus.\n\n{long}\n\n{'x' * 60}\n\n{FILLER}").text.endswith("x")
-
-
 def test_room_that_is_left_at_the_end_of_a_part_is_filled_with_what_is_above() -> None:
     text = f"# Zoo\n\n{ABOVE}It counts.\n\nThe walrus.\n\n# Otter\n\n{LONG}"
     at = text.index("The walrus")
@@ -375,7 +368,7 @@ def test_what_the_title_says_is_not_missing() -> None:
         (f"<A walrus.>\n\n{ROARS}\n", "L3"),
         (f"<A walrus.>\n\n{ROARS * 15}\n\n{ROARS * 15}\n\nA seal.\n", "L3"),
         (f"{ROARS}\n" * 99 + "<A walrus.>\n", "L81-L99"),
-        (f"<A walrus> {'has tusks ' * 120}\n\nA seal.\n", "L1"),
+        (f"<A walrus> {'has tusks ' * 120}\n\n{'A seal. ' * 9}\n", "L3"),
         (f"<A walrus> {'has tusks ' * 300}\n", ""),
         (f"<A walrus.>\n\n{'x' * 3_000}\n", ""),
         ("# Zoo of all the animals of the whole world\n\n<A walrus.>\n", ""),
@@ -544,3 +537,42 @@ def test_directives_in_a_row_are_read_once(line: str) -> None:
 
     with at_most(2):
         show(text, (0, len(text)), "a.rst", most=300)
+
+
+def test_a_short_numbered_list_is_shown_whole() -> None:
+    steps = "\n\n".join(f"{n}. Step {n}: feed the walrus some more fish." for n in range(1, 9))
+    text = f"# Zoo\n\n{FILLER * 20}{steps}\n\n{FILLER * 20}"
+    start = text.index("3. Step")
+
+    assert steps in show(text, (start, start + 40), most=200).text
+
+
+def test_a_long_paragraph_is_not_cut_amid_a_sentence() -> None:
+    lines = "The walrus swims in the cold sea and it eats a great\nmany clams at night. " * 30
+    found = show(f"# Zoo\n\n{FILLER * 9}{lines}\n\n{FILLER * 9}", most=300)
+
+    assert found.text.strip("…").rstrip().endswith("at night.")
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("--dive=<n>::\n\tHow deep a walrus dives.\n", "--dive=<n>:: How deep a walrus dives."),
+        ("zoo\n\n    A walrus.\n", "A walrus."),
+        ("No walrus here.\nA walrus with a tusk.\n", "A walrus with a tusk."),
+        (f"{'x' * 90};\n  A walrus.\n", "A walrus."),
+    ],
+    ids=["option", "blank line", "beside it", "long"],
+)  # fmt: skip
+def test_a_sentence_is_shown_with_its_head(text: str, sentence: str) -> None:
+    assert find_key_sentence(text, WORDS)[1] == sentence
+
+
+def test_more_never_names_what_was_shown() -> None:
+    text = f"# Zoo\n\n{ROARS}\n\nA walrus.\n\n{ROARS}\n\n{ROARS}\n"
+    start = text.index("A walrus")
+    outline = find_outline("a.md", text)
+
+    assert name_more(outline, start, start + 9) == "L7-L9"
+    assert name_more(outline, start, start + 9, [(start + 11, len(text))]) == "L1-L3"
+    assert name_more(outline, start, start + 9, [(0, len(text))]) == ""
