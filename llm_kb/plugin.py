@@ -62,6 +62,14 @@ GROUPS = {
 }
 """The help of each group in it, and the commands in each module of the group's folder."""
 
+SECTIONS = {
+    "Look": ("list", "search", "learn", "show", "prompt", "used"),
+    "Write": ("add", "new", "edit", "preload", "disable", "remove"),
+    "Fetch and capture": ("references", "knowledge"),
+    "Set up": ("init", "check", "test", "agents", "mcp", "config", "path", "trust", "untrust"),
+}
+"""The commands and groups of `llm kb` as its help lists them."""
+
 SUMMARY = "See, check and tune the knowledge that models can learn"
 
 CONSOLE = "llm-kb"
@@ -99,7 +107,7 @@ def main() -> None:
 
 def make_group(name: str) -> click.Group:
     """Return all our commands as one group."""
-    group = LazyGroup(name, COMMANDS, "llm_kb.commands.", SUMMARY)
+    group = LazyGroup(name, COMMANDS, "llm_kb.commands.", SUMMARY, SECTIONS)
     for member, (summary, modules) in GROUPS.items():
         group.add_command(LazyGroup(member, modules, f"llm_kb.commands.{member}.", summary))
     click.version_option(__version__, prog_name=CONSOLE)(group)
@@ -179,9 +187,15 @@ class LazyGroup(DefaultGroup):  # type: ignore[misc]  # the library has no types
     """
 
     def __init__(
-        self, name: str, modules: Mapping[str, Sequence[str]], folder: str, summary: str
+        self,
+        name: str,
+        modules: Mapping[str, Sequence[str]],
+        folder: str,
+        summary: str,
+        sections: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
         super().__init__(name, help=summary, default="list", default_if_no_args=True)
+        self._sections = sections
         self._modules = {
             name: folder + module for module, names in modules.items() for name in names
         }
@@ -189,6 +203,24 @@ class LazyGroup(DefaultGroup):  # type: ignore[misc]  # the library has no types
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names in alphabetical order."""
         return sorted({*self._modules, *self.commands})
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the subcommands by section, with their names in one column for all."""
+        names = self.list_commands(ctx)
+        width = max(map(len, names)) + 1
+        for heading, members in (self._sections or {"Commands": names}).items():
+            commands = {name: self.get_command(ctx, name) for name in members}
+            with formatter.section(heading):
+                formatter.write_dl(
+                    [
+                        (
+                            f"{name + '*' * (name == self.default_cmd_name):{width}}",
+                            command.get_short_help_str(formatter.width - width - 4),
+                        )
+                        for name, command in commands.items()
+                        if command is not None
+                    ]
+                )
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return a subcommand, or `list` if there is none of that name."""

@@ -27,18 +27,14 @@ _EMPTY = Proposal("project", "Project", "How we work on this project, and why.",
 """The proposal for an empty workspace; its directory must be created."""
 
 _START = """\
-# The knowledge that models can learn in this directory and below it.
-#
-#   llm kb list                      what there is
-#   llm kb prompt                    what a model sees
-#   llm -T learn "your question"     let it read what it needs
+# The knowledge that models can learn here: `llm kb list` shows it, `llm kb prompt` what
+# a model sees of it, and `llm -T learn "your question"` lets one read what it needs.
 
 [kb]
 # menu = "subjects"        # list every subject with a summary, not the topics alone
 # auto = true              # as if every prompt had -T learn; counts after `llm kb trust`
 
 # A topic is a directory of text files. More about one:
-#   description = "Shown when it is listed, and above what is pre-loaded of it."
 #   learned = ["code-quality", "maintainers/*"]     # in every section that is sent
 #   disabled = ["drafts/**"]                        # never shown to a model
 """

@@ -101,7 +101,7 @@ def render_costs(costs: Mapping[str, Any]) -> str:
         rows.append((topic["id"], topic["tokens"], topic["inlined"]))
         rows += [(f"  {each['slug']}", each["tokens"], None) for each in topic["subjects"]]
     around = costs["section"] - costs["menu"] - sum(topic["tokens"] for topic in costs["topics"])
-    rows += [("tags", around, around), ("total", costs["section"], costs["inlined"])]
+    rows += [("frame", around, around), ("total", costs["section"], costs["inlined"])]
     width = max([len(name) for name, _, _ in rows] + [7])
     lines = [f"{'':{width}}  {'sent':>9}  {'all of it':>9}   (estimated tokens)"]
     for name, tokens, inlined in rows:

@@ -13,7 +13,7 @@ from llm_kb.commands import _config, _options, _output
 from llm_kb.host.terminal import is_terminal, style
 from llm_kb.knowledge_base import subject_list
 from llm_kb.knowledge_base.api import KnowledgeBase
-from llm_kb.knowledge_base.open_topic import OpenTopic
+from llm_kb.knowledge_base.open_topic import EmptyTopicError, OpenTopic
 from llm_kb.subjects.patterns import split_knowledge
 from llm_kb.subjects.selection import Selection
 
@@ -146,6 +146,9 @@ def learn(
     _config.say_withheld(kb.config)
     text = kb.learn(topic, list(patterns) or None)
     _output.show_content(text, nl=not text.endswith("\n"))
+    opened = None if patterns else kb.topics.get(topic)
+    if opened is not None and not opened.listing.listed:
+        _output.say(f"llm-kb: {EmptyTopicError(opened.config, opened.listing)}")
 
 
 @click.command()

@@ -48,7 +48,7 @@ def used(since: str, json_: bool, kb_cfg: tuple[str, ...]) -> None:
     """
     Show what models read here, according to llm's log
 
-    For each subject, this shows how often models loaded it with learn, how often their
+    For each subject, this shows how often models read it with learn, how often their
     searches found it, and in how many conversations -k, kb: or kb-search: sent it. It also
     lists subjects that were never read, names that failed, and searches that found nothing.
     Names are resolved against today's files. Only requests of 'llm prompt' and 'llm

@@ -15,6 +15,7 @@ from llm_kb.knowledge_base.open_topic import EmptyTopicError, OpenTopic, find_id
 from llm_kb.knowledge_base.tool_text import LEARN
 from llm_kb.rendering.menu import Menu, list_topics
 from llm_kb.rendering.parts import take_pieces
+from llm_kb.rendering.plain_text import shorten
 from llm_kb.rendering.presentation import Presented
 from llm_kb.rendering.section import Preloaded, render_section
 from llm_kb.subjects.links import WIKI_LINK, LinkTargets
@@ -195,7 +196,8 @@ class OpenTopics:
             return "nothing is pre-loaded; -k or `learned` does that"
         empty = [each for each in offered if not each.listing.listed]
         if self.has_preloaded() or not empty:
-            return "nothing is left to learn"
+            topics = shorten(", ".join(self.menu_ids), 200)
+            return f"nothing is left to learn in {topics}: all of it is in the prompt"
         return "there is nothing to learn: " + "; ".join(
             str(EmptyTopicError(opened.config, opened.listing)) for opened in empty
         )

@@ -24,8 +24,11 @@ State: TypeAlias = Literal["available", "pre-loaded", "hidden", "disabled"]
 MANY = 200
 """A longer list of subjects is folded by directory."""
 
-ON_REQUEST = "only on request: -T References or -k for prompts, -t for searches"
+ON_REQUEST = "on request"
 """The note on a reference topic that nobody asked for in this directory."""
+
+HOW_TO_REQUEST = f"{ON_REQUEST}: -T References or -k for prompts, -t for searches"
+"""What that note means, once below all topics."""
 
 BESIDE = 33
 """The width of the columns beside the slugs or titles."""
@@ -135,7 +138,7 @@ def list_topic(
         topic=opened.config,
         subjects=found,
         skipped=[skipped for skipped in listing.skipped if skipped.path],
-        problem=find_problem(opened, listing),
+        problem=find_problem(opened, listing) or _explain_disabled(opened, found),
         whole=everything,
     )
 
@@ -157,6 +160,13 @@ def find_problem(opened: OpenTopic, listing: Listing) -> str | None:
     """Return the reason why the directory of a topic cannot be read; None if it can."""
     reasons = [skipped.reason for skipped in listing.skipped if not skipped.path]
     return f"{opened.config.root}: {reasons[0]}" if reasons else None
+
+
+def _explain_disabled(opened: OpenTopic, found: Sequence[ListedSubject]) -> str | None:
+    """Return the reason for a list that is empty because `disabled` excludes everything."""
+    if found or not (opened.config.disabled and DirectoryTopic(opened.config).list_disabled()):
+        return None
+    return "all of them are disabled; --all shows them"
 
 
 def name_file(opened: OpenTopic, path: str, cwd: Path) -> str:
@@ -185,6 +195,8 @@ def render_topics(topics: Sequence[ListedTopic], width: int | None = None) -> It
             name += f"  {shorten(title, column):{column}}"
         yield f"{name}{_summarize(listed)}".rstrip()
         yield from (f"  {line}" for line in _render_notes(listed))
+    if any(listed.note == ON_REQUEST for listed in topics):
+        yield f"  {HOW_TO_REQUEST}"
 
 
 def render_subjects(listed: ListedTopic, width: int | None = None) -> Iterator[str]:

@@ -66,6 +66,7 @@ class Rule(Enum):
         _NOTE,
         "It cannot be read in parts: split it, or add it to `ignore`.",
     )
+    NO_TEXT = _NOTE, "A model that loads it learns nothing: write it, or remove it."
     GONE_PATH = _NOTE, "The text may be out of date: name what took its place, or leave it out."
     DUPLICATE = _NOTE, "It takes the place of another passage: keep one, and ignore the others."
 
@@ -245,6 +246,8 @@ class Inspection:
             yield from _check_skill(file, place.parent.name, text)
         if (known := find_format(subject.path)) and known.is_markdown:
             yield from self._check_places(file, opened, subject.path, text)
+            if all(line.startswith("#") for line in text.splitlines() if line.strip()):
+                yield Finding(Rule.NO_TEXT, file, "it has no text below its heading")
             if len(content.data) >= _LEAST_COPIED:
                 digest = blake2b(content.data, digest_size=16).digest()
                 self._contents[digest].setdefault(os.path.realpath(place), file)

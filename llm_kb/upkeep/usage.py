@@ -117,9 +117,9 @@ def render_usage(usage: Mapping[str, Any], width: int) -> Iterator[str]:
     fold.break_long_words = fold.break_on_hyphens = False
     for topic in usage["topics"]:
         used = [use for use in topic["subjects"] if use["loaded"] or use["found"] or use["given"]]
-        yield f"{topic['id']}: {count(sum(use['loaded'] for use in used), 'load')}"
+        yield f"{topic['id']}: read {count(sum(use['loaded'] for use in used), 'time')}"
         if used:
-            yield "  loaded   found   given  subject"
+            yield "    read   found    sent  subject"
         for use in used:
             figures = f"{use['loaded']:8,}{use['found']:8,}{use['given']:8,}"
             yield f"{figures}  {visible_line(use['slug'])}"

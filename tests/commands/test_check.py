@@ -121,7 +121,7 @@ def test_the_sample_is_clean(run_llm: RunLlm, monkeypatch: pytest.MonkeyPatch) -
             id="learned",
         ),
         pytest.param(
-            {"llm-kb.toml": f'{CONFIG}learned = ["one#on"]\n', "kb/one.md": "# One\n"},
+            {"llm-kb.toml": f'{CONFIG}learned = ["one#on"]\n', "kb/one.md": "# One\n\nOne.\n"},
             (
                 "unmatched",
                 "llm-kb.toml",
@@ -145,6 +145,11 @@ def test_the_sample_is_clean(run_llm: RunLlm, monkeypatch: pytest.MonkeyPatch) -
                 "its name contains control, invisible or undecodable characters",
             ),
             id="name that cannot be",
+        ),
+        pytest.param(
+            {"kb/review.md": "# Review\n\n## Who\n"},
+            ("no-text", "kb/review.md", None, "it has no text below its heading"),
+            id="headings alone",
         ),
         pytest.param(
             {"llm-kb.toml": CONFIG.replace("introduction", "description")},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -65,7 +66,18 @@ def test_the_help_of_a_group_has_whole_sentences_in_80_columns(
 ) -> None:
     monkeypatch.setattr("click.formatting.FORCED_WIDTH", 80)
     lines = run_llm([*group, "--help"]).output.splitlines()
-    members = lines[lines.index("Commands:") + 1 :]
+    headings = [number for number, line in enumerate(lines) if re.match(r"[A-Z].*:$", line)]
+    members = [line for line in lines[headings[1] :] if line.startswith(" ")]
     assert members
     assert not [line for line in members if line.endswith("...")]
     assert not [line for line in members if line.startswith("    ")]
+
+
+def test_every_command_is_in_one_section_of_the_help(run_llm: RunLlm) -> None:
+    members = [*chain(*plugin.COMMANDS.values()), *plugin.GROUPS]
+    assert sorted(chain(*plugin.SECTIONS.values())) == sorted(members)
+    shown = run_llm(["kb", "--help"]).output
+    assert [shown.index(f"\n{heading}:\n") for heading in plugin.SECTIONS] == sorted(
+        shown.index(f"\n{heading}:\n") for heading in plugin.SECTIONS
+    )
+    assert re.search(r"(?s)\nWrite:\n  add .*\n  preload .*\n\nFetch and capture:\n", shown)

@@ -295,12 +295,12 @@ def test_a_long_run_asks_first(repo: Repo, script: Script, run_llm: RunLlm) -> N
 def test_a_dry_run_calls_no_model_and_writes_nothing(
     repo: Repo, script: Script, run_llm: RunLlm
 ) -> None:
-    repo.commit("second", a_py="x\n", Cargo_lock="y\n")
+    repo.commit("second", a_py="x\n", Cargo_lock="y\n", logo_png=b"\0", other_png=b"\0")
     result = run_llm([*SCRIPTED, "--dry-run"])
     assert result.exit_code == 0
     first, second = result.stdout.splitlines()
     assert first.split()[0::2] == [repo.head[:12], "tokens"]
-    assert second == "              left out: Cargo.lock (generated)"
+    assert second == "              left out: Cargo.lock (generated) and 2 others"
     tokens = first.split()[1]
     assert result.stderr == (f"1 commit, about {tokens} tokens to send. No model was called.\n")
     assert script.requests == []

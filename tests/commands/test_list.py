@@ -49,6 +49,21 @@ def workspace(tmp_path: Path) -> Path:
 PROJECT = "project  General Project Knowledge      2 subjects        ~8 tokens"
 
 
+def test_a_topic_whose_subjects_are_all_disabled_says_so(run_llm: RunLlm, workspace: Path) -> None:
+    table = '[kb.topic.p]\nsubjects = "kb/project"\ndisabled = ["**"]\n'
+    write_files(workspace, {"llm-kb.toml": table})
+    (workspace / "kb/project/link.md").unlink()
+    reason = "all of them are disabled; --all shows them"
+    assert run_llm(["kb", "list"]).output == f"p\n  no subjects: {reason}\n"
+    assert run_llm(["kb", "list", "p"]).stdout == f"no subjects: {reason}\n"
+    assert (
+        "old                      ~2 tokens  disabled"
+        in run_llm(["kb", "list", "p", "--all"]).stdout
+    )
+    said = run_llm(["kb", "learn", "p"]).stderr
+    assert "are all disabled; `llm kb disable --remove` takes one back" in said
+
+
 def test_topics(run_llm: RunLlm, workspace: Path) -> None:
     result = run_llm(["kb", "list"])
     assert result.output.splitlines() == [

@@ -100,7 +100,7 @@ def test_a_table_breaks_the_cost_down() -> None:
         "  a                1,000\n"
         "  a/long/slug         20\n"
         "skills                 0         70\n"
-        "tags                 158        158\n"
+        "frame                158        158\n"
         "total              1,234     12,573"
     )
 
@@ -112,7 +112,7 @@ def test_a_menu_that_costs_more_than_what_it_spares_is_pointed_out() -> None:
         "              sent  all of it   (estimated tokens)\n"
         "menu            80\n"
         "t                0          5\n"
-        "tags            10         10\n"
+        "frame           10         10\n"
         "total           90         15\n"
         "All of it costs less than the menu of it: pre-load it with -k, or `learned`."
     )

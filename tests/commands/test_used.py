@@ -61,13 +61,13 @@ def test_counts(run_llm: RunLlm, log: Path, tmp_path: Path) -> None:
     result = run_llm(["kb", "used"])
     assert (result.exit_code, result.stderr) == (0, "")
     assert result.stdout == (
-        "project: 4 loads\n"
-        "  loaded   found   given  subject\n"
+        "project: read 4 times\n"
+        "    read   found    sent  subject\n"
         "       3       1       0  review\n"
         "       1       0       1  release\n"
         "  never: old\n"
-        "skills: 1 load\n"
-        "  loaded   found   given  subject\n"
+        "skills: read 1 time\n"
+        "    read   found    sent  subject\n"
         "       1       0       0  grep\n"
         "names that failed:\n"
         "       1  projct/review\n"
@@ -129,7 +129,8 @@ def test_times_and_places(
     monkeypatch.chdir(tmp_path / "other")
     result = run_llm(["kb", "used"])
     assert result.stdout == (
-        "project: 0 loads\n  never: old, release, review\nskills: 0 loads\n  never: grep\n"
+        "project: read 0 times\n  never: old, release, review\n"
+        "skills: read 0 times\n  never: grep\n"
     )
     assert result.stderr == "llm-kb: the log has no request with knowledge of this workspace\n"
 

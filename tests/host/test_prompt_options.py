@@ -222,7 +222,10 @@ def test_nothing_left_to_learn_leaves_the_tool_out(
 ) -> None:
     result = run_llm(["-m", "scripted", "-T", "learn", "-k", "project", "-k", "skills", "hi"])
     assert result.exit_code == 0, result.output
-    assert result.stderr == "llm-kb: learn is left out: nothing is left to learn\n"
+    assert result.stderr == (
+        "llm-kb: learn is left out: nothing is left to learn in project, skills:"
+        " all of it is in the prompt\n"
+    )
     assert script.last.tool_names == ()
     assert "learn tool" not in script.last.system
 

@@ -148,7 +148,11 @@ def echo_summary(done: Sequence[Captured]) -> None:
 
 def _show_commit(briefing: Briefing, numbers: str, notes: Sequence[str] = ()) -> None:
     show(f"{briefing.commit[:12]}  {numbers}  {shorten(one_line(briefing.subject), 50)}")
-    for note in (*notes, *(f"left out: {notice}" for notice in briefing.left_out)):
+    left_out = briefing.left_out
+    if left_out:
+        more = f" and {count(len(left_out) - 1, 'other')}" if left_out[1:] else ""
+        notes = [*notes, f"left out: {left_out[0]}{more}"]
+    for note in notes:
         show(f"              {note}")
 
 
