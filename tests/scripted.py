@@ -29,6 +29,8 @@ class Request:
     tools: tuple[llm.Tool, ...]
     tool_results: tuple[llm.ToolResult, ...]
     streamed: bool
+    attachments: tuple[llm.Attachment, ...] = ()
+    """What came with the prompt."""
 
     @property
     def tool_names(self) -> tuple[str, ...]:
@@ -85,6 +87,7 @@ def record(prompt: llm.Prompt, *, stream: bool) -> Request:
         tools=tuple(tool for tool in prompt.tools if isinstance(tool, llm.Tool)),
         tool_results=tuple(prompt.tool_results),
         streamed=stream,
+        attachments=tuple(prompt.attachments),
     )
 
 

@@ -24,9 +24,11 @@ from llm_kb.host import request as requests
 from llm_kb.host.capture_tools import make_emit_tool
 from llm_kb.host.log import Memory, read_memory, render_memory
 from llm_kb.host.terminal import draw_progress, say
-from llm_kb.knowledge_base.api import KnowledgeBase
+from llm_kb.knowledge_base.api import KnowledgeBase, attach
+from llm_kb.knowledge_base.pictures import PictureRules
 from llm_kb.references.listing import recent_references
 from llm_kb.rendering.passages import explain_nothing, render_passages
+from llm_kb.rendering.presentation import Picture, list_pictures
 from llm_kb.rendering.section import describe_large
 from llm_kb.subjects.patterns import split_knowledge
 
@@ -83,9 +85,12 @@ class _Preparation:
             excluded=tuple(list_exclusions(kb.config)),
             sent=tuple(sent),
         )
-        self._place(texts)
+        pictures: list[Picture] = []
+        if any(source == requests.SECTION for _, source in texts):
+            pictures = [each for _, shown in kb.preloaded for each in list_pictures(shown)]
+        self._place(texts, pictures)
         given = {requests.SECTION: texts, requests.MEMORY: [render_memory(memory)]}
-        return requests.Request(kb, tools, given)
+        return requests.Request(kb, tools, given, pictures=pictures)
 
     def _open(self) -> KnowledgeBase | None:
         """Return the knowledge base; None if there is a problem with it that nobody asked for.
@@ -119,6 +124,7 @@ class _Preparation:
             given=arguments.references,
             tools=tools,
         )
+        kb.pictures = PictureRules(takes=arguments.takes_picture)
         # Some models get the system prompt with the first turn alone.
         if arguments.command == "chat" or arguments.conversation is not None:
             kb.repeat_preloaded()
@@ -193,12 +199,15 @@ class _Preparation:
             if recent := recent_references(kb.config, Path(llm.user_dir()), listed):
                 yield recent, f"{requests.SECTION}references"
 
-    def _place(self, texts: Sequence[tuple[str, str]]) -> None:
+    def _place(self, texts: Sequence[tuple[str, str]], pictures: Sequence[Picture]) -> None:
         """Put the section into the system prompt, or into the prompt of a continued conversation.
 
-        Models that read the whole history use the system text of the first turn.
+        Models that read the whole history use the system text of the first turn. Pictures go with
+        the prompt, as a system prompt has none.
         """
-        requests.require_no_files([requests.SECTION, requests.MEMORY])
+        requests.require_no_files([requests.SECTION, requests.MEMORY, requests.PICTURES])
+        if pictures:
+            self._arguments.add_fragments("fragments", requests.PICTURES)
         if texts and self._arguments.conversation is not None:
             say("a continued conversation keeps its system prompt: knowledge goes into this prompt")
             self._arguments.add_fragments("fragments", requests.SECTION)
@@ -252,14 +261,16 @@ def _find_useful() -> requests.Request:
     return requests.Request(kb, tools)
 
 
-def load_fragments(reference: str) -> list[llm.Fragment]:
-    """Return one fragment for each subject, with the source `kb:topic/slug`."""
+def load_fragments(reference: str) -> list[llm.Fragment | llm.Attachment]:
+    """Return one fragment for each subject, with the source `kb:topic/slug`; pictures as such."""
     request = requests.current_request()
     if request is not None and request.is_muted:
         return []
     if reference.startswith("@"):
         # A `kb:@TOPIC` is part of the section of the request.
         source = f"{requests.PREFIX}{reference}"
+        if request is not None and source == requests.PICTURES:
+            return list(map(attach, request.pictures))
         texts = _make_section(source) if request is None else request.texts.get(source, ())
         return [llm.Fragment(text, source) for text, source in texts]
     kb = _open(request)
@@ -271,7 +282,9 @@ def load_fragments(reference: str) -> list[llm.Fragment]:
     if large := describe_large([(opened.config, subjects)]):
         say(large)
     return [
-        llm.Fragment(presented.text, f"{requests.PREFIX}{topic}/{presented.name}")
+        attach(presented.picture)
+        if presented.picture
+        else llm.Fragment(presented.text, f"{requests.PREFIX}{topic}/{presented.name}")
         for presented in subjects
     ]
 
@@ -336,4 +349,7 @@ def _open(request: requests.Request | None) -> KnowledgeBase:
     """Return the knowledge base of a request with all topics, or that of this directory."""
     if request is not None and request.kb is not None:
         return request.kb.unrestricted()
-    return KnowledgeBase.discover()
+    kb = KnowledgeBase.discover()
+    if request is not None:
+        kb.pictures = PictureRules(takes=request.takes_picture)
+    return kb

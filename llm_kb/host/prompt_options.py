@@ -93,6 +93,7 @@ def _open(
         arguments = Arguments(command, kwargs, knowledge, kb_cfg)
         request = _make_request(arguments, no_kb=bool(no_kb))
         request.templates = arguments.hand_over_templates()
+        request.takes_picture = arguments.takes_picture
         return request
     except (HostChangedError, AttributeError, ImportError, TypeError) as error:
         if knowledge or kb_cfg or _names_ours(given):
@@ -219,14 +220,22 @@ class Arguments:
 
     def supports_tools(self) -> bool:
         """Tell whether the model can call tools; False for an unknown model."""
+        return bool(getattr(self._find_model(), "supports_tools", False))
+
+    def takes_picture(self, media_type: str) -> bool:
+        """Tell whether the model takes attachments of a media type."""
+        return media_type in (getattr(self._find_model(), "attachment_types", None) or ())
+
+    def _find_model(self) -> Any:
+        """Return the model of the request; None if it is unknown."""
         candidates = [self.kwargs.get("model_id"), *(each.model for each in self._templates)]
         if self.conversation is not None:
             candidates.append(self.conversation.model.model_id)
         try:
             get = llm.get_async_model if self.kwargs.get("async_") else llm.get_model
-            return bool(get(next(filter(None, candidates), None)).supports_tools)
+            return get(next(filter(None, candidates), None))
         except (KeyError, ValueError):
-            return False
+            return None
 
     def add_fragments(self, key: str, *fragments: str) -> None:
         """Add fragments after those of the command line."""

@@ -5,6 +5,7 @@ A request adds to the host's own tools and fragments, so that logging, templates
 
     kb:@                 the section of this request
     kb:@@                the memory of this request
+    kb:@@pictures        the pictures of the section
     kb:@TOPIC/PATTERN    pre-load these subjects into the section (a saved `-k`)
     kb:@TOPIC            offer `learn`, with a section about this topic alone
 
@@ -18,7 +19,7 @@ No topic's id begins with `@`, so these never meet `kb:TOPIC/PATTERN`.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
@@ -29,6 +30,7 @@ import click
 
 if TYPE_CHECKING:
     from llm_kb.knowledge_base.api import KnowledgeBase
+    from llm_kb.rendering.presentation import Picture
 
 OUR_TOOLS = frozenset({"learn", "search_knowledge", "References", "emit_knowledge"})
 
@@ -40,6 +42,8 @@ SECTION = "kb:@"
 """The fragment with the section of a request."""
 MEMORY = "kb:@@"
 """The fragment with the memory of a request; the host does not send it."""
+PICTURES = "kb:@@pictures"
+"""The fragment that loads the pictures of a request as attachments."""
 
 
 @dataclass
@@ -55,6 +59,10 @@ class Request:
     """Whether `--no-kb` turns this plugin off."""
     templates: Sequence[Any] = ()
     """The loaded templates of the request."""
+    pictures: Sequence[Picture] = ()
+    """The pictures of its section."""
+    takes_picture: Callable[[str], bool] = lambda _: False
+    """Tells whether its model takes pictures of a media type."""
 
 
 _current: ContextVar[Request | None] = ContextVar("llm_kb_request", default=None)

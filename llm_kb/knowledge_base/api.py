@@ -15,6 +15,7 @@ from llm_kb.config.workspace import find_cwd
 from llm_kb.errors import MAX_PATH_SHOWN, KbError, quote
 from llm_kb.knowledge_base import open_topics, tool_text
 from llm_kb.knowledge_base.kinds import GIVEN, find_topics
+from llm_kb.knowledge_base.learning import Loaded
 from llm_kb.knowledge_base.tool_text import LEARN, SEARCH_KNOWLEDGE, ToolText
 from llm_kb.knowledge_base.user_dir import find_embedder, find_user_dir
 from llm_kb.rendering.passages import render_passages
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     import llm
 
     from llm_kb.rendering.passages import Passages
+    from llm_kb.rendering.presentation import Picture
     from llm_kb.search.index.update import Progress
     from llm_kb.search.roles import Scope
 
@@ -118,6 +120,7 @@ class KnowledgeBase(open_topics.OpenTopics):
             return self
         kb = KnowledgeBase(self.config, self._every)
         kb.directory = self.directory
+        kb.pictures = self.pictures
         return kb
 
     def subjects(self, topic: str) -> list[str]:
@@ -140,7 +143,16 @@ class KnowledgeBase(open_topics.OpenTopics):
 
     def learn_tool(self) -> llm.Tool:
         """Return the `learn` tool over these topics, for `tools=[…]` of a prompt."""
-        return _make_tool(LEARN._replace(description=self.describe_learn()), self.answer_call)
+
+        def answer(**arguments: Any) -> str | llm.ToolOutput:
+            text, pictures = self.answer_call(**arguments)
+            if not pictures:
+                return text
+            return llm.ToolOutput(output=text, attachments=list(map(attach, pictures)))
+
+        import llm  # noqa: PLC0415 - see `_make_tool`
+
+        return _make_tool(LEARN._replace(description=self.describe_learn()), answer)
 
     def search_tool(self, progress: Progress | None = None) -> llm.Tool:
         """Return the `search_knowledge` tool over these topics.
@@ -170,7 +182,7 @@ class KnowledgeBase(open_topics.OpenTopics):
         )
         return render_passages(found, given.get("limit", 1))
 
-    def answer_call(self, /, **arguments: object) -> str:
+    def answer_call(self, /, **arguments: object) -> Loaded:
         """Answer a call of `learn` with the arguments that a model wrote. Raises KbError.
 
         An error's text is for the model, which then corrects its call.
@@ -182,11 +194,18 @@ class KnowledgeBase(open_topics.OpenTopics):
         topic, subjects = given["topic"], arguments.get("subjects")
         if isinstance(subjects, str) and "," in subjects:
             with suppress(KbError):  # a comma may also be part of a name
-                return self.learn(topic, [subjects])
-        return self.learn(topic, given.get("subjects"))
+                return self.load(topic, [subjects])
+        return self.load(topic, given.get("subjects"))
 
 
-def _make_tool(text: ToolText, answer: Callable[..., str]) -> llm.Tool:
+def attach(picture: Picture) -> llm.Attachment:
+    """Return a picture as a model of the host takes it."""
+    import llm  # noqa: PLC0415 - see `_make_tool`
+
+    return llm.Attachment(type=picture.media_type, content=picture.data)
+
+
+def _make_tool(text: ToolText, answer: Callable[..., Any]) -> llm.Tool:
     import llm  # noqa: PLC0415 - half of a second: what needs no model does without
 
     return llm.Tool(**text.bind(answer))

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from llm_kb.config.settings import Config
 from llm_kb.errors import NoMatchError, NoPartError, UnreadableError
 from llm_kb.files.layouts import SKILL_FILE, find_bundled, list_bundled
 from llm_kb.knowledge_base.open_topic import OpenTopic
+from llm_kb.knowledge_base.pictures import NO_PICTURES, PictureRules, present_picture
 from llm_kb.rendering import learn_text
 from llm_kb.rendering.limit import NO_LIMIT, Limit
 from llm_kb.rendering.menu import LONGEST_DESCRIPTION, Menu, MenuSubject, MenuTopic, fit_menu
 from llm_kb.rendering.parts import LONGEST_OUTLINE, OPENING, WHOLE, present_asked
 from llm_kb.rendering.plain_text import estimate_tokens
-from llm_kb.rendering.presentation import Presented, present_unreadable
+from llm_kb.rendering.presentation import Picture, Presented, present_unreadable
 from llm_kb.rendering.summaries import LONGEST_SUMMARY, summarize
 from llm_kb.subjects.patterns import parse_pattern
 from llm_kb.subjects.selection import NEAR_PATTERNS, Selection, find_near, select
@@ -34,20 +36,28 @@ MOST_READ = 20_000_000
 """Maximum number of bytes of a subject that are searched for parts."""
 
 
+class Loaded(NamedTuple):
+    """An answer of `learn`: its text, and the pictures that go with it."""
+
+    text: str
+    pictures: Sequence[Picture] = ()
+
+
 def find_limit(config: Config) -> Limit:
     """Return the configured limit of one answer."""
     return Limit(most=config.max_result_chars, in_bytes=config.counts_bytes)
 
 
-def load(
+def load(  # noqa: PLR0913 - the last are options
     opened: OpenTopic,
     patterns: Sequence[str],
     config: Config,
     limit: Limit | None = None,
     *,
     wrap: bool = False,
-) -> str:
-    """Return the text of subjects, and notes on those missing, left out or learned before.
+    pictures: PictureRules = NO_PICTURES,
+) -> Loaded:
+    """Return subjects, and notes on those missing, left out or learned before.
 
     The limit is the configured one if none is given. `wrap` puts even a single one between tags.
     Raises NoMatchError if nothing is found.
@@ -74,17 +84,27 @@ def load(
         has_room = most is None or most >= OUTLINE_BYTES
         over = outline_over if has_room else 0
         pieces, errors = read_asked(
-            opened, selection, subject, most=most, outline_over=over, limit=limit
+            opened,
+            selection,
+            subject,
+            most=most,
+            outline_over=over,
+            limit=limit,
+            pictures=pictures.after(answer.pictures),
         )
         for piece in pieces:
             answer.add(append_files(piece, subject, files, limit))
         missing += errors
     if answer.is_empty and not already:
         raise join_errors(missing)
-    return answer.render(already=already, missing=missing)
+    return Loaded(answer.render(already=already, missing=missing), answer.pictures)
 
 
-def load_groups(groups: Sequence[tuple[OpenTopic, Sequence[str]]], config: Config) -> str:
+def load_groups(
+    groups: Sequence[tuple[OpenTopic, Sequence[str]]],
+    config: Config,
+    pictures: PictureRules = NO_PICTURES,
+) -> Loaded:
     """Return subjects of several topics, each within its share of the limit of one answer.
 
     Of topics whose shares would be too small the patterns are named.
@@ -97,21 +117,24 @@ def load_groups(groups: Sequence[tuple[OpenTopic, Sequence[str]]], config: Confi
     used = sum(map(limit.measure, headings)) + (limit.notices if later else 0)
     share = limit.share(len(groups), used)
     parts: list[str] = []
+    attached: list[Picture] = []
     missing: list[NoMatchError] = []
     for heading, (opened, patterns) in zip(headings, groups, strict=True):
         try:
-            text = load(opened, patterns, config, share, wrap=True)
+            rules = pictures.after(attached)
+            text, found = load(opened, patterns, config, share, wrap=True, pictures=rules)
         except NoMatchError as error:
             missing.append(error)
         else:
             parts.append(f"{heading}{text}")
+            attached += found
     if not parts and not more:
         raise join_errors(missing)
     if missing:
         parts.append(learn_text.render_missing(missing, limit, share.most))
     if more:
         parts.append(learn_text.render_more(more, limit))
-    return "\n\n".join(parts)
+    return Loaded("\n\n".join(parts), attached)
 
 
 def join_errors(errors: Sequence[NoMatchError]) -> NoMatchError:
@@ -131,12 +154,17 @@ def read_asked(  # noqa: PLR0913 - the last are options
     most: int | None = None,
     outline_over: int = 0,
     limit: Limit = NO_LIMIT,
+    pictures: PictureRules = NO_PICTURES,
 ) -> tuple[list[Presented], list[NoPartError]]:
     """Read a subject and return the requested pieces, and an error for each unknown anchor.
 
     `most` is the number of bytes of a whole subject that can be shown; None for all.
     """
     asked = selection.asked_of(subject)
+    if asked == (None,) and subject.identity in selection.exact:
+        picture = present_picture(opened, subject, pictures)
+        if picture:
+            return [picture], []
     is_whole = WHOLE in asked or (asked == (None,) and not outline_over)
     try:
         content = opened.topic.read(subject, most if is_whole else MOST_READ)

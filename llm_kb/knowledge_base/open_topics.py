@@ -11,16 +11,19 @@ from llm_kb.config.settings import Config
 from llm_kb.errors import NoMatchError, NoPartError, UnknownTopicError
 from llm_kb.knowledge_base import learning
 from llm_kb.knowledge_base.kinds import Topic
+from llm_kb.knowledge_base.learning import Loaded
 from llm_kb.knowledge_base.open_topic import EmptyTopicError, OpenTopic, find_id, suggest
+from llm_kb.knowledge_base.pictures import NO_PICTURES
 from llm_kb.knowledge_base.tool_text import LEARN
 from llm_kb.rendering.menu import Menu, list_topics
 from llm_kb.rendering.parts import take_pieces
 from llm_kb.rendering.plain_text import shorten
-from llm_kb.rendering.presentation import Presented
+from llm_kb.rendering.presentation import Picture, Presented, list_pictures
 from llm_kb.rendering.section import Preloaded, render_section
 from llm_kb.subjects.links import WIKI_LINK, LinkTargets
 from llm_kb.subjects.patterns import parse_pattern
 from llm_kb.subjects.selection import Selection, find_near, keep_tagged, require_few, select
+from llm_kb.subjects.topics import TopicConfig
 
 SEARCHED_FROM_SUBJECTS = 60
 SEARCHED_FROM_BYTES = 80_000
@@ -53,6 +56,8 @@ class OpenTopics:
         tools: Collection[str] = (),
     ) -> None:
         self.config = config
+        self.pictures = NO_PICTURES
+        """Which pictures may go with an answer; set by what knows the model."""
         self._every = self._found = topics
         self._tools = tools
         self._named: Collection[str] = ()
@@ -209,14 +214,19 @@ class OpenTopics:
     @cached_property
     def preloaded(self) -> Preloaded:
         """The topics with subjects that this section pre-loads, each with their text."""
-        return [
-            (opened.config, self.present(opened, opened.learned))
-            for opened in self.active
-            if opened.learned.subjects
-        ]
+        found: list[tuple[TopicConfig, Sequence[Presented]]] = []
+        for opened in self.active:
+            if opened.learned.subjects:
+                attached = [picture for _, each in found for picture in list_pictures(each)]
+                found.append((opened.config, self.present(opened, opened.learned, attached)))
+        return found
 
     def learn(self, topic: str, subjects: str | Sequence[str] | None = None) -> str:
-        """Answer one call of the `learn` tool: a listing, or the subjects' text.
+        """Answer one call of the `learn` tool with text alone; see `load`."""
+        return self.load(topic, subjects).text
+
+    def load(self, topic: str, subjects: str | Sequence[str] | None = None) -> Loaded:
+        """Answer one call of the `learn` tool: a listing, or the subjects with their pictures.
 
         Either argument may be a `topic/pattern`, so that one call can load
         subjects of several topics. Raises UnknownTopicError, PatternError,
@@ -230,12 +240,12 @@ class OpenTopics:
         if len(groups) > 1 or named not in groups:
             # Under headings, so that text of another topic is not taken for this one's.
             several = [(self.topics[id_], each) for id_, each in groups.items()]
-            return learning.load_groups(several, config)
+            return learning.load_groups(several, config, self.pictures)
         ((id_, patterns),) = groups.items()
         opened = self.topics[id_]
         if learning.ask_to_list(patterns):
-            return learning.list_subjects(opened, config, patterns)
-        return learning.load(opened, patterns, config)
+            return Loaded(learning.list_subjects(opened, config, patterns))
+        return learning.load(opened, patterns, config, pictures=self.pictures)
 
     def _knows(self, name: str) -> bool:
         wanted = name.strip().casefold()
@@ -296,14 +306,24 @@ class OpenTopics:
         sentence = LEARN.description
         return f"{sentence} Available topics: {names}. {SEVERAL}" if names else sentence
 
-    def present(self, opened: OpenTopic, selection: Selection) -> tuple[Presented, ...]:
+    def present(
+        self, opened: OpenTopic, selection: Selection, attached: Sequence[Picture] = ()
+    ) -> tuple[Presented, ...]:
         """Read subjects whole, and parts of others.
 
-        Anchors that a subject does not have are ignored.
+        Anchors that a subject does not have are ignored. `attached` are the pictures
+        that go with the same request already.
         """
         pieces: list[Presented] = []
+        rules = self.pictures.after(attached)
         for subject in selection.subjects:
-            pieces += learning.read_asked(opened, selection, subject, most=learning.MOST_READ)[0]
+            pieces += learning.read_asked(
+                opened,
+                selection,
+                subject,
+                most=learning.MOST_READ,
+                pictures=rules.after(list_pictures(pieces)),
+            )[0]
         return tuple(pieces)
 
     def require(self, topic: str, pattern: str) -> Selection:

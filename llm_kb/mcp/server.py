@@ -18,7 +18,8 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from base64 import b64encode
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from queue import SimpleQueue
 from typing import Any, BinaryIO, TypeAlias, TypeVar
@@ -27,6 +28,7 @@ from llm_kb import __version__
 from llm_kb.errors import KbError
 from llm_kb.knowledge_base.api import KnowledgeBase
 from llm_kb.mcp import tools
+from llm_kb.rendering.presentation import Picture
 
 Message: TypeAlias = "dict[str, Any]"
 Discover: TypeAlias = "Callable[[], KnowledgeBase]"
@@ -183,7 +185,8 @@ class Server:
         name, arguments = _read(params, "name", str), _read_arguments(params)
         try:
             kb = self._open(limits)
-            return make_result(tools.answer_call(kb, name, arguments, report))
+            text, pictures = tools.answer_call(kb, name, arguments, report)
+            return make_result(text, pictures)
         except (KbError, OSError) as error:
             return make_result(limits.cut(str(error)), is_error=True)
 
@@ -227,9 +230,13 @@ def _describe_broken(error: KbError | OSError) -> str:
     return f"The knowledge base cannot be read. Tell the user the reason: {error}"
 
 
-def make_result(text: str, *, is_error: bool = False) -> Message:
+def make_result(text: str, pictures: Sequence[Picture] = (), *, is_error: bool = False) -> Message:
     """Return the result of a call."""
-    return {"content": [{"type": "text", "text": text}], "isError": is_error}
+    images = [
+        {"type": "image", "data": b64encode(each.data).decode(), "mimeType": each.media_type}
+        for each in pictures
+    ]
+    return {"content": [{"type": "text", "text": text}, *images], "isError": is_error}
 
 
 def run(discover: Discover) -> None:

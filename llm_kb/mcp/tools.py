@@ -21,6 +21,8 @@ from llm_kb.files.containment import resolve_links
 from llm_kb.host import reference_calls
 from llm_kb.host.capture_tools import EMIT, LIVE_INPUT, record
 from llm_kb.knowledge_base.api import KnowledgeBase
+from llm_kb.knowledge_base.learning import Loaded
+from llm_kb.knowledge_base.pictures import PictureRules
 from llm_kb.knowledge_base.tool_text import LEARN, SEARCH_KNOWLEDGE, ToolText, read_arguments
 from llm_kb.knowledge_base.user_dir import find_user_dir
 from llm_kb.references.library import Library
@@ -181,13 +183,15 @@ def find_tools(kb: KnowledgeBase) -> list[ToolText]:
     ]
 
 
-def answer_call(kb: KnowledgeBase, name: str, arguments: Arguments, report: Report) -> str:
+def answer_call(kb: KnowledgeBase, name: str, arguments: Arguments, report: Report) -> Loaded:
     """Check a call and answer it. Raises KbError."""
     if name not in ANSWERS:
         known = ", ".join(tool.name for tool in find_tools(kb))
         raise KbError(f"unknown tool {quote(name)}; tools: {known}")
     limits = Limits(answer=kb.config.max_result_chars)
-    return limits.cut(ANSWERS[name](kb, arguments, report))
+    answer = ANSWERS[name](kb, arguments, report)
+    text, pictures = answer if isinstance(answer, Loaded) else (answer, ())
+    return Loaded(limits.cut(text), pictures)
 
 
 def open_references(kb: KnowledgeBase) -> Library:
@@ -195,7 +199,8 @@ def open_references(kb: KnowledgeBase) -> Library:
     return reference_calls.find_library(kb.config, kb.directory)
 
 
-def _learn(kb: KnowledgeBase, arguments: Arguments, _: Report) -> str:
+def _learn(kb: KnowledgeBase, arguments: Arguments, _: Report) -> Loaded:
+    kb.pictures = PictureRules(takes=bool)  # the client decides what its model gets
     return kb.answer_call(**arguments)
 
 
@@ -245,7 +250,7 @@ def dump(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-ANSWERS: dict[str, Callable[[KnowledgeBase, Arguments, Report], str]] = {
+ANSWERS: dict[str, Callable[[KnowledgeBase, Arguments, Report], str | Loaded]] = {
     LEARN.name: _learn,
     SEARCH.name: _search,
     **{tool.name: partial(_read_references, tool) for tool in REFERENCES},

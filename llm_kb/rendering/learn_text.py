@@ -14,7 +14,7 @@ from llm_kb.errors import NoMatchError
 from llm_kb.rendering.limit import NO_LIMIT, Limit
 from llm_kb.rendering.menu import LONGEST_DESCRIPTION, SHORTEST, MenuSubject, render_subject
 from llm_kb.rendering.plain_text import count, shorten
-from llm_kb.rendering.presentation import Presented, truncate, wrap_subject
+from llm_kb.rendering.presentation import Picture, Presented, list_pictures, truncate, wrap_subject
 from llm_kb.subjects.topics import TopicConfig
 from llm_kb.texts.safe import one_line
 
@@ -127,6 +127,8 @@ class Answer:
         self._texts: list[str] = []
         self._first: Presented | None = None
         self._left_out: list[tuple[str, int]] = []
+        self.pictures: list[Picture] = []
+        """The pictures that go with the text."""
 
     @property
     def read_limit(self) -> int | None:
@@ -149,6 +151,7 @@ class Answer:
         else:
             self._texts.append(text)
             self._room -= size + (len(_BETWEEN) if self._limit.in_bytes else 0)
+            self.pictures += list_pictures([item])
 
     def render(self, *, already: Sequence[str] = (), missing: Sequence[NoMatchError] = ()) -> str:
         """Return the whole answer, with the subjects already learned and the patterns not found."""

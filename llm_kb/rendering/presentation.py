@@ -25,6 +25,13 @@ _BACKTICKS = re.compile("`{3,}")
 _INFO_STRING = re.compile(r"[\w+#.-]{1,40}")
 
 
+class Picture(NamedTuple):
+    """A picture that goes with a text."""
+
+    media_type: str
+    data: bytes
+
+
 class Presented(NamedTuple):
     """One subject as text: `head` (origin, notices, opening fence), `body`, `tail` (fence).
 
@@ -47,6 +54,8 @@ class Presented(NamedTuple):
     """The first and the last line of a piece that was asked for, if its rest can be loaded."""
     anchor: str = ""
     """What a request of the same adds to the name: `#*` for a whole subject."""
+    picture: Picture | None = None
+    """What the text stands for, to be attached."""
 
     @property
     def address(self) -> str:
@@ -74,6 +83,11 @@ class Presented(NamedTuple):
         return self.head + self.body + closing(self)
 
 
+def list_pictures(items: Sequence[Presented]) -> list[Picture]:
+    """Return the pictures to be attached."""
+    return [item.picture for item in items if item.picture]
+
+
 def present(subject: Subject, content: Content, *, note: str = "") -> Presented:
     """Return a subject as a model reads it, with notices of all changes.
 
@@ -95,7 +109,11 @@ def present(subject: Subject, content: Content, *, note: str = "") -> Presented:
 
 def present_unreadable(subject: Subject, error: UnreadableError) -> Presented:
     """Return the text for a subject that cannot be read, with the reason."""
-    notice = f"cannot be read: {one_line(error.reason)}"
+    return present_notice(subject, f"cannot be read: {one_line(error.reason)}")
+
+
+def present_notice(subject: Subject, notice: str) -> Presented:
+    """Return a notice in place of a subject's text."""
     return _without_body(subject, Content(data=b"", size=0), notice)
 
 

@@ -13,6 +13,7 @@ from llm_kb import errors
 from llm_kb.errors import KbError, PatternError
 from llm_kb.subjects.patterns import compile_any, parse_pattern
 from llm_kb.subjects.topics import Listing, Subject, slugify
+from llm_kb.texts.pictures import is_picture
 
 MAX_PATTERNS = 50
 """The most patterns of one call of `learn`; a glob names any number of subjects."""
@@ -93,9 +94,9 @@ def select(topic: Listed, patterns: Iterable[str]) -> Selection:
     """Return the subjects of a topic that patterns match; several globs take one walk.
 
     A pattern that equals a subject's slug is an exact reference, even if it is also a glob,
-    and the only way to a hidden subject. `slug#anchor` is an exact reference to a part of a
-    subject, unless a subject has that slug. Raises PatternError for an invalid pattern, before
-    anything is looked up.
+    and the only way to a hidden subject and to a picture. `slug#anchor` is an exact reference
+    to a part of a subject, unless a subject has that slug. Raises PatternError for an invalid
+    pattern, before anything is looked up.
     """
     parsed = {text: parse_pattern(text) for text in patterns}
     listed: Sequence[Subject] | None = None
@@ -108,7 +109,7 @@ def select(topic: Listed, patterns: Iterable[str]) -> Selection:
         exact.update(subject.identity for subject in found)
         if not found and pattern.literal is None:
             listed = topic.list().listed if listed is None else listed
-            found = [subject for subject in listed if pattern.matches(subject.slug)]
+            found = [s for s in listed if pattern.matches(s.slug) and not is_picture(s.path)]
         if not found:
             missing.append(text)
         for subject in found:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from llm_kb.files.containment import Containment
+from llm_kb.files.layouts import is_agent_skill
 from llm_kb.subjects.ignore import is_always_ignored
 from llm_kb.texts.decoding import SNIFFED_BYTES, is_binary
 from llm_kb.texts.formats import (
@@ -40,6 +41,7 @@ class Leftover(NamedTuple):
 
 
 _PRIVATE = "files that are never in a topic: passwords, data of programs"
+_OURS = "files that `llm kb agents` wrote"
 _INSIDE = "links to files of the project, which are taken where they are"
 _OUTSIDE = "links that lead to outside or to nothing"
 _REPOSITORIES = "repositories of their own: submodules, clones, work trees"
@@ -106,6 +108,8 @@ class _Classifier:
     def __call__(self, path: str) -> str:
         if any(map(is_always_ignored, path.rstrip("/").split("/"))):
             return _PRIVATE
+        if is_agent_skill(self._containment, path):
+            return _OURS
         try:
             type_ = stat.S_IFMT(os.lstat(f"{self._root}/{path}").st_mode)
         except OSError:

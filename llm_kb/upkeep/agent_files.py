@@ -16,9 +16,8 @@ from llm_kb.files.containment import Containment, resolve_links
 from llm_kb.files.layouts import AGENT_MARK, AGENT_SKILL, SKILL_FILE
 from llm_kb.rendering.marks import Marks
 from llm_kb.rendering.menu import LONGEST_DESCRIPTION
-from llm_kb.rendering.plain_text import shorten
+from llm_kb.rendering.section import describe_topics
 from llm_kb.subjects.topics import TopicConfig
-from llm_kb.texts.safe import defuse, one_line
 
 COMMANDS = ("llm-kb", "llm kb")
 """The names under which an agent may run our commands."""
@@ -133,17 +132,9 @@ def _plan_block(path: str, before: str | None, names: Sequence[str]) -> Change:
 
 
 def _render_skill(topics: Sequence[TopicConfig], name: str) -> str:
-    named = "; ".join(_describe(topic) for topic in topics)
-    use = "Use it before you change code or answer a question about this project."
-    start = "The knowledge base of this project: "
-    about = shorten(named, LONGEST_DESCRIPTION - len(start) - len(use) - 2).rstrip(".")
-    description = json.dumps(f"{start}{about}. {use}", ensure_ascii=False)  # is YAML, too
+    about = describe_topics(topics, LONGEST_DESCRIPTION)
+    description = json.dumps(about, ensure_ascii=False)  # is YAML, too
     return _SKILL.format(name, name=AGENT_SKILL, description=description, mark=AGENT_MARK)
-
-
-def _describe(topic: TopicConfig) -> str:
-    about = f" ({one_line(topic.introduction).rstrip('.')})" if topic.introduction else ""
-    return defuse(f"{one_line(topic.label)}{about}")
 
 
 def _find_skills(root: Path) -> Iterator[str]:

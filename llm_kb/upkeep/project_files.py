@@ -127,6 +127,8 @@ def find_project(root: Path, most: int | None = None) -> Project:
     known = sorted(_list_files(root, most or MOST_FILES))
     # Git knows files that no topic may have: keys that were added, and names of a forged index.
     listed = [path for path in known if not any(map(is_always_ignored, path.split("/")))]
+    containment = Containment(root, ())
+    listed = [path for path in listed if not is_agent_skill(containment, path)]
     files = {path: size for path in listed if (size := _measure(root, path)) is not None}
     formats = _find_formats(root, files)
     written = count_below(p for p in formats if formats[p].proposed is Proposed.EVERYWHERE)
@@ -232,8 +234,6 @@ def _find_formats(root: Path, paths: Iterable[str]) -> Mapping[str, Format]:
             with suppress(OSError):
                 start = containment.read_file(path, START)[0]
         known = find_format(path, start)
-        if is_agent_skill(containment, path):
-            continue
         if known and known.proposed is not Proposed.NOWHERE and not is_unread_document(path):
             found[path] = known
     return found

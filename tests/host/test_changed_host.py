@@ -26,8 +26,9 @@ PACKAGE = Path(llm_internals.__file__).parents[1]
 HOST = Path(llm.__file__).parent
 
 PUBLIC = {
-    "Fragment", "NeedsKeyException", "PauseChain", "Template", "Tool", "Toolbox",
-    "UnknownModelError", "get_async_model", "get_embedding_model", "get_model", "user_dir",
+    "Attachment", "Fragment", "NeedsKeyException", "PauseChain", "Template", "Tool", "ToolOutput",
+    "Toolbox", "UnknownModelError", "get_async_model", "get_embedding_model", "get_model",
+    "user_dir",
 }  # fmt: skip
 """The names of `llm` that its documentation has."""
 
@@ -173,8 +174,9 @@ def test_outside_a_request_nothing_counts_as_sent(workspace: Path) -> None:
 
 def test_outside_a_request_what_was_saved_is_sent(workspace: Path) -> None:
     (fragment,) = load_fragments("@p/a")
+    assert isinstance(fragment, llm.Fragment)
     assert (fragment.source, "About walruses." in fragment) == ("kb:@p/a", True)
     (menu,) = load_fragments("@p")
-    assert "- p" in menu
+    assert "- p" in str(menu)
     with pytest.raises(KbError, match="gone"):
         load_fragments("@p/gone")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from base64 import b64decode
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -152,3 +153,16 @@ def test_the_first_line_is_short_and_closes_nothing(
 
 def test_nothing_to_learn_has_no_first_line(tmp_path: Path) -> None:
     assert read_instructions(tmp_path) == "None"
+
+
+def test_a_picture_is_image_content(tmp_path: Path) -> None:
+    png = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"
+    workspace = write_topic(tmp_path, {"a.md": "A\n"})
+    (workspace / "kb" / "flow.png").write_bytes(png)
+
+    async def conversation(client: Client) -> Any:
+        return (await client.call_tool("learn", {"topic": "t", "subjects": ["flow.png"]})).content
+
+    text, image = talk(conversation, workspace)
+    assert text.text == "(note: image/png, 16 bytes, attached)"
+    assert (image.type, image.mime_type, b64decode(image.data)) == ("image", "image/png", png)
