@@ -94,8 +94,8 @@ class CapturedTopic:
         """Return the bytes of the entries of one kind or place. Raises UnreadableError."""
         return self.read(subject, 0).size
 
-    def stamp(self, path: str) -> tuple[int, int]:
-        """Return a size and a time that change with the entries of one kind."""
+    def stamp(self, path: str) -> tuple[int, int, int]:
+        """Return a size and times that change with the entries of one kind."""
         return stamp_content(self.read(_make_subject(path.removesuffix(MARKDOWN_ENDING))).data)
 
     def list_watched(self) -> tuple[Listing, None]:

@@ -101,11 +101,11 @@ class DirectoryTopic:
         every = DirectoryTopic(replace(self.config, disabled=())).list().subjects
         return [subject for subject in every if subject.path not in kept]
 
-    def stamp(self, path: str) -> tuple[int, int]:
-        """Return the size of a file and the time of its last change. Raises OSError."""
+    def stamp(self, path: str) -> tuple[int, int, int]:
+        """Return the size of a file and the times of its last changes. Raises OSError."""
         # Not `Path.stat`: making a Path takes longer than the call.
         status = os.stat(f"{self.config.root}{os.sep}{path}")  # noqa: PTH116
-        return status.st_size, status.st_mtime_ns
+        return status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
     def find_size(self, subject: Subject) -> int:
         """Return the bytes of a subject as a model reads it. Raises OSError and UnreadableError."""

@@ -49,8 +49,8 @@ class Watched(Protocol):
     def list_watched(self) -> tuple[Listing, Stamps | None]:
         """Return every subject, and the stamps by which a change of them is seen, if any."""
 
-    def stamp(self, path: str) -> tuple[int, int]:
-        """Return a size and a time that change with a subject. Raises OSError."""
+    def stamp(self, path: str) -> tuple[int, int, int]:
+        """Return a size and times that change with a subject. Raises OSError."""
 
     def read(self, subject: Subject, limit: int | None = None) -> Content:
         """Read a subject. Raises UnreadableError."""
@@ -98,19 +98,19 @@ class TopicDocuments:
         self._listed, stamps = self._topic.list_watched()
         return json.dumps([self._rules, stamps]) if stamps else ""
 
-    def holds(self, note: str, files: Iterable[tuple[str, int, int]]) -> bool:
-        """Tell whether a note's state, and path, size and time of the files, are unchanged."""
+    def holds(self, note: str, files: Iterable[tuple[str, int, int, int]]) -> bool:
+        """Tell whether a note's state, and path, size and times of the files, are unchanged."""
         stamp = self._topic.stamp
         try:
             rules, stamps = json.loads(note)
             if rules != self._rules or not are_unchanged(self._topic.config.root, stamps):
                 return False
-            return all(stamp(path) == (size, mtime_ns) for path, size, mtime_ns in files)
+            return all(stamp(path) == tuple(was) for path, *was in files)
         except (OSError, ValueError, TypeError, AttributeError):  # also of a damaged note
             return False
 
     def list(self) -> Iterator[File]:
-        """Yield the subjects with size and time. Raises OSError if the topic is missing."""
+        """Yield the subjects with size and times. Raises OSError if the topic is missing."""
         config = self._topic.config
         next(config.root.iterdir(), None)
         listing = self._listed or self._topic.list_watched()[0]
@@ -137,10 +137,10 @@ class TopicDocuments:
         return self._topic.read(self._subjects[path], MAX_FILE_BYTES + 1).data
 
 
-def stamp_content(data: bytes) -> tuple[int, int]:
-    """Return a size and a time that change with a content that is not in a file."""
+def stamp_content(data: bytes) -> tuple[int, int, int]:
+    """Return a size and times that change with a content that is not in a file."""
     digest = hashlib.blake2b(data, digest_size=7).digest()
-    return len(data), int.from_bytes(digest, "big")
+    return len(data), int.from_bytes(digest, "big"), 0
 
 
 def _is_searched(subject: Subject) -> bool:

@@ -36,10 +36,9 @@ def root(tmp_path: Path) -> Path:
     return root
 
 
-def known(root: Path, *paths: str) -> list[tuple[str, int, int]]:
-    return [
-        (path, (root / path).stat().st_size, (root / path).stat().st_mtime_ns) for path in paths
-    ]
+def known(root: Path, *paths: str) -> list[tuple[str, int, int, int]]:
+    stamp = DirectoryTopic(TopicConfig(id="t", root=root)).stamp
+    return [(path, *stamp(path)) for path in paths]
 
 
 def watch_of(root: Path, **fields: Any) -> TopicDocuments:
@@ -59,6 +58,11 @@ def change_in_place(root: Path) -> None:
     (root / "b/c.md").write_text("other")
 
 
+def change_and_set_the_time_back(root: Path) -> None:
+    (root / "b/c.md").write_text("else")
+    os.utime(root / "b/c.md", ns=(OLD, OLD))
+
+
 def change_rules(root: Path) -> None:
     (root / ".kbignore").write_text("b/")
 
@@ -71,7 +75,15 @@ def swap_directory(root: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "change", [add_file, remove_file, change_in_place, change_rules, swap_directory]
+    "change",
+    [
+        add_file,
+        remove_file,
+        change_in_place,
+        change_and_set_the_time_back,
+        change_rules,
+        swap_directory,
+    ],
 )
 def test_a_change_shows(root: Path, change: Callable[[Path], None]) -> None:
     watch = watch_of(root)

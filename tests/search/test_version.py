@@ -11,7 +11,7 @@ from llm_kb.search.index.database import VERSION
 from llm_kb.search.index.update import list_columns
 from llm_kb.search.roles import find_role, is_machine_made
 
-RECORDED = (27, "c9dba222dd764c3f")
+RECORDED = (28, "c9dba222dd764c3f")
 
 FILES = {
     "docs/guide.md": (

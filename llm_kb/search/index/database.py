@@ -13,7 +13,7 @@ from pathlib import Path
 
 from llm_kb.errors import KbError
 
-VERSION = 27
+VERSION = 28
 """Version of the schema and of how files become rows; other versions are rebuilt."""
 
 BUSY_SECONDS = 20
@@ -41,6 +41,7 @@ CREATE TABLE documents (
     path TEXT NOT NULL,
     size INTEGER NOT NULL,
     mtime_ns INTEGER NOT NULL,
+    ctime_ns INTEGER NOT NULL,
     wishes TEXT NOT NULL,
     hash BLOB NOT NULL,
     problem TEXT NOT NULL,

@@ -28,23 +28,27 @@ _MAX_INTEGER = 2**63 - 1
 
 
 class File(NamedTuple):
-    """A document: its `/`-separated path, and its size and time, by which changes are found."""
+    """A document: its `/`-separated path, and its size and times, by which changes are found."""
 
     path: str
     size: int
     mtime_ns: int
+    ctime_ns: int = 0
+    """When it changed in any way, which no program can set: copies and builds set the other."""
     role: str = ""
     """The role given by its owner; if empty, the role is found by its path."""
     generated: bool = False
     """Whether it is indexed even if a machine made it."""
 
-    def stamp(self) -> tuple[int, int, str]:
-        """Return size, time and the owner's wishes, by which a change is noticed.
+    def stamp(self) -> tuple[int, int, int, str]:
+        """Return size, times and the owner's wishes, by which a change is noticed.
 
-        The time is within the range of SQLite; it may lie beyond the year 2262.
+        The times are within the range of SQLite; they may lie beyond the year 2262.
         """
         mtime_ns = max(-_MAX_INTEGER, min(self.mtime_ns, _MAX_INTEGER))
-        return self.size, mtime_ns, f"{self.role} generated" if self.generated else self.role
+        ctime_ns = max(-_MAX_INTEGER, min(self.ctime_ns, _MAX_INTEGER))
+        wishes = f"{self.role} generated" if self.generated else self.role
+        return self.size, mtime_ns, ctime_ns, wishes
 
 
 def tick(mtime_ns: int) -> int:
@@ -74,8 +78,8 @@ class Documents(Protocol):
         """Return a note on the state that a list depends on; empty if only a list shows changes."""
         return ""
 
-    def holds(self, note: str, files: Iterable[tuple[str, int, int]]) -> bool:
-        """Tell whether a note's state, and path, size and time of the files, are unchanged."""
+    def holds(self, note: str, files: Iterable[tuple[str, int, int, int]]) -> bool:
+        """Tell whether a note's state, and path, size and times of the files, are unchanged."""
         return False
 
     def list(self) -> Iterable[File]:

@@ -41,8 +41,8 @@ _UNCERTAIN = -1
 Progress = Callable[[int, int], None]
 """Called with the number of documents indexed so far and the number to index."""
 
-_Known = tuple[int, int, str, bytes]
-"""The recorded state of a file: its size, time and owner's wishes, and the hash of its content."""
+_Known = tuple[int, int, int, str, bytes]
+"""The recorded state of a file: its size, times and owner's wishes, and the hash of its content."""
 
 
 class _Prepared(NamedTuple):
@@ -64,8 +64,8 @@ def update_topic(
 ) -> list[str]:
     """Index the documents of a topic that have changed; return notices on those not searched.
 
-    A file is unchanged if its size and modification time are. If it was modified too shortly
-    before it was read for these to be reliable, its content is compared. At most `most` bytes are
+    A file is unchanged if its size and times are; else its content is compared, also if it was
+    changed too shortly before it was read for the times to be reliable. At most `most` bytes are
     indexed. Raises DocumentsGoneError if the directory of the topic is missing.
     """
     id_, note, beyond = _open_topic(connection, topic)
@@ -94,7 +94,7 @@ def update_topic(
 
 def remove_topic(connection: Connection, id_: int) -> None:
     """Delete a topic, its documents and their chunks."""
-    _remove(connection, id_, [path for path, _, _ in _read_stamps(connection, id_)])
+    _remove(connection, id_, [path for path, *_ in _read_stamps(connection, id_)])
     with transaction(connection):
         connection.execute("DELETE FROM topics WHERE id = ?", (id_,))
 
@@ -126,10 +126,10 @@ def _remove_unused(connection: Connection, today: int) -> None:
             remove_topic(connection, id_)
 
 
-def _read_stamps(connection: Connection, topic: int) -> list[tuple[str, int, int]]:
-    """Return path, size and time of each document."""
+def _read_stamps(connection: Connection, topic: int) -> list[tuple[str, int, int, int]]:
+    """Return path, size and times of each document."""
     return connection.execute(
-        "SELECT path, size, mtime_ns FROM documents WHERE topic = ?", (topic,)
+        "SELECT path, size, mtime_ns, ctime_ns FROM documents WHERE topic = ?", (topic,)
     ).fetchall()
 
 
@@ -142,11 +142,11 @@ def _write_changes(
 ) -> None:
     """Delete the documents that are gone, and write those that are new or have changed."""
     rows = connection.execute(
-        "SELECT path, size, mtime_ns, wishes, hash FROM documents WHERE topic = ?", (id_,)
+        "SELECT path, size, mtime_ns, ctime_ns, wishes, hash FROM documents WHERE topic = ?", (id_,)
     )
     known: dict[str, _Known] = {path: tuple(rest) for path, *rest in rows}
     gone = known.keys() - {file.path for file in files}
-    changed = [file for file in files if known.get(file.path, ())[:3] != file.stamp()]
+    changed = [file for file in files if known.get(file.path, ())[:4] != file.stamp()]
     _remove(connection, id_, sorted(gone))
     done = 0
     for batch in _prepare_all(changed, known, topic):
@@ -168,7 +168,7 @@ def _prepare_all(
     batch: list[_Prepared] = []
     chunks = 0
     for file in files:
-        document = _prepare(file, topic, known[file.path][3] if file.path in known else b"")
+        document = _prepare(file, topic, known[file.path][4] if file.path in known else b"")
         batch.append(document)
         chunks += len(document.chunks or ()) + 1
         if chunks >= BATCH_CHUNKS:
@@ -180,12 +180,13 @@ def _prepare_all(
 
 def _prepare(file: File, topic: Documents, indexed: bytes = b"") -> _Prepared:
     """Return a file with its chunks, or without them if it is the one with the `indexed` hash."""
-    size, mtime_ns, wishes = file.stamp()
+    size, mtime_ns, ctime_ns, wishes = file.stamp()
     problem, data = "", b""
     if size > MAX_FILE_BYTES:
         problem = TOO_LARGE
     else:
-        if time.time_ns() - mtime_ns < tick(mtime_ns):
+        now = time.time_ns()
+        if any(now - each < tick(each) for each in (mtime_ns, ctime_ns)):
             mtime_ns = _UNCERTAIN
         try:
             data = topic.read(file.path)
@@ -228,10 +229,10 @@ def _store(
                     document = _prepare(document.file, topic)
                 role = document.role
                 _delete_chunks(connection, path, known)
-            size, _, wishes = document.file.stamp()
-            stamp = (size, document.mtime_ns, wishes, document.hash, document.problem)
+            size, _, ctime_ns, wishes = document.file.stamp()
+            stamp = (size, document.mtime_ns, ctime_ns, wishes, document.hash, document.problem)
             number = connection.execute(
-                "REPLACE INTO documents VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                "REPLACE INTO documents VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (known, id_, path, *stamp, role, language),
             ).lastrowid
             if indexed != document.hash:
