@@ -12,6 +12,7 @@ from llm_kb.errors import UnreadableError
 from llm_kb.files.containment import Containment
 from llm_kb.files.conversion import ConversionError, Conversions
 from llm_kb.files.converters import MAX_BYTES
+from llm_kb.files.git_ignored import GitIgnored
 from llm_kb.files.layouts import SKILL_FILE, find_skill
 from llm_kb.files.topic_documents import TopicDocuments, find_place
 from llm_kb.files.walk import FoundFiles, Stamps, Walk, Way, describe
@@ -128,7 +129,7 @@ class DirectoryTopic:
                 if not self._is_disabled(subject, target, skill):
                     subjects.append(subject)
         skipped = sorted(walk.skipped, key=lambda each: (each.path, each.reason))
-        return Listing(subjects=_name_subjects(subjects), skipped=skipped)
+        return Listing(subjects=_name_subjects(subjects), skipped=skipped, absent=walk.absent)
 
     def _make_subject(self, found: FoundFiles, name: str) -> Subject:
         place = found.place
@@ -188,8 +189,9 @@ class DirectoryTopic:
         lines, skipped = self._read_rules()
         # Later rules win, so a `.kbignore` cannot re-include what the configuration ignores.
         rules = IgnoreRules(((RULES_FILE, lines), ("ignore", self.config.ignore)))
+        git = None if self.config.ignored else GitIgnored(self.config.root)
         problems = [*skipped, *rules.problems, *self._include.problems]
-        return Walk(self._containment, rules, self._include, problems)
+        return Walk(self._containment, rules, self._include, git, problems)
 
     def _read_rules(self) -> tuple[Sequence[str], Sequence[Skipped]]:
         """Return the lines of the topic's `.kbignore`, or the reason why it cannot be read."""

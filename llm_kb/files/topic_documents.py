@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -85,17 +85,19 @@ class TopicDocuments:
         self._role_of = role_of
         # The settings that determine which files are documents.
         chosen = (
-            *(config.layout, config.include, config.disabled, config.ignore),
+            *(config.layout, config.include, config.disabled, config.ignore, config.ignored),
             config.allow_links_to,
         )
         kept = (can_convert(), hidden, config.generated)
         self._rules = repr((__version__, rules, *chosen, *kept))
         self._subjects: dict[str, Subject] = {}
         self._listed: Listing | None = None
+        self.absent: Sequence[str] = ()
 
     def note(self) -> str:
         """Return a note on the state of the next list; empty if a change could go unnoticed."""
         self._listed, stamps = self._topic.list_watched()
+        self.absent = self._listed.notes
         return json.dumps([self._rules, stamps]) if stamps else ""
 
     def holds(self, note: str, files: Iterable[tuple[str, int, int, int]]) -> bool:

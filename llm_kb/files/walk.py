@@ -11,12 +11,14 @@ import errno
 import os
 import stat
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from heapq import heappop, heappush
 from pathlib import Path
 from typing import NamedTuple
 
 from llm_kb.files.containment import Containment, OutsideError, stamp
+from llm_kb.files.git_ignored import GitIgnored, is_repository
 from llm_kb.files.layouts import SKILL_FILE, is_agent_skill
 from llm_kb.subjects.ignore import RULES_FILE, IgnoreRules, is_always_ignored
 from llm_kb.subjects.include import Include
@@ -26,6 +28,10 @@ from llm_kb.subjects.topics import Skipped
 
 MAX_LEVELS = 100
 """Deepest nesting that is entered; hostile trees are thousands of directories deep."""
+
+REPOSITORY = "a repository of its own"
+GIT_IGNORED = "ignored by git"
+"""Reasons why something below a topic is not part of it."""
 
 _OUTSIDE = "the link leads outside the topic"
 _NEITHER = "it is neither a file nor a directory"
@@ -97,11 +103,14 @@ class Walk:
         containment: Containment,
         ignore: IgnoreRules,
         include: Include,
+        git: GitIgnored | None = None,
         skipped: Sequence[Skipped] = (),
     ) -> None:
         self._containment = containment
         self._ignore = ignore
         self._include = include
+        self._git = git
+        self.absent: Counter[str] = Counter()
         self.skipped = list(skipped)
         self._stamps = {RULES_FILE: _read_stamp(containment.prefix + RULES_FILE)}
         self._is_complete = True
@@ -117,6 +126,9 @@ class Walk:
         while pending:
             place = heappop(pending)
             real, types = self._list_place(place)
+            if ".git" in types and place.path and is_repository(real):
+                self.absent[REPOSITORY] += 1
+                continue
             if (key := (real, place.slug if way else "")) in visited:
                 continue
             visited.add(key)
@@ -187,6 +199,9 @@ class Walk:
                 is_directory = os.path.isdir(self._containment.prefix + path)
             if not is_directory or not self._include.enters(f"{path}/"):
                 return False
+        if self._git and self._git.leaves_out(path + "/" * is_directory):
+            self.absent[GIT_IGNORED] += 1
+            return False
         flaw = find_flaw(name)
         if flaw:
             self.skip(path, flaw)
@@ -217,14 +232,19 @@ class Walk:
         return stat.S_IFLNK, None
 
     def leaves_out(self, path: str) -> bool:
-        """Tell whether a path in the topic, or a directory above it, is ignored or not included.
+        """Tell whether a path in the topic, or a directory above it, is not part of it.
 
         A path that ends in `/` is a directory.
         """
         include = self._include
         if not (include.enters(path) if path.endswith("/") else include.takes(path)):
             return True
+        if self._git and self._git.leaves_out(path):
+            return True
         names = path.split("/")
+        above = ("/".join(names[:count]) for count in range(1, len(names)))
+        if any(is_repository(self._containment.prefix + each) for each in above):
+            return True
         return any(map(is_always_ignored, names)) or any(
             self._ignore.ignores("/".join(names[: count + 1]) + "/"[: count < len(names) - 1])
             for count in range(len(names))
@@ -241,6 +261,8 @@ class Walk:
         # Imported here, since every command imports this module.
         from llm_kb.search.index.documents import tick  # noqa: PLC0415
 
+        for path in self._git.read if self._git else ():
+            self._stamps[path] = _read_stamp(self._containment.prefix + path)
         now = time.time_ns()
         times = [each[0] for each in self._stamps.values() if each]
         is_settled = all(now - mtime_ns >= tick(mtime_ns) for mtime_ns in times)

@@ -94,6 +94,7 @@ def _find_shipped(config: Config, cwd: Path | None, user_dir: Path) -> Iterator[
         title="Using llm-kb",
         introduction="How to gather references and to capture what a repository teaches.",
         root=Path(__file__).parent / "skills",
+        ignored=True,
         is_offered=config.capture.offer,
     )
     yield ShippedTopic(shipped, index=find_index(user_dir, config.workspace))

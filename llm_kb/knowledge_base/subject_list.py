@@ -61,6 +61,7 @@ class ListedTopic:
     topic: TopicConfig
     subjects: Sequence[ListedSubject] = ()
     skipped: Sequence[Skipped] = ()
+    absent: Sequence[str] = ()
     problem: str | None = None
     whole: bool = False
     note: str = ""
@@ -138,6 +139,7 @@ def list_topic(
         topic=opened.config,
         subjects=found,
         skipped=[skipped for skipped in listing.skipped if skipped.path],
+        absent=listing.notes,
         problem=find_problem(opened, listing) or _explain_disabled(opened, found),
         whole=everything,
     )
@@ -248,6 +250,7 @@ def _summarize(listed: ListedTopic) -> str:
 def _render_notes(listed: ListedTopic) -> Iterator[str]:
     if listed.problem:
         yield f"no subjects: {listed.problem}"
+    yield from listed.absent
     # With no subject at all, a skipped file is the reason.
     for each in listed.skipped if listed.whole else listed.skipped[: not listed.subjects]:
         yield f"skipped {visible_line(each.path)}: {visible_line(each.reason)}"

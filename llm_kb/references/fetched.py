@@ -106,6 +106,7 @@ def _make_config(described: TopicFile, directory: Path) -> TopicConfig:
         id=described.id,
         kind=KIND,
         root=resolve_links(directory),
+        ignored=True,
         title=described.title,
         introduction=topic_file.make_snippet(described.body) or None,
         description=topic_file.without_heading(described.title, described.body) or None,

@@ -70,7 +70,11 @@ class IgnoreRules:
 
         Its parents are not looked at: no walk enters a directory that is ignored.
         """
-        return next((ignores for ignores, rules in self._rules if rules.match(path)), False)
+        return bool(self.decide(path))
+
+    def decide(self, path: str) -> bool | None:
+        """Return what the last rule for a path says; None without one."""
+        return next((ignores for ignores, rules in self._rules if rules.match(path)), None)
 
     def _usable(self, where: str, rules: Sequence[str]) -> list[_Rule]:
         usable: list[_Rule] = []

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 from typing import NamedTuple, NewType
@@ -75,6 +75,8 @@ class TopicConfig:
     include: tuple[str, ...] = ()
     """Patterns of the files that it takes; without any it takes all."""
     ignore: tuple[str, ...] = ()
+    ignored: bool = False
+    """Whether it also has the untracked files that a `.gitignore` above or in it names."""
     layout: Layout = Layout.FILES
     allow_links_to: tuple[Path, ...] = ()
     """Directories outside `root` that links may lead to, without links; set by the user layer."""
@@ -145,6 +147,13 @@ class Listing:
 
     subjects: Sequence[Subject]
     skipped: Sequence[Skipped] = ()
+    absent: Mapping[str, int] = field(default_factory=dict)
+    """The number of files and directories that are not part of the topic, by reason."""
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """What is not part of the topic, in a line each."""
+        return [f"{number:,} left out: {reason}" for reason, number in sorted(self.absent.items())]
 
     @property
     def listed(self) -> Sequence[Subject]:

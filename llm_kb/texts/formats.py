@@ -226,7 +226,7 @@ FORMATS = (
         extensions=_words(
             "toml yaml yml json json5 jsonc xml xsd xsl plist ini cfg conf properties env lock sum"
             " mod snap map patch diff log svgz pem crt cer key pub sln csproj vcxproj fsproj props"
-            " targets resx desktop service editorconfig"
+            " targets resx desktop service editorconfig bak orig rej tmp"
         ),
     ),
     Format(

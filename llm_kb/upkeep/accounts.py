@@ -7,14 +7,18 @@ import re
 import shlex
 import stat
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from llm_kb.errors import KbError
 from llm_kb.files.containment import Containment
+from llm_kb.files.directory_topic import DirectoryTopic
 from llm_kb.files.layouts import is_agent_skill
 from llm_kb.subjects.ignore import is_always_ignored
+from llm_kb.subjects.include import Include
+from llm_kb.subjects.topics import TopicConfig
 from llm_kb.texts.decoding import SNIFFED_BYTES, is_binary
 from llm_kb.texts.formats import (
     INSTALL,
@@ -24,9 +28,13 @@ from llm_kb.texts.formats import (
     has_generated_name,
     is_unread_document,
 )
+from llm_kb.upkeep.project_files import find_project
 
 MOST_LINES = 5
 """The most kinds of text files that have a line each."""
+
+MOST_ENTRIES = 20_000
+"""The most files of a directory without git among which `check` looks for texts in no topic."""
 
 _MOST_READ = 50
 """The most files of one extension that are read to tell text from other data."""
@@ -66,10 +74,47 @@ def account_for(root: Path, paths: Iterable[str]) -> list[Leftover]:
     return [*group_texts(texts), *named]
 
 
-def is_text_of_no_format(root: Path) -> Callable[[str], bool]:
-    """Return a test for files that are text, and whose names say nothing of its format."""
+def find_unlisted(
+    root: Path, topics: Sequence[TopicConfig], most: int = MOST_ENTRIES
+) -> Mapping[str, Sequence[str]]:
+    """Return the texts of a project that no topic has or leaves out, by their first directory.
+
+    These are pages that no rule of `init` leaves out, and texts of no known format. Without git,
+    nothing is looked at if there are more than `most` files.
+    """
+    try:
+        project = find_project(root, most)
+    except KbError:
+        return {}
     classify = _Classifier(root)
-    return lambda path: find_format(path) is None and classify(path) == _TEXTS
+    places: defaultdict[str, list[str]] = defaultdict(list)
+    settled = [_find_settled(root, topic) for topic in topics]
+    for path in project.listed:
+        if path in project.pages:
+            is_text = not project.pages[path][0]
+        else:
+            is_text = find_format(path) is None and classify(path) == _TEXTS
+        if is_text and not any(is_settled(path) for is_settled in settled):
+            places[path.partition("/")[0] if "/" in path else ""].append(path)
+    return places
+
+
+def _find_settled(root: Path, topic: TopicConfig) -> Callable[[str], bool]:
+    """Return a test for the files that a topic has, or that its settings leave out."""
+    inside = os.path.relpath(topic.root, os.path.realpath(root)).replace(os.sep, "/")
+    prefix = "" if inside == "." else f"{inside}/"
+    # A rule that ignores everything is written before those that keep something.
+    taken = {subject.path for subject in DirectoryTopic(topic).list().subjects}
+    include = Include(topic.include)
+    is_chain = "*" in topic.ignore
+
+    def is_settled(path: str) -> bool:
+        if not path.startswith(prefix):
+            return False
+        below = path[len(prefix) :]
+        return below in taken or (not is_chain and include.takes(below))
+
+    return is_settled
 
 
 def group_texts(paths: Iterable[str]) -> list[Leftover]:

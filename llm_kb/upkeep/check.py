@@ -34,7 +34,8 @@ from llm_kb.subjects.topics import Layout, Subject, TopicConfig
 from llm_kb.texts.decoding import SNIFFED_BYTES, explain_conversion
 from llm_kb.texts.formats import find_format, is_readable, is_unread_document
 from llm_kb.texts.outlines.outline import find_outline, has_outline
-from llm_kb.texts.safe import REORDERING, TAG_CHARACTERS, visible_text
+from llm_kb.texts.safe import REORDERING, TAG_CHARACTERS, visible_line, visible_text
+from llm_kb.upkeep.accounts import find_unlisted
 from llm_kb.upkeep.named_places import History, find_dead_links, read_history
 
 LEVELS = ("error", "warning", "note")
@@ -68,6 +69,12 @@ class Rule(Enum):
     )
     NO_TEXT = _NOTE, "A model that loads it learns nothing: write it, or remove it."
     GONE_PATH = _NOTE, "The text may be out of date: name what took its place, or leave it out."
+    ABSENT = (
+        _NOTE,
+        "Models do not see them: `ignored = true` takes what git ignores; give another repository"
+        " a topic of its own.",
+    )
+    UNLISTED = _NOTE, "No topic has them: `llm kb init` proposes topics, `llm kb add` makes one."
     DUPLICATE = _NOTE, "It takes the place of another passage: keep one, and ignore the others."
 
     def __init__(self, level: str, advice: str) -> None:
@@ -99,6 +106,9 @@ MOST_REFERENCES = 1_000
 
 MOST_LINKS = 200
 """The most links and paths of a page that are findings of their own."""
+
+_MOST_PLACES = 5
+"""The most directories with unlisted texts that have a finding each."""
 
 _AROUND = 60
 """The most characters of a line that are shown before and after the reason of a finding."""
@@ -145,6 +155,7 @@ class Inspection:
             yield from self._inspect_patterns(opened)
             yield from self._inspect_files(opened)
         yield from self._inspect_overlaps()
+        yield from self._inspect_unlisted()
         read: list[tuple[OpenTopic, Subject]] = []
         for opened in self._own:
             shown = [s for s in opened.listing.subjects if is_shown(s, opened.config.layout)]
@@ -164,6 +175,27 @@ class Inspection:
         for (one, other), shared in find_overlaps(self._own):
             what = f"topics {one!r} and {other!r} share {count(shared, 'subject')}"
             yield Finding(Rule.NESTED, self._place(topic_key(other, "subjects"), other), what)
+
+    def _inspect_unlisted(self) -> Iterator[Finding]:
+        """Yield a finding for each of the directories with the most texts that no topic has."""
+        root = self._kb.config.workspace or Path("/")
+        places = (
+            find_unlisted(root, [opened.config for opened in self._own])
+            if self._kb.config.workspace
+            else {}
+        )
+        ranked = sorted(places, key=lambda place: (-len(places[place]), place))
+        for place in ranked[:_MOST_PLACES]:
+            paths = places[place]
+            where = f"{place}/" if place else "this directory"
+            what = f"{count(len(paths), 'text')} in {visible_line(where)} in no topic"
+            yield Finding(Rule.UNLISTED, name_place(str(root / paths[0]), self._cwd), what)
+        if rest := ranked[_MOST_PLACES:]:
+            number = sum(len(places[place]) for place in rest)
+            more = count(len(rest), "more directory", "more directories")
+            what = f"{count(number, 'text')} in {more} in no topic"
+            first = str(root / places[rest[0]][0])
+            yield Finding(Rule.UNLISTED, name_place(first, self._cwd), what)
 
     def _inspect_configuration(self) -> Iterator[Finding]:
         config = self._kb.config
@@ -201,6 +233,8 @@ class Inspection:
         for reason, files in reasons.items():
             more = f" ({len(files) - 1:,} more like it)" if len(files) > 1 else ""
             yield Finding(Rule.SKIPPED, files[0], f"{reason}{more}")
+        for note in opened.listing.notes:
+            yield Finding(Rule.ABSENT, self._file(opened, "").rstrip("/"), note)
 
     def _inspect_topic(self, opened: OpenTopic, shown: Sequence[Subject]) -> Iterator[Finding]:
         topic, listing = opened.config, opened.listing

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from llm_kb.errors import KbError, show_place
 from llm_kb.files.containment import Containment, read_regular
 from llm_kb.files.git import GitError, read_git
+from llm_kb.files.git_ignored import is_repository
 from llm_kb.files.layouts import is_agent_skill
 from llm_kb.files.walk import iter_files
 from llm_kb.search.question import STOP_WORDS
@@ -88,6 +89,12 @@ RULES = {
     "demos": Rule(
         "examples and demos with their code",
         "example examples demo demos sample samples playground playgrounds",
+    ),
+    "trash": Rule(
+        "trash, backups and caches of other programs",
+        everywhere=".trash .trashes .stversions .stfolder .history .obsidian .logseq .dropbox.cache"
+        " .dropbox .sync .recycle $recycle.bin lost+found .cache .backup .backups .bak .tmp .undo"
+        " .local-history .vscode-history",
     ),
     "templates": Rule("templates of a site", "archetypes _layouts _includes"),
     "languages": Rule("other languages than the main one"),
@@ -202,16 +209,23 @@ def _list_files(root: Path, most: int) -> Iterable[str]:
         with suppress(OSError):  # git follows no link of that name either
             text = read_regular(rules_file, most=_MOST_RULES_BYTES).decode("utf-8", "replace")
         ignores = IgnoreRules([(".gitignore", text.splitlines())]).ignores
-        found = iter_files(
-            root, lambda path: not (is_always_ignored(path.split("/")[-2]) or ignores(path))
-        )
+        repositories: list[str] = []
+
+        def enters(path: str) -> bool:
+            if is_always_ignored(path.split("/")[-2]) or ignores(path):
+                return False
+            if is_own := is_repository(f"{root}/{path}"):
+                repositories.append(path)
+            return not is_own
+
+        found = iter_files(root, enters)
         paths = [path for path, _ in islice(found, most + 1)]
         if len(paths) > most:
             raise KbError(
                 f"{show_place(root)} has over {most:,} files and is not a git repository;"
                 " run init in the directory of a project"
             ) from None
-        return [path for path in paths if not ignores(path)]
+        return [*repositories, *(path for path in paths if not ignores(path))]
     return set(filter(None, os.fsdecode(listed).split("\0")))
 
 
@@ -252,6 +266,9 @@ def _is_page(path: str, known: Format, written: Collection[str]) -> bool:
     return not directory or is_documentation(directory)
 
 
+_TRASH_OF_USER = re.compile(r"(?<=^\.trash)-\d+$")
+
+
 def _find_rule(path: str, dense: Collection[str], own: Collection[str]) -> tuple[str, str] | None:
     """Return the name of the first rule that leaves a page out, and the pattern for that.
 
@@ -269,7 +286,7 @@ def _find_rule(path: str, dense: Collection[str], own: Collection[str]) -> tuple
         for place in places:
             parent = place.rpartition("/")[2]
             outside = "" if is_documentation(place) else rule.directories
-            word = f" {parent.lower().replace(' ', '-')} "
+            word = f" {_TRASH_OF_USER.sub('', parent.lower().replace(' ', '-'))} "
             is_meant = word in f" {rule.everywhere} {outside} "
             # `demos/` may be pages, and `test/` among pages is on how to test.
             is_prose = (name == "demos" and place in dense) or (

@@ -14,7 +14,7 @@ import pytest
 from llm_kb.upkeep.check import Rule
 from tests.commands.workspaces import write_files
 from tests.conftest import RunLlm
-from tests.git_templates import copy_repository
+from tests.git_templates import copy_empty_repository, copy_repository
 from tests.terminal import run_on_terminal
 
 CONFIG = '[kb.topic.a]\nintroduction = "What it is."\nsubjects = "kb"\n'
@@ -180,7 +180,7 @@ def test_findings(
     *place, what = finding
     matching = [f for f in found if list(f[:3]) == place and f[3].startswith(what)]
     assert len(matching) == 1
-    assert {f[0] for f in found} <= {finding[0], "empty-topic"}
+    assert {f[0] for f in found} <= {finding[0], "empty-topic", "unlisted"}
 
 
 def test_a_missing_directory(run_llm: RunLlm, tmp_path: Path) -> None:
@@ -208,8 +208,8 @@ def test_an_empty_directory(run_llm: RunLlm, tmp_path: Path) -> None:
 
 
 def test_links_that_leave(run_llm: RunLlm, tmp_path: Path) -> None:
-    write_files(tmp_path, {**GOOD, "out.md": "x"})
-    (tmp_path / "kb/link.md").symlink_to(tmp_path / "out.md")
+    write_files(tmp_path, {**GOOD, "out.png": "x"})
+    (tmp_path / "kb/link.md").symlink_to(tmp_path / "out.png")
     what = "the link leads outside the topic"
     assert check(run_llm, 1) == [("skipped", "kb/link.md", None, what)]
 
@@ -344,6 +344,7 @@ def test_each_link_that_leads_to_nothing_is_a_finding(run_llm: RunLlm, tmp_path:
     assert check(run_llm, 0) == [
         ("dead-link", "kb/two.md", 2, "a link leads to nothing: sub/gone one.md"),
         ("dead-link", "kb/two.md", 3, "a link leads to nothing: also.rst"),
+        ("unlisted", "README.md", None, "1 text in this directory in no topic"),
     ]
 
 
@@ -424,6 +425,35 @@ src/old.py
     assert result.stderr.startswith(f"llm-kb: gone paths of {shallow}: the clone is shallow\n")
 
 
+def test_texts_in_no_topic_are_named_by_directory(run_llm: RunLlm, tmp_path: Path) -> None:
+    write_files(tmp_path, {**GOOD, "llm-kb.toml": f'{CONFIG}include = ["*.md"]\n'})
+    write_files(tmp_path, {f"d{n}/{m}.asciidoc": "x" for n in range(7) for m in range(9 - n)})
+    write_files(tmp_path, {"kb/x.chap": "x", "kb/y.py": "x", "tests/a.md": "x", "LICENSE.md": "x"})
+    write_files(tmp_path, {"e.json": "{}", "kb/z.raw": b"\0\1"})
+    assert check(run_llm, 0) == [
+        ("unlisted", f"d{n}/0.asciidoc", None, f"{9 - n} texts in d{n}/ in no topic")
+        for n in range(5)
+    ] + [("unlisted", "d5/0.asciidoc", None, "8 texts in 3 more directories in no topic")]
+
+
+def test_what_a_configuration_leaves_out_is_not_unlisted(run_llm: RunLlm, tmp_path: Path) -> None:
+    old = CONFIG.replace('"kb"', '"."') + 'ignore = ["*", "!*/", "!*.md", "/drafts/"]\n'
+    write_files(tmp_path, {**GOOD, "llm-kb.toml": old, "a.rst": "x"})
+    assert [finding[:2] for finding in check(run_llm, 0)] == [("unlisted", "a.rst")]
+    new = CONFIG.replace('"kb"', '"."') + 'ignore = ["*.rst"]\ndisabled = ["kb/**"]\n'
+    write_files(tmp_path, {"llm-kb.toml": new, "b.md": "x"})
+    assert check(run_llm, 0) == []
+
+
+def test_what_git_ignores_is_counted(run_llm: RunLlm, tmp_path: Path) -> None:
+    write_files(tmp_path, {**GOOD, ".gitignore": "gen*\n", "kb/gen.md": "x", "kb/gen/a.md": "x"})
+    copy_empty_repository(tmp_path)
+    assert check(run_llm, 0) == [("absent", "kb", None, "2 left out: ignored by git")]
+    assert "2 left out: ignored by git" in run_llm(["kb", "list", "a"]).stdout
+    first = run_llm(["kb", "search", "one"])
+    assert "not searched: a: 2 left out: ignored by git" in first.stdout + first.stderr
+
+
 def test_files_with_the_same_content_are_one_finding(run_llm: RunLlm, tmp_path: Path) -> None:
     text = "The same words. " * 20
     write_files(tmp_path, {**GOOD, "kb/a.md": text, "kb/b.md": text, "kb/sub/c.md": text})
@@ -461,9 +491,9 @@ def test_all_subjects_disabled_is_not_an_empty_directory(run_llm: RunLlm, tmp_pa
 
 
 def test_files_skipped_for_one_reason_are_one_finding(run_llm: RunLlm, tmp_path: Path) -> None:
-    write_files(tmp_path, {**GOOD, "out.md": "x"})
+    write_files(tmp_path, {**GOOD, "out.png": "x"})
     for number in range(5):
-        (tmp_path / f"kb/link{number}.md").symlink_to(tmp_path / "out.md")
+        (tmp_path / f"kb/link{number}.md").symlink_to(tmp_path / "out.png")
     what = "the link leads outside the topic (4 more like it)"
     assert check(run_llm, 1) == [("skipped", "kb/link0.md", None, what)]
 

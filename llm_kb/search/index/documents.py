@@ -73,6 +73,8 @@ class Documents(Protocol):
     """The part of that directory, with a slash at its end, below the workspace."""
     trust: int | None = None
     """The owner's trust score, from 0 to 10; None if not given."""
+    absent: Sequence[str] = ()
+    """What the last list found not to be part of the topic, in words."""
 
     def note(self) -> str:
         """Return a note on the state that a list depends on; empty if only a list shows changes."""

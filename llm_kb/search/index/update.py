@@ -69,6 +69,7 @@ def update_topic(
     indexed. Raises DocumentsGoneError if the directory of the topic is missing.
     """
     id_, note, beyond = _open_topic(connection, topic)
+    absent: Sequence[str] = ()
     if not (note and topic.holds(note, _read_stamps(connection, id_))):
         # The note comes first, so that it shows changes made while listing.
         note = topic.note()
@@ -77,7 +78,7 @@ def update_topic(
         except OSError as error:
             raise DocumentsGoneError(topic.name) from error
         _write_changes(connection, id_, topic, files, progress)
-        beyond = "\n".join(left_out)
+        beyond, absent = "\n".join(left_out), topic.absent
         with transaction(connection):
             connection.execute(
                 "UPDATE topics SET note = ?, beyond = ? WHERE id = ?", (note, beyond, id_)
@@ -88,7 +89,7 @@ def update_topic(
     )
     return [
         *(f"not searched: {topic.name}/{path} ({problem})" for path, problem in problems),
-        *(f"not searched: {topic.name}: {each}" for each in beyond.splitlines()),
+        *(f"not searched: {topic.name}: {each}" for each in (*beyond.splitlines(), *absent)),
     ]
 
 

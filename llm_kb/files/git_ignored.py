@@ -1,0 +1,225 @@
+"""The untracked files below a topic that git ignores, and repositories of their own below it.
+
+Nothing starts git: `.gitignore` files and git's index are read, each bounded. Without a readable
+index nothing counts as ignored, since what git tracks it never ignores.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import struct
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from pathlib import Path
+
+from llm_kb.files.containment import read_regular
+from llm_kb.subjects.ignore import IgnoreRules
+
+RULES = ".gitignore"
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What is read at most."""
+
+    rules_bytes: int = 1 << 16
+    """Of one `.gitignore`."""
+    rules: int = 5_000
+    """Lines of all `.gitignore` files together: every path is compared with each."""
+    index_bytes: int = 64_000_000
+    entries: int = 500_000
+    """Files in the index."""
+
+
+def is_repository(directory: str) -> bool:
+    """Tell whether a directory is a clone, a submodule or a work tree."""
+    place = f"{directory.rstrip(os.sep)}{os.sep}.git"
+    with suppress(OSError, ValueError):
+        if stat.S_ISREG(os.lstat(place).st_mode):
+            return read_regular(place, most=7) == b"gitdir:"
+        return os.path.lexists(f"{place}{os.sep}HEAD")
+    return False
+
+
+class GitIgnored:
+    """What git ignores and does not track below a directory, by paths relative to it.
+
+    `read` are the files that the answers so far depend on, relative as well.
+    """
+
+    def __init__(self, root: Path, limits: Limits | None = None) -> None:
+        self._root = os.fspath(root)
+        self._limits = limits or Limits()
+        self._left = self._limits.rules
+        self._rules: dict[str, IgnoreRules | None] = {}
+        self._places: dict[str, bool] = {}
+        self.read: set[str] = set()
+        self._tree = _find_work_tree(self._root)
+        self._prefix = ""
+        if self._tree is not None:
+            below = os.path.relpath(self._root, self._tree).replace(os.sep, "/")
+            self._prefix = "" if below == "." else f"{below}/"
+            # A topic whose own directory is ignored is meant as it is.
+            if self._prefix and self._ignores_place(self._prefix):
+                self._tree = None
+
+    def leaves_out(self, path: str) -> bool:
+        """Tell whether git ignores an untracked file, or a directory without tracked files.
+
+        The path of a directory ends in `/`.
+        """
+        return self._tree is not None and self._ignores(self._prefix + path) and not self._has(path)
+
+    def _has(self, path: str) -> bool:
+        """Tell whether git tracks a file, or a file in a directory; True if that is not known."""
+        tracked = self._tracked
+        if tracked is None:
+            return True
+        place = self._prefix + path
+        at = bisect_left(tracked, place)
+        return at < len(tracked) and (tracked[at] == place or tracked[at].startswith(_end(place)))
+
+    @cached_property
+    def _tracked(self) -> Sequence[str] | None:
+        index = _find_git_directory(self._tree or "") + f"{os.sep}index"
+        self.read.add(os.path.relpath(index, self._root))
+        try:
+            status = os.stat(index)  # noqa: PTH116 - as text, for speed
+        except FileNotFoundError:
+            return ()  # nothing was added yet
+        except OSError:
+            return None
+        key = (index, status.st_size, status.st_mtime_ns, status.st_ino)
+        return _load_index(key, self._limits)
+
+    def _ignores(self, path: str) -> bool:
+        """Tell whether a path in the work tree is ignored, or a directory above it."""
+        above = path[: path.rfind("/", 0, -1) + 1]
+        return self._ignores_place(above) or self._matches(path)
+
+    def _ignores_place(self, place: str) -> bool:
+        if not place:
+            return False
+        if place not in self._places:
+            self._places[place] = self._ignores(place)
+        return self._places[place]
+
+    def _matches(self, path: str) -> bool:
+        """Return what the last rule for a path says, those nearest to it first."""
+        for above in reversed([*_list_above(path)]):
+            rules = self._load_rules(above)
+            verdict = rules.decide(path[len(above) :]) if rules else None
+            if verdict is not None:
+                return verdict
+        return False
+
+    def _load_rules(self, place: str) -> IgnoreRules | None:
+        if place not in self._rules:
+            path = os.path.normpath(f"{self._tree}/{place}{RULES}")
+            self.read.add(os.path.relpath(path, self._root))
+            lines: list[str] = []
+            with suppress(OSError):
+                data = read_regular(path, most=self._limits.rules_bytes)
+                lines = data.decode("utf-8-sig", "replace").splitlines()
+            self._left -= len(lines)
+            is_used = lines and self._left >= 0
+            self._rules[place] = IgnoreRules([(RULES, lines)]) if is_used else None
+        return self._rules[place]
+
+
+def _end(place: str) -> str:
+    return place if place.endswith("/") else f"{place}/"
+
+
+def _list_above(path: str) -> Iterator[str]:
+    """Yield the directories above a path, the outermost first, each ending in `/`."""
+    yield ""
+    at = path.find("/")
+    while 0 <= at < len(path) - 1:
+        yield path[: at + 1]
+        at = path.find("/", at + 1)
+
+
+def _find_work_tree(directory: str) -> str | None:
+    """Return the work tree that a directory is in; None without one."""
+    place = directory
+    while not is_repository(place):
+        above = os.path.dirname(place)  # noqa: PTH120 - as text, for speed
+        if above == place:
+            return None
+        place = above
+    return place
+
+
+def _find_git_directory(tree: str) -> str:
+    """Return the directory of git's data of a work tree."""
+    place = os.path.join(tree, ".git")  # noqa: PTH118 - as text, for speed
+    with suppress(OSError):
+        data = read_regular(place, most=4_096)
+        target = os.fsdecode(data.removeprefix(b"gitdir:").strip())
+        return os.path.normpath(os.path.join(tree, target))  # noqa: PTH118
+    return place
+
+
+# The index
+
+
+@lru_cache(maxsize=2)
+def _load_index(key: tuple[str, int, int, int], limits: Limits) -> Sequence[str] | None:
+    """Return the sorted paths of git's index; None for one that cannot be read."""
+    try:
+        data = read_regular(key[0], most=limits.index_bytes + 1)
+    except OSError:
+        return None
+    if len(data) > limits.index_bytes:
+        return None
+    for hash_size in (20, 32):
+        with suppress(ValueError, struct.error):
+            return sorted(map(os.fsdecode, _parse_index(data, hash_size, limits.entries)))
+    return None
+
+
+def _parse_index(data: bytes, hash_size: int, most: int) -> list[bytes]:
+    """Return the names in an index of version 2 to 4. Raises ValueError or struct.error.
+
+    https://git-scm.com/docs/index-format
+    """
+    signature, version, number = struct.unpack_from(">4sII", data)
+    if signature != b"DIRC" or version not in {2, 3, 4} or number > most:
+        raise ValueError
+    names: list[bytes] = []
+    at, name = 12, b""
+    for _ in range(number):
+        start = at
+        at += 40 + hash_size
+        (flags,) = struct.unpack_from(">H", data, at)
+        at += 4 if flags & 0x4000 else 2
+        kept = 0
+        if version == 4:
+            kept, at = _read_number(data, at)
+        end = data.index(0, at)
+        name = (name[: len(name) - kept] if version == 4 else b"") + data[at:end]
+        if min(len(name), 0xFFF) != flags & 0xFFF:
+            raise ValueError
+        names.append(name)
+        at = end + 1 if version == 4 else start + (end - start + 8) // 8 * 8
+    while at + 8 <= len(data) - hash_size:
+        kind, size = struct.unpack_from(">4sI", data, at)
+        if kind == b"link":  # most entries are in another file
+            raise ValueError
+        at += 8 + size
+    return names
+
+
+def _read_number(data: bytes, at: int) -> tuple[int, int]:
+    """Return a number of variable length, and the position after it."""
+    value = data[at] & 0x7F
+    for after in range(at + 1, at + 8):
+        if not data[after - 1] & 0x80:
+            return value, after
+        value = ((value + 1) << 7) | (data[after] & 0x7F)
+    raise ValueError
