@@ -23,17 +23,15 @@ if TYPE_CHECKING:
 
 
 def find_user_dir() -> Path:
-    """Return the host's user directory, created if missing, as `llm.user_dir` does."""
-    path = Path(os.environ.get("LLM_USER_PATH") or click.get_app_dir("io.datasette.llm"))
-    path.mkdir(parents=True, exist_ok=True)
-    return path
+    """Return the host's user directory, which may be missing: only what is written creates it."""
+    return Path(os.environ.get("LLM_USER_PATH") or click.get_app_dir("io.datasette.llm"))
 
 
 def read_default_embedding_model() -> str | None:
     """Return the id of the host's default embedding model; None if none is set."""
     try:
         text = (find_user_dir() / "default_embedding_model.txt").read_text("utf-8", "replace")
-    except (FileNotFoundError, NotADirectoryError):
+    except OSError:  # there is no usable directory of the user
         return None
     return text.strip() or None
 

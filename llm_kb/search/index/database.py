@@ -230,7 +230,8 @@ def _explain_disk(database: Path | None) -> IndexUnusableError | None:
         if path.exists() and not _is_writable(path):
             why = f"{str(path)!r} is read-only, and even a search writes to it; make it writable"
             return ReadOnlyError(database, why)
-    if shutil.disk_usage(directory).free < ROOM_BYTES:
+    usage = shutil.disk_usage(directory)
+    if usage.free < ROOM_BYTES and usage.total:  # a file system without room has no disk
         why = "the disk is full, and even a search writes to it; make room on it"
         return IndexUnusableError(database, why)
     return None
