@@ -15,6 +15,7 @@ from llm_kb.commands import _options, _output
 from llm_kb.config.workspace import find_cwd
 from llm_kb.errors import join_names
 from llm_kb.files.atomic import WriteError, replace_file
+from llm_kb.host.rewriting import rewrite_question
 from llm_kb.host.terminal import draw_progress, style
 from llm_kb.knowledge_base.api import KnowledgeBase
 from llm_kb.knowledge_base.subject_list import name_file
@@ -45,6 +46,13 @@ from llm_kb.texts.safe import visible_line, visible_text
     type=click.IntRange(1),
     help="Maximum number of passages",
 )
+@click.option(
+    "-m",
+    "--model",
+    metavar="MODEL",
+    help="Let this model write QUERY in the words of an answer, then search for that",
+)
+@click.option("-v", "--verbose", is_flag=True, help="Show what that model is sent")
 @click.option("json_", "--json", is_flag=True, help="Output as JSON")
 @_options.filter_options
 @_options.kb_cfg_option
@@ -52,6 +60,8 @@ def search(
     query: str,
     topics: tuple[str, ...],
     count: int,
+    model: str | None,
+    verbose: bool,
     json_: bool,
     roles: tuple[str, ...],
     paths: tuple[str, ...],
@@ -68,15 +78,23 @@ def search(
     address for `learn`, and the share of the question's telling words that it has, which is
     not all that orders them. The exit status is 1 if nothing is found.
 
+    With -m, or `rewrite` of [kb] in your own kb.toml, a model first writes the question as
+    a sentence of its answer with likely words, and these are searched: people ask in other
+    words than texts answer in. It is sent the question and the menu, which -v shows.
+
     Without QUERY, or if it is '-', standard input is searched for; of a long log the
     beginning and the end count. A query such as --no-color follows '--'.
 
     \b
         llm kb search how do we review code
         llm kb search -t project -n 3 deadline
+        llm kb search -m gpt-4o-mini why is my build slow
         make 2>&1 | llm kb search
     """
     kb = KnowledgeBase.discover(fragments=kb_cfg)
+    if model := model or kb.config.rewrite:
+        query, note = rewrite_question(kb, query, model, _output.say if verbose else None)
+        _output.say(f"llm-kb: {note}")
     found = kb.find_passages(
         query,
         topics,

@@ -85,6 +85,12 @@ class Config:
     outline_over: int = 24_000
     search: bool | str = "auto"
     """Whether `search_knowledge` comes with `learn`; "auto" means for large topics."""
+    rewrite: str = ""
+    """The model that writes a question in the words of an answer before a search; off if empty."""
+    rewrite_menu: bool = True
+    """Whether that model is sent the menu as well."""
+    rewrite_seconds: int = 8
+    """How long a search waits for it."""
     topics: tuple[TopicConfig, ...] = ()
     adjustments: tuple[TopicConfig, ...] = ()
     """Changes to topics whose subjects are not configured; their `root` is not used."""

@@ -9,6 +9,7 @@ import os
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -310,8 +311,16 @@ def load_passages(reference: str) -> llm.Fragment | list[llm.Fragment]:
     topics, question = _split_search(kb, reference)
     if not topics and not kb.menu_ids:
         raise ValueError(kb.explain_nothing())
+    notices: list[str] = []
+    if kb.config.rewrite:
+        from llm_kb.host.rewriting import rewrite_question  # noqa: PLC0415 - few requests search
+
+        question, note = rewrite_question(kb, question, request.model if request else None)
+        notices.append(note)
+        say(note)
     # A model without tools cannot load the rest of a passage.
     found = kb.find_passages(question, topics, whole=True)
+    found = replace(found, notices=(*notices, *found.notices))
     if not found.passages:
         raise ValueError(explain_nothing(found))
     return llm.Fragment(render_passages(found), f"{requests.SEARCH}{reference}")

@@ -92,6 +92,7 @@ def _open(
     try:
         arguments = Arguments(command, kwargs, knowledge, kb_cfg)
         request = _make_request(arguments, no_kb=bool(no_kb))
+        request.model = arguments.name_model()
         request.templates = arguments.hand_over_templates()
         request.takes_picture = arguments.takes_picture
         return request
@@ -226,14 +227,18 @@ class Arguments:
         """Tell whether the model takes attachments of a media type."""
         return media_type in (getattr(self._find_model(), "attachment_types", None) or ())
 
-    def _find_model(self) -> Any:
-        """Return the model of the request; None if it is unknown."""
+    def name_model(self) -> str | None:
+        """Return the name of the request's model; None for the default one."""
         candidates = [self.kwargs.get("model_id"), *(each.model for each in self._templates)]
         if self.conversation is not None:
             candidates.append(self.conversation.model.model_id)
+        return next(filter(None, candidates), None)
+
+    def _find_model(self) -> Any:
+        """Return the model of the request; None if it is unknown."""
         try:
             get = llm.get_async_model if self.kwargs.get("async_") else llm.get_model
-            return get(next(filter(None, candidates), None))
+            return get(self.name_model())
         except (KeyError, ValueError):
             return None
 

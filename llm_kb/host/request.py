@@ -57,6 +57,8 @@ class Request:
     """The texts of SECTION and MEMORY, each with its source."""
     is_muted: bool = False
     """Whether `--no-kb` turns this plugin off."""
+    model: str | None = None
+    """The name of its model; None for the default one."""
     templates: Sequence[Any] = ()
     """The loaded templates of the request."""
     pictures: Sequence[Picture] = ()
