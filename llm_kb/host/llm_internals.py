@@ -10,6 +10,7 @@ what, and what for | without it
 `llm.cli.template_dir`: a file that hides a saved template | it is not looked for
 `llm.cli.load_conversation`, `_get_conversation_tools`: what `-c` goes on with | as above
 arguments of the callbacks of `prompt` and `chat`: adding tools and fragments | an error
+arguments `system`, `directory` of llm-coding-agent's `code`: its menu | it is left alone
 `Template.model_copy`: a template whose tools are not useful here | an error
 the text "Chain limit of ": a hint at `--cl` | the host's message as it is
 `turns`, `turn_fragments`, `fragments` of the log: what was sent | `-c` leaves `learn` out

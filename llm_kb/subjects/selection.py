@@ -145,8 +145,10 @@ def find_near(pattern: str, topic: Listed) -> Sequence[str]:
     """
     if len(pattern) > errors.LONGEST_NAME:
         return ()
-    names = [subject.name for subject in topic.list().listed[: errors.MOST_CANDIDATES]]
-    return (*_widen(pattern, names), *errors.find_similar(pattern, names, most=NEAR_SLUGS))
+    listed = topic.list().listed[: errors.MOST_CANDIDATES]
+    names = [subject.name for subject in listed]
+    matched = [subject.name for subject in listed if not is_picture(subject.path)]
+    return (*_widen(pattern, matched), *errors.find_similar(pattern, names, most=NEAR_SLUGS))
 
 
 def _widen(pattern: str, names: Sequence[str]) -> list[str]:

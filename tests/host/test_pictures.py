@@ -81,8 +81,13 @@ def test_globs_and_listings_have_no_pictures(run_llm: RunLlm, script: Script) ->
     assert "flow" not in script.last.outputs[0]
 
 
-def test_glob_of_pictures_alone_matches_nothing(run_llm: RunLlm, script: Script) -> None:
-    assert ask(run_llm, script, "img/*").startswith("Error: ")
+@pytest.mark.parametrize("pattern", ["img/*", "img"])
+def test_glob_of_pictures_alone_matches_nothing(
+    run_llm: RunLlm, script: Script, pattern: str
+) -> None:
+    answer = ask(run_llm, script, pattern)
+    assert answer.startswith("Error: ")
+    assert "img/**" not in answer
 
 
 def test_bytes_decide_and_not_the_name(workspace: Path, run_llm: RunLlm, script: Script) -> None:
