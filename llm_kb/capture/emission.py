@@ -16,6 +16,25 @@ from llm_kb.texts.safe import JOINERS, one_line
 MAX_FIELD_CHARS = 2000
 """The most characters of one field: an entry is a sentence or two."""
 
+EMIT_GUIDELINES = """\
+## Knowledge capture (optional)
+
+If you observe a convention, module boundary, or anti-pattern that applies
+repo-wide or module-wide — not just to this one commit — use `emit_knowledge`
+to record it.
+
+Guidelines:
+- Only emit when the pattern clearly applies beyond this single commit
+- Prefer `provisional` stability for inferred conventions
+- Never emit for one-off implementation choices
+- Typical commits produce zero knowledge entries
+- Good examples: "all errors use snafu", "git module never imports provider",
+  "don't use serde_json::from_str for annotations — use parse_annotation()"
+- Bad examples: "this function takes a &str" (too specific),
+  "code should be clean" (too vague)
+"""
+"""What the system prompt says of the tool wherever a request offers it."""
+
 EMIT_NAME = "emit_knowledge"
 EMIT_DESCRIPTION = (
     "Record a repo-wide convention, module boundary, or anti-pattern discovered in this "
@@ -172,7 +191,7 @@ def remove_entry(store: KnowledgeStore, id_: str) -> tuple[KnowledgeStore, tuple
     """
     _find_entry(store, id_)
     removed = tuple(entry for entry in store.entries if entry.id == id_)
-    return store.with_entries(e for e in store.entries if e.id != id_), removed
+    return store.without(id_), removed
 
 
 def _find_entry(store: KnowledgeStore, id_: str) -> Entry:

@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from llm_kb.capture import notes, store
-from llm_kb.capture.entries import Entry, KnowledgeStore, normalize
+from llm_kb.capture.entries import RETIRED, Entry, KnowledgeStore, normalize
 from llm_kb.capture.rendering import render_short
 from llm_kb.errors import KbError
 from llm_kb.files.git import NO_PROGRAMS, GitError, Settings, find_program, run_git
@@ -73,9 +73,16 @@ def merge(
             kept.append(entry.with_fields(id=id_))
         else:
             kept.append(entry)
+    return KnowledgeStore(extra=_merge_extra(base, ours, theirs)).with_entries(kept), notices
+
+
+def _merge_extra(
+    base: KnowledgeStore, ours: KnowledgeStore, theirs: KnowledgeStore
+) -> dict[str, object]:
     changed = {key: v for key, v in ours.extra.items() if base.extra.get(key) != v}
-    extra = {**ours.extra, **theirs.extra, **changed}
-    return KnowledgeStore(extra=extra).with_entries(kept), notices
+    retired = [*ours.retired.items(), *theirs.retired.items()]
+    highest = {RETIRED: dict(sorted(retired))} if retired else {}
+    return {**ours.extra, **theirs.extra, **changed, **highest}
 
 
 def _describe_clash(ours: Entry, theirs: Entry) -> list[str]:

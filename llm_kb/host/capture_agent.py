@@ -42,6 +42,8 @@ class Captured:
     additions: Sequence[Addition]
     failed: str | None
     """The reason why the model did not finish; None if it did."""
+    refused: int
+    """The number of entries beyond those that one commit may have."""
     tokens_sent: int
     tokens_received: int
 
@@ -79,9 +81,12 @@ def _capture(
     briefing = read_briefing(directory, commit, store)
     left = MAX_ENTRIES - sum(entry.provenance == commit for entry in store.entries)
     additions: list[Addition] = []
+    refused = 0
 
     def emit_knowledge(**arguments: object) -> str:
+        nonlocal refused
         if len(additions) >= left:
+            refused += 1
             raise KbError("no more entries are recorded from this commit")
         additions.append(record(directory, arguments, commit))
         return render_reply(additions[-1])
@@ -101,6 +106,7 @@ def _capture(
         briefing=briefing,
         additions=additions,
         failed=failed,
+        refused=refused,
         # Estimated if the model does not report them.
         tokens_sent=sum(each.input_tokens or briefing.tokens for each in responses),
         tokens_received=sum(e.output_tokens or estimate_tokens(e.text()) for e in responses),

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import click
 import llm
 
+from llm_kb.capture.emission import EMIT_GUIDELINES
 from llm_kb.capture.notes import find_repository
 from llm_kb.config.load import list_exclusions
 from llm_kb.config.trust import render_skipped, render_withheld
@@ -199,6 +200,8 @@ class _Preparation:
             listed = kb.menu_ids if "learn" in tools else ()
             if recent := recent_references(kb.config, Path(llm.user_dir()), listed):
                 yield recent, f"{requests.SECTION}references"
+        if "emit_knowledge" in added & tools:
+            yield EMIT_GUIDELINES.rstrip(), f"{requests.SECTION}capture"
 
     def _place(self, texts: Sequence[tuple[str, str]], pictures: Sequence[Picture]) -> None:
         """Put the section into the system prompt, or into the prompt of a continued conversation.

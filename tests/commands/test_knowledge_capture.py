@@ -331,7 +331,9 @@ def test_a_diff_that_talks_the_model_into_much_adds_a_bounded_number(
         for n in range(MAX_ENTRIES + 3)
     ]
     script.call_all(*calls).say("done")
-    assert run_llm(SCRIPTED).exit_code == 0
+    result = run_llm(SCRIPTED)
+    assert result.exit_code == 0
+    assert "              3 more refused: at most 10 of a commit\n" in result.stdout
     refused = [output for output in script.last.outputs if output.startswith("Error: ")]
     assert refused == ["Error: no more entries are recorded from this commit"] * 3
     assert len(repo.note_json()["anti_patterns"]) == MAX_ENTRIES

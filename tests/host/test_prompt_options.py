@@ -16,6 +16,7 @@ import yaml  # type: ignore[import-untyped]  # the host's, without stubs
 from click.testing import CliRunner
 from llm.plugins import pm
 
+from llm_kb.capture.emission import EMIT_GUIDELINES
 from llm_kb.plugin import extend, extend_commands
 from tests.conftest import RunLlm
 from tests.git_templates import copy_empty_repository
@@ -246,8 +247,9 @@ def test_captured_knowledge_needs_a_repository(
     assert result.exit_code == 1
     assert "in a git repository, and there is none here" in result.stderr
     subprocess.run(["git", "init", "-q"], cwd=workspace, check=True)
-    run_llm(["-m", "scripted", "-T", "emit_knowledge", "hi"])
+    run_llm(["-m", "scripted", "-T", "emit_knowledge", "-s", "Be kind.", "hi"])
     assert script.last.tool_names == ("emit_knowledge",)
+    assert script.last.system == f"{EMIT_GUIDELINES.rstrip()}\n\nBe kind."
 
 
 def test_what_a_workspace_pre_loads_goes_with_learn_and_not_with_other_tools(

@@ -13,7 +13,7 @@ from llm_kb.capture.commits import Briefing, Journal, plan_commits, resolve_comm
 from llm_kb.capture.store import require_repository
 from llm_kb.commands._config import require_cwd
 from llm_kb.commands._output import confirm, say, show
-from llm_kb.host.capture_agent import GO_ON, Captured, capture_commits
+from llm_kb.host.capture_agent import GO_ON, MAX_ENTRIES, Captured, capture_commits
 from llm_kb.rendering.plain_text import count, shorten
 from llm_kb.texts.safe import one_line
 
@@ -139,6 +139,8 @@ def echo_summary(done: Sequence[Captured]) -> None:
         notes = [", ".join(ids)] if ids else []
         if captured.failed:
             notes.append(f"failed: {shorten(one_line(captured.failed), 200)}")
+        if captured.refused:
+            notes.append(f"{captured.refused:,} more refused: at most {MAX_ENTRIES} of a commit")
         _show_commit(captured.briefing, f"{len(ids):>7}  {duplicates:>10}", notes)
     show(f"{'total':<12}  {written:>7}  {known:>10}")
     sent = sum(captured.tokens_sent for captured in done)
