@@ -46,7 +46,8 @@ class DirectoryTopic:
 
     No file is remembered between calls, so each sees the directory as it is then. `index` is the
     path of the index that it shares with others, None for one in memory; `workspace` is the
-    directory to which paths in it are relative.
+    directory to which paths in it are relative. After each listing the sizes of documents of
+    `sized_bytes` in all are looked up.
     """
 
     def __init__(
@@ -56,8 +57,10 @@ class DirectoryTopic:
         *,
         index: Path | None = None,
         workspace: Path | None = None,
+        sized_bytes: int = 30_000_000,
     ) -> None:
         self.config = config
+        self._sizable = self._sized_bytes = sized_bytes
         self._conversions = conversions or Conversions(None)
         self._index = index
         self._workspace = workspace
@@ -109,12 +112,21 @@ class DirectoryTopic:
         return status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
     def find_size(self, subject: Subject) -> int:
-        """Return the bytes of a subject as a model reads it. Raises OSError and UnreadableError."""
-        if find_converter(subject.path) and not needs_extra(subject.path):
+        """Return the bytes of a subject as a model reads it. Raises OSError and UnreadableError.
+
+        Those of a document are its file's as long as it is not converted, and after so many bytes
+        of documents that a longer look at each would hold up the answer.
+        """
+        size = self.stamp(subject.path)[0]
+        if not find_converter(subject.path) or is_unread_document(subject.path):
+            return size
+        if not needs_extra(subject.path):
             return self.read(subject, 0).size
-        return self.stamp(subject.path)[0]
+        self._sizable -= size
+        return (self._sizable >= 0 and self.read(subject, 0).size) or size
 
     def _list(self, walk: Walk, way: Way | None = None) -> Listing:
+        self._sizable = self._sized_bytes
         subjects: list[Subject] = []
         for found in walk.find_files(way):
             place, skill = found.place, None

@@ -17,6 +17,7 @@ from typing import NamedTuple
 from llm_kb.capture.notes import find_repository
 from llm_kb.config.layers import topic_key
 from llm_kb.errors import KbError, NoMatchError, UnreadableError
+from llm_kb.files.converters import NO_TEXT
 from llm_kb.files.directory_topic import NO_SKILL, DirectoryTopic
 from llm_kb.files.fields import suggest
 from llm_kb.files.layouts import SKILL_FILE, is_shown
@@ -67,7 +68,7 @@ class Rule(Enum):
         _NOTE,
         "It cannot be read in parts: split it, or add it to `ignore`.",
     )
-    NO_TEXT = _NOTE, "A model that loads it learns nothing: write it, or remove it."
+    NO_TEXT = _NOTE, "A model that loads it learns nothing: write it, or add it to `ignore`."
     GONE_PATH = _NOTE, "The text may be out of date: name what took its place, or leave it out."
     ABSENT = (
         _NOTE,
@@ -132,6 +133,7 @@ class Inspection:
         self._own = [opened for id_, opened in kb.topics.items() if id_ in configured]
         self._resolved: dict[tuple[str, str], str] = {}
         """The reasons why references lead to no subject; empty if they lead to one."""
+        self._without_text: list[str] = []
         self._contents: defaultdict[bytes, dict[str, str]] = defaultdict(dict)
         """The files of each content that was read: their real paths with their names."""
         self._targets: dict[str, LinkTargets] = {}
@@ -166,6 +168,8 @@ class Inspection:
             yield from self._inspect_subject(opened, subject)
             if number % 100 == 0 or number == len(read):
                 self._progress(number, len(read))
+        if self._without_text:
+            yield _sum_up(Rule.NO_TEXT, self._without_text, NO_TEXT)
         for files in (sorted(found.values()) for found in self._contents.values()):
             if len(files) > 1:
                 what = f"its content is also in {name_some(files[1:])}"
@@ -231,8 +235,7 @@ class Inspection:
             if skipped.path and reason != NO_SKILL:
                 reasons[reason].append(self._file(opened, skipped.path))
         for reason, files in reasons.items():
-            more = f" ({len(files) - 1:,} more like it)" if len(files) > 1 else ""
-            yield Finding(Rule.SKIPPED, files[0], f"{reason}{more}")
+            yield _sum_up(Rule.SKIPPED, files, reason)
         for note in opened.listing.notes:
             yield Finding(Rule.ABSENT, self._file(opened, "").rstrip("/"), note)
 
@@ -259,7 +262,10 @@ class Inspection:
         try:
             content = opened.topic.read(subject, MAX_FILE_BYTES)
         except UnreadableError as error:
-            yield Finding(Rule.SKIPPED, file, error.reason)
+            if error.reason.endswith(NO_TEXT):
+                self._without_text.append(file)
+            else:
+                yield Finding(Rule.SKIPPED, file, error.reason)
             return
         if content.size > MAX_FILE_BYTES:
             yield Finding(Rule.OVERSIZE, file, f"no search reads it: it is {TOO_LARGE}")
@@ -373,6 +379,12 @@ class Inspection:
 
     def _file(self, opened: OpenTopic, path: str) -> str:
         return name_file(opened, path, self._cwd)
+
+
+def _sum_up(rule: Rule, files: Sequence[str], reason: str) -> Finding:
+    """Return one finding for all files with the same one."""
+    more = f" ({len(files) - 1:,} more like it)" if len(files) > 1 else ""
+    return Finding(rule, files[0], f"{reason}{more}")
 
 
 def find_overlaps(topics: Iterable[OpenTopic]) -> Iterator[tuple[tuple[str, str], int]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -206,7 +207,8 @@ def test_a_document_is_a_subject_with_parts(run_llm: RunLlm, guides: Path, user_
     assert "Installing" not in part
     assert len(list((user_dir / "kb" / "converted").iterdir())) == 1
     found = run_llm(["kb", "search", "be", "brief"]).stdout
-    assert found.startswith("guides/rules.docx: guides/rules#rules (1.0)\n# Rules\n\nBe brief.\n")
+    assert found.startswith("guides/rules.docx: guides/rules#rules (1.0)\n")
+    assert "# Rules\n\nBe brief.\n" in found
 
 
 def test_without_the_extra_one_line_names_it(
@@ -229,3 +231,42 @@ def test_without_the_extra_one_line_names_it(
     (walrus,) = catalog.list("walrus").subjects
     with pytest.raises(UnreadableError, match="to read it: llm install"):
         catalog.read(walrus)
+
+
+def test_a_document_has_the_size_of_its_text_once_it_is_converted(
+    run_llm: RunLlm, guides: Path
+) -> None:
+    (guides / "guides" / "walrus.pdf").write_bytes(BOOK + b"%" * 400_000)
+
+    def size(name: str) -> int:
+        listed = json.loads(run_llm(["kb", "list", "guides", "--json"]).stdout)
+        return int({each["slug"]: each["tokens"] for each in listed}[name])
+
+    assert size("walrus") > 100_000
+    text = run_llm(["kb", "learn", "guides", "walrus"]).stdout
+    assert 0 < size("walrus") < len(text) / 3
+    assert "- walrus\n" in run_llm(["kb", "learn", "guides"]).stdout
+
+
+def test_only_so_many_bytes_of_documents_are_read_for_their_sizes(guides: Path) -> None:
+    conversions = Conversions(guides / "kept")
+    topic = DirectoryTopic(
+        TopicConfig(id="guides", root=guides / "guides"), conversions, sized_bytes=len(BOOK)
+    )
+    (walrus,) = topic.list("walrus").subjects
+    text = topic.read(walrus)
+
+    assert [topic.find_size(walrus) for _ in range(2)] == [text.size, len(BOOK)]
+    topic.list()
+    assert topic.find_size(walrus) == text.size
+
+
+def test_a_document_of_pictures_alone_is_a_note(run_llm: RunLlm, guides: Path) -> None:
+    for name in ("1.pdf", "2.pdf", "3.pdf"):
+        (guides / "guides" / name).write_bytes(make_pdf([""]))
+
+    checked = run_llm(["kb", "check"])
+
+    line = "guides/1.pdf: note: it has no text, perhaps only pictures of it (2 more like it)"
+    assert checked.exit_code == 0
+    assert f"{line} [no-text]\n  {Rule.NO_TEXT.advice}\n" in checked.stdout

@@ -3,5 +3,8 @@
 PROGRAM = "llm_kb.files.converters.documents"
 """The program that converts one document, run in a process of its own."""
 
+NO_TEXT = "it has no text, perhaps only pictures of it"
+"""Why a document is not converted that was scanned, or is a picture."""
+
 MAX_BYTES = 20_000_000
 """Size limit for a document, and for its text."""

@@ -19,7 +19,7 @@ from contextlib import suppress
 from typing import Any
 
 from llm_kb.errors import KbError
-from llm_kb.files.converters import MAX_BYTES
+from llm_kb.files.converters import MAX_BYTES, NO_TEXT
 from llm_kb.search.word_vectors import is_word
 from llm_kb.texts.formats import INSTALL
 from llm_kb.texts.html.to_markdown import html_to_markdown
@@ -42,7 +42,7 @@ def main() -> None:
     try:
         text = CONVERTERS[kind](data)
         if not text.strip():
-            raise BadDocumentError("it has no text, perhaps only pictures of it")  # noqa: TRY301
+            raise BadDocumentError(NO_TEXT)  # noqa: TRY301
         written = text.encode("utf-8", "replace")
         if len(written) > MAX_BYTES:  # who reads it holds all of it
             raise BadDocumentError(f"its text is larger than {MAX_BYTES // 1_000_000} MB")  # noqa: TRY301
