@@ -33,6 +33,7 @@ COMMANDS = {
     "new": ("edit", "new"),
     "prompt": ("prompt",),
     "reading": ("learn", "list", "show"),
+    "review": ("review",),
     "search": ("search",),
     "test": ("test",),
     "topics": ("add", "disable", "preload", "remove"),

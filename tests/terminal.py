@@ -27,10 +27,12 @@ def run_on_terminal(
     question: str = ASKS,
     ahead: str = "",
     piped: str | None = None,
+    then: str = "",
 ) -> tuple[str, int]:
     """Run `llm ARGS…` on a new terminal; return what it showed and its exit code.
 
-    `typed` is typed once it has asked the question, `ahead` before it starts. `piped` comes
+    `typed` is typed once it has asked the question, `then` once it has asked again, and `ahead`
+    before it starts. `piped` comes
     through a pipe as standard input. Skips the test where there are no pseudo-terminals.
     """
     pty = pytest.importorskip("pty")
@@ -42,13 +44,15 @@ def run_on_terminal(
     program = LLM if piped is None else f"{_PIPE.format(piped.encode())}; {LLM}"
     run = Process(args, program=program, stdin=inner, stdout=inner, stderr=inner)
     os.close(inner)
-    shown = _read_until_closed(terminal, question.encode(), typed.encode())
+    typed_each = [each.encode() for each in (typed, then) if each]
+    shown = _read_until_closed(terminal, question.encode(), typed_each)
     return shown.replace("\r\n", "\n"), run.wait()
 
 
-def _read_until_closed(terminal: int, question: bytes, typed: bytes) -> str:
+def _read_until_closed(terminal: int, question: bytes, typed: list[bytes]) -> str:
     deadline = time.monotonic() + TIMEOUT
     shown = b""
+    asked = 1
     while time.monotonic() < deadline:
         if not select.select([terminal], [], [], 0.2)[0]:
             continue
@@ -59,10 +63,10 @@ def _read_until_closed(terminal: int, question: bytes, typed: bytes) -> str:
         if not data:
             break
         shown += data
-        if typed and question in shown:
+        if typed and shown.count(question) == asked:
             # A Ctrl-C between Python's prompt and its wait for input would be seen at the next key.
             time.sleep(0.1)
-            os.write(terminal, typed)
-            typed = b""
+            os.write(terminal, typed.pop(0))
+            asked += 1
     os.close(terminal)
     return shown.decode(errors="replace")

@@ -21,16 +21,14 @@ from llm_kb.errors import KbError, NoMatchError, UnknownTopicError, show_place
 from llm_kb.files.atomic import OutsideWriteError, create_below, replace_below
 from llm_kb.files.containment import read_regular, resolve_links
 from llm_kb.files.directory_topic import DirectoryTopic
-from llm_kb.files.layouts import SKILL_FILE
+from llm_kb.files.layouts import place_subject
 from llm_kb.host.terminal import confirm_on_tty, has_terminal, is_terminal
 from llm_kb.knowledge_base.kinds import GIVEN
 from llm_kb.rendering.differences import render_difference
-from llm_kb.subjects.ignore import is_always_ignored
-from llm_kb.subjects.names import is_portable
 from llm_kb.subjects.selection import find_near
 from llm_kb.subjects.topics import Layout, TopicConfig
 from llm_kb.texts.decoding import explain_conversion, is_binary
-from llm_kb.texts.formats import MARKDOWN_ENDING, find_extension, find_format
+from llm_kb.texts.formats import MARKDOWN_ENDING
 from llm_kb.texts.safe import visible_line
 
 MOST_TEXT = 20_000_000
@@ -72,7 +70,7 @@ def new(name: str, source: BinaryIO | None) -> None:
         say(f"llm-kb: this is the project's own directory; {better.id}/{slug} would be in")
         say(f"llm-kb: {show_place(better.root)}")
     if not text and has_terminal():
-        _open_editor(path)
+        open_editor(path)
 
 
 @click.command()
@@ -110,7 +108,7 @@ def edit(name: str, source: BinaryIO | None, yes: bool, shorter: bool) -> None:
     elif source or _is_piped():
         raise click.ClickException(f"the text is empty; {show_place(path)} stays as it is")
     else:
-        _open_editor(path)
+        open_editor(path)
 
 
 def _replace_text(topic: TopicConfig, path: Path, text: bytes, *, yes: bool, shorter: bool) -> None:
@@ -216,20 +214,6 @@ def _report_existing(topic: TopicConfig, slug: str, path: str) -> KbError:
     return KbError(f"{place!r} exists already; use 'llm kb edit {topic.id}/{slug}'")
 
 
-def place_subject(slug: str, layout: Layout) -> str:
-    """Return the path of a new subject below its topic. Raises KbError."""
-    path = slug if find_extension(slug) and find_format(slug) else f"{slug}{MARKDOWN_ENDING}"
-    if layout is Layout.SKILLS:
-        path = f"{slug}/{SKILL_FILE}"
-    for part in (*slug.split("/"), *path.split("/")):
-        is_usual = part.strip() == part and part.strip(".") and not re.search(r"[\[\]]", part)
-        if is_always_ignored(part) or not (is_usual and is_portable(part)):
-            raise KbError(
-                f"cannot make a subject {slug!r}: {part[:40]!r} cannot be the name of a subject"
-            )
-    return path
-
-
 def render_template(path: Path, layout: Layout) -> str:
     """Return the first text of a new subject, which is empty unless it is Markdown."""
     if path.suffix.lower() != MARKDOWN_ENDING:
@@ -252,7 +236,7 @@ def _find_place(topic: TopicConfig, slug: str) -> TopicConfig | None:
     return next((each for each in inside if each.layout is Layout.FILES), None)
 
 
-def _open_editor(path: Path) -> None:
+def open_editor(path: Path) -> None:
     """Open a file in $VISUAL, $EDITOR or the system's editor, and wait for it."""
     editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
     if not editor and not has_terminal():

@@ -175,6 +175,7 @@ TABLES: Mapping[str, Mapping[str, Key]] = {
         "timeout": Key(partial(fields.read_count, least=1), user_only=True),
     },
     "kb.capture": {"offer": Key(fields.read_flag), "branch_only": Key(fields.read_flag)},
+    "kb.propose": {"offer": Key(fields.read_flag)},
     "kb.check": {"ignore": Key(fields.read_line, is_list=True)},
     TOPIC: {
         "enable": Key(fields.read_flag),
@@ -216,7 +217,7 @@ def parse_layer(toml: Mapping[str, object], source: LayerSource) -> Settings:
     """
     document = Fields(toml)
     kb = document.fields("kb")
-    names = ("references", "capture", "check")
+    names = ("references", "capture", "propose", "check")
     tables = [kb, *map(kb.fields, names), *_list_topics(kb.fields("topic"))]
     where = source.origin.place or source.origin.layer.value
     values = (value for table in tables for value in table.table.values())
@@ -295,7 +296,12 @@ def merge(layers: Iterable[Settings], *, extends: bool = False) -> Settings:
 def list_defaults() -> dict[str, Any]:
     """Return the default of every key by dotted key, except for those of topics."""
     config = Config()
-    records = {"kb": config, "kb.references": config.references, "kb.capture": config.capture}
+    records = {
+        "kb": config,
+        "kb.references": config.references,
+        "kb.capture": config.capture,
+        "kb.propose": config.propose,
+    }
     return {
         f"{table}.{name}": getattr(records.get(table), name, ())
         for table, keys in TABLES.items()

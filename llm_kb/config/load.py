@@ -13,7 +13,7 @@ from typing import Any
 from llm_kb import errors
 from llm_kb.config import layers, trust, workspace
 from llm_kb.config.layers import TOPIC, LayerSource, Settings, by_topic, merge, topic_key
-from llm_kb.config.settings import Capture, Config, Layer, Origin, References, Setting
+from llm_kb.config.settings import Capture, Config, Layer, Origin, Propose, References, Setting
 from llm_kb.errors import ConfigError, KbError, UnknownTopicError
 from llm_kb.files.containment import resolve_links
 from llm_kb.files.fields import suggest
@@ -245,6 +245,7 @@ def resolve(
         adjustments=tuple(topic for topic in resolved if "subjects" not in fields_of[topic.id]),
         references=References(**references),
         capture=Capture(**_given(merged, "kb.capture")),
+        propose=Propose(**_given(merged, "kb.propose")),
         check_ignore=_given(merged, "kb.check").get("ignore", ()),
         workspace=workspace.owner_of(file) if file else None,
         workspace_file=file,

@@ -73,6 +73,14 @@ class Capture:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Propose:
+    """`[kb.propose]`: changes of subjects that models propose."""
+
+    offer: bool = False
+    """Whether `propose_subject` comes with `learn`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
     """The effective configuration after all layers, with the origin of each value."""
 
@@ -96,6 +104,7 @@ class Config:
     """Changes to topics whose subjects are not configured; their `root` is not used."""
     references: References = References()
     capture: Capture = Capture()
+    propose: Propose = Propose()
     check_ignore: tuple[str, ...] = ()
     """The rules whose findings `llm kb check` leaves out."""
     workspace: Path | None = None

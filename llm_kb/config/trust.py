@@ -24,7 +24,7 @@ TRUST_FILE = "kb-trust.json"
 EXCLUDING = ("disabled", "enable")
 """The keys of a topic by which a model sees less of it."""
 
-ACTING_KEYS = ("kb.auto", "kb.capture.offer")
+ACTING_KEYS = ("kb.auto", "kb.capture.offer", "kb.propose.offer")
 """Keys by which a workspace affects requests that do not ask for it."""
 
 SHOWING_KEY = "kb.references.menu"
@@ -33,6 +33,7 @@ SHOWING_KEY = "kb.references.menu"
 _MEANINGS = {
     "kb.auto": "send its section, and offer learn, on every prompt and chat here",
     "kb.capture.offer": "offer emit_knowledge beside learn, which writes to the notes of git here",
+    "kb.propose.offer": "offer propose_subject beside learn, whose proposals wait for you",
     SHOWING_KEY: "name your reference topics to models that are offered learn, and search them",
 }
 

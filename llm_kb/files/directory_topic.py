@@ -161,7 +161,7 @@ class DirectoryTopic:
             data, size, real = self._containment.read_file(path, most)
         except OSError as error:
             raise UnreadableError(path, describe(error)) from error
-        if real != path and self._excludes(real):
+        if real != path and self.excludes(real):
             raise UnreadableError(path, "it leads to a file that is not a subject")
         if not converter:
             return _as_utf_8(data, size)
@@ -224,7 +224,7 @@ class DirectoryTopic:
             owner and self._disabled.covers(owner, ())
         )
 
-    def _excludes(self, path: str) -> bool:
+    def excludes(self, path: str) -> bool:
         """Tell whether a path is disabled or ignored, so that no link may lead to it."""
         if Path(path).is_absolute():
             return False  # outside, where links are allowed to lead

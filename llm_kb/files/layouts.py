@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from llm_kb.errors import KbError
 from llm_kb.files.containment import Containment
+from llm_kb.subjects.ignore import is_always_ignored
+from llm_kb.subjects.names import is_portable
 from llm_kb.subjects.selection import strip_extension
 from llm_kb.subjects.topics import Layout, Subject, slugify
+from llm_kb.texts.formats import MARKDOWN_ENDING, find_extension, find_format
 
 SKILL_FILE = "SKILL.md"
 """The file that makes a directory a skill."""
@@ -46,6 +51,20 @@ def find_skill(root: Path, path: str, slug: str) -> str | None:
 def _parent(directory: str) -> str:
     """Return the parent of a directory; paths end in `/`, and the root is empty."""
     return directory[: directory.rfind("/", 0, -1) + 1]
+
+
+def place_subject(slug: str, layout: Layout) -> str:
+    """Return the path of a new subject below its topic. Raises KbError."""
+    path = slug if find_extension(slug) and find_format(slug) else f"{slug}{MARKDOWN_ENDING}"
+    if layout is Layout.SKILLS:
+        path = f"{slug}/{SKILL_FILE}"
+    for part in (*slug.split("/"), *path.split("/")):
+        is_usual = part.strip() == part and part.strip(".") and not re.search(r"[\[\]]", part)
+        if is_always_ignored(part) or not (is_usual and is_portable(part)):
+            raise KbError(
+                f"cannot make a subject {slug!r}: {part[:40]!r} cannot be the name of a subject"
+            )
+    return path
 
 
 def list_bundled(subjects: Iterable[Subject], skill: Subject) -> list[Subject]:

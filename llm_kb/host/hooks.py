@@ -25,9 +25,11 @@ from llm_kb.errors import KbError, UnknownTopicError
 from llm_kb.host import request as requests
 from llm_kb.host.capture_tools import make_emit_tool
 from llm_kb.host.log import Memory, read_memory, render_memory
+from llm_kb.host.propose_tool import make_propose_tool, say_waiting
 from llm_kb.host.terminal import draw_progress, say
 from llm_kb.knowledge_base.api import KnowledgeBase, attach
 from llm_kb.knowledge_base.pictures import PictureRules
+from llm_kb.knowledge_base.proposing import list_proposable, offers_proposals
 from llm_kb.references.listing import recent_references
 from llm_kb.rendering.passages import explain_nothing, render_passages
 from llm_kb.rendering.presentation import Picture, list_pictures
@@ -36,6 +38,9 @@ from llm_kb.subjects.patterns import split_knowledge
 
 if TYPE_CHECKING:
     from llm_kb.host.prompt_options import Arguments  # it imports the commands of the host
+
+_OF_WORKSPACE = {"learn", "search_knowledge", "propose_subject"}
+"""The tools that are about the topics of one workspace."""
 
 
 def prepare(arguments: Arguments) -> requests.Request:
@@ -92,7 +97,10 @@ class _Preparation:
             pictures = [each for _, shown in kb.preloaded for each in list_pictures(shown)]
         self._place(texts, pictures)
         given = {requests.SECTION: texts, requests.MEMORY: [render_memory(memory)]}
-        return requests.Request(kb, tools, given, pictures=pictures)
+        request = requests.Request(kb, tools, given, pictures=pictures)
+        if arguments.conversation is not None:
+            request.conversation = arguments.conversation.id
+        return request
 
     def _open(self) -> KnowledgeBase | None:
         """Return the knowledge base; None if there is a problem with it that nobody asked for.
@@ -160,7 +168,19 @@ class _Preparation:
             _leave_out(tools, "search_knowledge", "it needs learn; add -T learn", is_error=False)
         if "learn" in tools and kb.config.capture.offer and self._has_repository:
             tools.add("emit_knowledge")
+        self._decide_proposals(kb, tools)
         return tools
+
+    def _decide_proposals(self, kb: KnowledgeBase, tools: set[str]) -> None:
+        """Offer `propose_subject` as asked or configured, and say what waits."""
+        if "learn" in tools and offers_proposals(kb):
+            tools.add("propose_subject")
+        if "propose_subject" in tools and not list_proposable(kb):
+            reason = "propose_subject is for topics that a configuration names, and there is none"
+            is_error = "propose_subject" in self._arguments.typed_tools
+            _leave_out(tools, "propose_subject", reason, is_error=is_error)
+        if "propose_subject" in tools:
+            say_waiting(kb)
 
     def _keep_restored(self, kb: KnowledgeBase) -> AbstractSet[str]:
         """Return the tools of a conversation without those for another workspace."""
@@ -170,16 +190,18 @@ class _Preparation:
                 f"{self._unread}: what --kb-cfg excluded earlier in this conversation is"
                 " forgotten; give it again"
             )
-            return restored - {"learn", "search_knowledge"}
+            return restored - _OF_WORKSPACE
         workspace = str(kb.config.workspace or "")
-        if "learn" not in restored or memory is None or memory.workspace == workspace:
+        is_bound = not restored.isdisjoint({"learn", "propose_subject"})
+        if not is_bound or memory is None or memory.workspace == workspace:
             return restored
         here = f"you are now in {workspace}" if workspace else "you are now in none"
+        name = "learn" if "learn" in restored else "propose_subject"
         say(
-            "learn is left out: this conversation used"
+            f"{name} is left out: this conversation used"
             f" {memory.workspace or 'no workspace'}, {here}; -T learn offers what is here"
         )
-        return restored - {"learn", "search_knowledge"}
+        return restored - _OF_WORKSPACE
 
     def _iter_texts(self, kb: KnowledgeBase, tools: AbstractSet[str]) -> Iterator[tuple[str, str]]:
         """Yield the texts of a request, each with its source.
@@ -249,6 +271,8 @@ def make_tools() -> Iterator[llm.Tool | type[llm.Toolbox]]:
         if current is not None:
             # A continued conversation asks for the tools of the toolbox one by one.
             yield from References().tools()
+    if "propose_subject" in request.tools and request.kb is not None:
+        yield make_propose_tool(request.kb, request.conversation)
     if "emit_knowledge" in request.tools:
         yield make_emit_tool()
 
@@ -262,6 +286,7 @@ def _find_useful() -> requests.Request:
         kb.repeat_preloaded()  # nothing that is pre-loaded was sent
         tools |= {"learn"} if kb.has_left() else set()
         tools |= {"search_knowledge"} if kb.offers_search() else set()
+        tools |= {"propose_subject"} if list_proposable(kb) else set()
     return requests.Request(kb, tools)
 
 

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple
 
 from llm_kb.errors import MAX_PATH_SHOWN, KbError, quote
-from llm_kb.host.llm_internals import list_calls, list_fragments, open_log
+from llm_kb.host.llm_internals import find_asker, list_calls, list_fragments, open_log
 from llm_kb.host.request import SEARCH, SECTION
+from llm_kb.knowledge_base.tool_text import PROPOSE
 from llm_kb.knowledge_base.user_dir import find_user_dir
 from llm_kb.upkeep.usage import Turn
 
@@ -70,6 +72,13 @@ def parse_memory(source: str) -> Memory | None:
         return Memory(str(record["workspace"]), only, excluded, sent)
     except (ValueError, RecursionError, TypeError, KeyError):
         return None
+
+
+def find_conversation(proposal: str) -> str:
+    """Return the conversation in which a model proposed something; empty if the log lacks it."""
+    with suppress(KbError), open_log(find_user_dir() / "logs.db") as log:
+        return find_asker(log, PROPOSE.name, f"proposed {proposal}:")
+    return ""
 
 
 def read_turns(since: str = "") -> Iterator[Turn]:

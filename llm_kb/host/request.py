@@ -24,6 +24,7 @@ from collections.abc import Set as AbstractSet
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from secrets import token_hex
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -32,7 +33,9 @@ if TYPE_CHECKING:
     from llm_kb.knowledge_base.api import KnowledgeBase
     from llm_kb.rendering.presentation import Picture
 
-OUR_TOOLS = frozenset({"learn", "search_knowledge", "References", "emit_knowledge"})
+OUR_TOOLS = frozenset(
+    {"learn", "search_knowledge", "References", "emit_knowledge", "propose_subject"}
+)
 
 PREFIX = "kb:"
 SEARCH = "kb-search:"
@@ -59,6 +62,8 @@ class Request:
     """Whether `--no-kb` turns this plugin off."""
     model: str | None = None
     """The name of its model; None for the default one."""
+    conversation: str = field(default_factory=lambda: token_hex(8))
+    """What all calls of tools in its conversation share, as far as that is known."""
     templates: Sequence[Any] = ()
     """The loaded templates of the request."""
     pictures: Sequence[Picture] = ()

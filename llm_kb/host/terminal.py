@@ -31,14 +31,19 @@ def can_ask() -> bool:
     return is_terminal(sys.stdin) and is_terminal(sys.stderr)
 
 
+def drop_typed() -> None:
+    """Ignore what was typed before a question was seen."""
+    # Standard input may be an object without a descriptor.
+    with suppress(OSError, termios.error):
+        termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
+
+
 def confirm(question: str) -> bool:
     """Ask a question on the terminal and return the answer, ignoring input typed earlier.
 
     The end of input is a no. Raises click.Abort on Ctrl-C.
     """
-    # Standard input may be an object without a descriptor.
-    with suppress(OSError, termios.error):
-        termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
+    drop_typed()
     try:
         return click.confirm(question, default=False, err=True)
     except click.Abort as error:

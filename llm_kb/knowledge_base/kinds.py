@@ -84,7 +84,8 @@ class ShippedTopic(DirectoryTopic):
 
     def in_menu(self, *, asked: bool, tools: Collection[str]) -> bool:
         """Tell whether a menu has it: if a tool is offered that it describes."""
-        return self.config.is_offered or not {"References", "emit_knowledge"}.isdisjoint(tools)
+        described = {"References", "emit_knowledge", "propose_subject"}
+        return self.config.is_offered or not described.isdisjoint(tools)
 
 
 def _find_shipped(config: Config, cwd: Path | None, user_dir: Path) -> Iterator[Topic]:  # noqa: ARG001 - of others
@@ -95,7 +96,7 @@ def _find_shipped(config: Config, cwd: Path | None, user_dir: Path) -> Iterator[
         introduction="How to gather references and to capture what a repository teaches.",
         root=Path(__file__).parent / "skills",
         ignored=True,
-        is_offered=config.capture.offer,
+        is_offered=config.capture.offer or config.propose.offer,
     )
     yield ShippedTopic(shipped, index=find_index(user_dir, config.workspace))
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from secrets import token_hex
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from llm_kb.capture import annotation, emission, entries, notes, store
@@ -23,7 +24,14 @@ from llm_kb.host.capture_tools import EMIT, LIVE_INPUT, record
 from llm_kb.knowledge_base.api import KnowledgeBase
 from llm_kb.knowledge_base.learning import Loaded
 from llm_kb.knowledge_base.pictures import PictureRules
-from llm_kb.knowledge_base.tool_text import LEARN, SEARCH_KNOWLEDGE, ToolText, read_arguments
+from llm_kb.knowledge_base.proposing import offers_proposals, propose, render_answer
+from llm_kb.knowledge_base.tool_text import (
+    LEARN,
+    PROPOSE,
+    SEARCH_KNOWLEDGE,
+    ToolText,
+    read_arguments,
+)
 from llm_kb.knowledge_base.user_dir import find_user_dir
 from llm_kb.references.library import Library
 from llm_kb.rendering.section import describe_topics, render_instructions
@@ -78,6 +86,9 @@ ANNOTATE = ToolText(
     " and conventions, boundaries or anti-patterns it taught (knowledge). Written to git notes.",
     LIVE_INPUT,
 )
+
+_CONVERSATION = f"mcp-{token_hex(8)}"
+"""What the proposals through this server share."""
 
 Report: TypeAlias = "Callable[..., None]"
 """Called whenever work was done, which moves the deadline."""
@@ -165,7 +176,7 @@ def _render(tool: ToolText, description: str) -> dict[str, Any]:
         "description": description,
         "inputSchema": tool.schema,
         "annotations": {
-            "readOnlyHint": tool not in (reference_calls.CREATE, EMIT, ANNOTATE),
+            "readOnlyHint": tool not in (reference_calls.CREATE, PROPOSE, EMIT, ANNOTATE),
             "destructiveHint": False,
             "openWorldHint": tool is reference_calls.CREATE,
         },
@@ -179,6 +190,7 @@ def find_tools(kb: KnowledgeBase) -> list[ToolText]:
         SEARCH,
         *(REFERENCES if open_references(kb).ids() else []),
         reference_calls.CREATE,
+        *([PROPOSE] if offers_proposals(kb) else []),
         *([EMIT, ANNOTATE] if notes.find_repository(kb.directory) else []),
     ]
 
@@ -227,6 +239,12 @@ def _create(kb: KnowledgeBase, arguments: Arguments, report: Report) -> str:
     return dump(reference_calls.create(library, given, {"ghost": "mcp"}, keep, report))
 
 
+def _propose(kb: KnowledgeBase, arguments: Arguments, _: Report) -> str:
+    if not offers_proposals(kb):
+        raise KbError("proposals are not offered here; the user can set `[kb.propose] offer`")
+    return render_answer(propose(kb, arguments, _CONVERSATION))
+
+
 def _emit(kb: KnowledgeBase, arguments: Arguments, _: Report) -> str:
     return emission.render_reply(record(kb.directory, arguments))
 
@@ -255,6 +273,7 @@ ANSWERS: dict[str, Callable[[KnowledgeBase, Arguments, Report], str | Loaded]] =
     SEARCH.name: _search,
     **{tool.name: partial(_read_references, tool) for tool in REFERENCES},
     reference_calls.CREATE.name: _create,
+    PROPOSE.name: _propose,
     EMIT.name: _emit,
     ANNOTATE.name: _annotate,
 }

@@ -20,7 +20,7 @@ def render_difference(before: str, after: str) -> list[str]:
     What cannot be seen becomes codes. Of texts with too many different lines, all from the first
     difference to the last are shown.
     """
-    old, new = before.split("\n"), after.split("\n")
+    old, new = _split(before), _split(after)
     start = max(_count_common(old, new) - CONTEXT, 0)
     end = max(_count_common(old[start:][::-1], new[start:][::-1]) - CONTEXT, 0)
     old, new = old[start : len(old) - end], new[start : len(new) - end]
@@ -31,6 +31,11 @@ def render_difference(before: str, after: str) -> list[str]:
         # Its first lines name the files, and others are numbers of lines.
         lines = ["..." if line.startswith("@@") else line for line in [*diff][3:]]
     return [visible_text(line) for line in lines]
+
+
+def _split(text: str) -> list[str]:
+    *lines, last = text.split("\n")
+    return [*lines, last, "\\ no line end"] if last else lines
 
 
 def _count_common(one: Sequence[str], other: Sequence[str]) -> int:

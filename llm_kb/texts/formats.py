@@ -72,6 +72,8 @@ class Format:
     is_built: bool = False
     """Whether it is mostly made from other pages, so that a link to it may lead nowhere yet."""
     proposed: Proposed = Proposed.NOWHERE
+    proposable: bool = False
+    """Whether a model may propose a file of it: prose that no program reads."""
 
     @property
     def is_prose(self) -> bool:
@@ -133,7 +135,10 @@ _DOCUMENTATION = Proposed.DOCUMENTATION
 
 FORMATS = (
     # Markdown; some names of it have always been shown as they are
-    _prose("Markdown", "md markdown mkd mdx", "markdown", is_fenced=False, is_page=True),
+    _prose(
+        "Markdown", "md markdown mdx", "markdown", is_fenced=False, is_page=True, proposable=True,
+    ),
+    _prose("Markdown", "mkd", "markdown", is_fenced=False, is_page=True),
     _prose("Cursor rules", "mdc", "markdown", is_fenced=False, proposed=Proposed.EVERYWHERE),
     _prose("Quarto", "qmd", "markdown", is_fenced=False),
     _prose("R Markdown", "rmd", "markdown", is_fenced=False),
@@ -150,10 +155,11 @@ FORMATS = (
         media_type="application/vnd.openxmlformats-officedocument.wordprocessingml.document",
     ),
     # Other markup
-    _prose("reStructuredText", "rst rest", "rst", is_page=True),
-    _prose("AsciiDoc", "adoc asciidoc", "asciidoc"),
+    _prose("reStructuredText", "rst", "rst", is_page=True, proposable=True),
+    _prose("reStructuredText", "rest", "rst", is_page=True),
+    _prose("AsciiDoc", "adoc asciidoc", "asciidoc", proposable=True),
     _prose("AsciiDoc", "asc", "asciidoc", confirm=lambda start: not _NOT_ASCIIDOC.match(start)),
-    _prose("Org", "org", "org"),
+    _prose("Org", "org", "org", proposable=True),
     _prose("POD", "pod", "pod"),
     _prose("POD", "pl pm", "pod", confirm=_is_pod),
     _prose("LaTeX", "tex ltx latex", "latex"),

@@ -281,16 +281,22 @@ class Inspection:
         yield from self._check_size(file, text, subject)
         # As it is on disk: what is presented has no tag characters.
         yield from _check_characters(file, content.data.decode("utf-8", "replace"))
-        yield from self._check_references(file, text)
+        yield from self.inspect_text(opened, subject.path, text)
         if opened.config.layout is Layout.SKILLS and place.name == SKILL_FILE:
             yield from _check_skill(file, place.parent.name, text)
         if (known := find_format(subject.path)) and known.is_markdown:
-            yield from self._check_places(file, opened, subject.path, text)
             if all(line.startswith("#") for line in text.splitlines() if line.strip()):
                 yield Finding(Rule.NO_TEXT, file, "it has no text below its heading")
             if len(content.data) >= _LEAST_COPIED:
                 digest = blake2b(content.data, digest_size=16).digest()
                 self._contents[digest].setdefault(os.path.realpath(place), file)
+
+    def inspect_text(self, opened: OpenTopic, path: str, text: str) -> Iterator[Finding]:
+        """Find what a text of a subject names that is not there."""
+        file = self._file(opened, path)
+        yield from self._check_references(file, text)
+        if (known := find_format(path)) and known.is_markdown:
+            yield from self._check_places(file, opened, path, text)
 
     def _check_size(self, file: str, text: str, subject: Subject) -> Iterator[Finding]:
         most = self._kb.config.max_result_chars

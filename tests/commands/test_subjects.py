@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from llm_kb.commands.new import place_subject
 from llm_kb.errors import KbError
+from llm_kb.files.layouts import place_subject
 from llm_kb.subjects.topics import Layout
 from tests.conftest import RunLlm, RunLlmProcess
 from tests.terminal import run_on_terminal
@@ -278,7 +278,7 @@ def test_a_piped_text_is_shown_before_it_replaces_another(
     page: Path, typed: str, after: str
 ) -> None:
     shown, _ = run_on_terminal(EDIT, typed, piped="One.\n2.\nThree.\n")
-    assert shown.startswith(f" One.\n-Two.\n+2.\n Three.\n \nReplace the text of {page}? [y/N]: ")
+    assert shown.startswith(f" One.\n-Two.\n+2.\n Three.\nReplace the text of {page}? [y/N]: ")
     assert page.read_text() == after
 
 

@@ -11,12 +11,13 @@ from llm_kb.rendering.differences import MOST_COMPARED, render_difference
     ("before", "after", "shown"),
     [
         ("a\n", "a\n", []),
-        ("", "a\n", ["+a", " "]),
-        ("a\nb\n", "a\nc\n", [" a", "-b", "+c", " "]),
-        ("a\n", "a\u202eb\x1b[2J\n", ["-a", "+a\\u202eb\\x1b[2J", " "]),
+        ("", "a\n", ["+a"]),
+        ("a\nb\n", "a\nc\n", [" a", "-b", "+c"]),
+        ("a\n", "a\u202eb\x1b[2J\n", ["-a", "+a\\u202eb\\x1b[2J"]),
+        ("a\n", "a", [" a", "+\\ no line end"]),
         (
-            "1\n2\n3\n4\n5\n6\n7\n8\n9\nx",
-            "1\n2\n3\n4\n5\n6\n7\n8\n9\ny",
+            "1\n2\n3\n4\n5\n6\n7\n8\n9\nx\n",
+            "1\n2\n3\n4\n5\n6\n7\n8\n9\ny\n",
             [" 7", " 8", " 9", "-x", "+y"],
         ),
     ],
@@ -28,7 +29,7 @@ def test_lines_that_differ_are_shown(before: str, after: str, shown: list[str]) 
 def test_parts_far_from_each_other_are_apart() -> None:
     lines = [f"{number}" for number in range(30)]
     changed = ["first", *lines[1:-1], "last"]
-    shown = render_difference("\n".join(lines), "\n".join(changed))
+    shown = render_difference("\n".join([*lines, ""]), "\n".join([*changed, ""]))
     assert shown == ["-0", "+first", " 1", " 2", " 3", "...", " 26", " 27", " 28", "-29", "+last"]
 
 

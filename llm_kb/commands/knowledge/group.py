@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
@@ -17,7 +18,7 @@ from llm_kb.commands import _output
 from llm_kb.commands._config import require_cwd
 from llm_kb.commands._options import F, complete_quietly
 from llm_kb.commands._output import say, show
-from llm_kb.errors import KbError
+from llm_kb.commands._review import review_each
 from llm_kb.files.atomic import WriteError, find_inside, replace_below
 from llm_kb.files.containment import read_regular, resolve_links
 from llm_kb.host import terminal
@@ -107,8 +108,6 @@ def complete_id(_ctx: click.Context, incomplete: str) -> list[CompletionItem]:
 
 _LONGEST = 20_000
 """Most characters shown of an entry."""
-
-_KEYS = {"k": "keep", "e": "edit", "r": "reject", "s": "skip", "q": "quit"}
 
 
 MOST_LISTED = 200_000
@@ -238,33 +237,26 @@ def review(scope: str | None) -> None:
             f"{len(waiting):,} to review, and no terminal to ask on; `llm kb knowledge list`, "
             "`edit` and `remove` do without"
         )
-    menu = ", ".join(f"[{key}]{word[1:]}" for key, word in _KEYS.items()) + "; a letter and Enter"
-    for number, entry in enumerate(waiting, 1):
+
+    def show_entry(number: str, entry: entries.Entry) -> None:
         text = rendering.render_item(entry, doubts)
-        show(f"\n{number}/{len(waiting)}\n{text[:_LONGEST]}")
+        show(f"\n{number}\n{text[:_LONGEST]}")
         for near in kept.find_nearest(entry):
             show(f"  near: {render_short(near)}")
-        key = _ask(here, entry, menu)
-        if key == "q":
-            return
+
+    review_each(waiting, show_entry, partial(_act, here))
 
 
-def _ask(here: Path, entry: entries.Entry, menu: str) -> str:
-    """Ask what to do with an entry until it is done, and return the key."""
-    while True:
-        key: str = click.prompt(menu, type=click.Choice(list(_KEYS)), show_choices=False, err=True)
-        try:
-            if key == "k":
-                say(f"Kept: {render_short(store.keep_in_store(here, entry.id))}")
-            elif key == "e":
-                say(describe_edit(entry, _edit_fields(here, entry)))
-            elif key == "r":
-                for removed in store.remove_from_store(here, entry.id):
-                    say(f"Removed: {render_short(removed)}")
-        except KbError as error:
-            say(f"Error: {error}")
-        else:
-            return key
+def _act(here: Path, key: str, entry: entries.Entry) -> bool:
+    """Do what a key asks for."""
+    if key == "k":
+        say(f"Kept: {render_short(store.keep_in_store(here, entry.id))}")
+    elif key == "e":
+        say(describe_edit(entry, _edit_fields(here, entry)))
+    elif key == "r":
+        for removed in store.remove_from_store(here, entry.id):
+            say(f"Removed: {render_short(removed)}")
+    return True
 
 
 def _edit_fields(here: Path, entry: entries.Entry) -> entries.Entry:

@@ -1,0 +1,42 @@
+"""The questions of a review: one thing after the other, a letter for each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+import click
+
+from llm_kb.commands._output import say
+from llm_kb.errors import KbError
+from llm_kb.host import terminal
+
+T = TypeVar("T")
+
+KEYS = {"k": "keep", "e": "edit", "r": "reject", "s": "skip", "q": "quit"}
+
+_MENU = ", ".join(f"[{key}]{word[1:]}" for key, word in KEYS.items()) + "; a letter and Enter"
+
+
+def review_each(
+    waiting: Sequence[T], show_item: Callable[[str, T], None], act: Callable[[str, T], bool]
+) -> None:
+    """Show each thing, and ask what to do with it until `act` with the key says that it is done.
+
+    `act` may raise KbError, which is printed.
+    """
+    for number, item in enumerate(waiting, 1):
+        show_item(f"{number}/{len(waiting)}", item)
+        if _ask(item, act) == "q":
+            return
+
+
+def _ask(item: T, act: Callable[[str, T], bool]) -> str:
+    while True:
+        terminal.drop_typed()
+        key: str = click.prompt(_MENU, type=click.Choice(list(KEYS)), show_choices=False, err=True)
+        try:
+            if act(key, item):
+                return key
+        except KbError as error:
+            say(f"Error: {error}")

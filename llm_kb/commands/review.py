@@ -1,0 +1,185 @@
+"""`llm kb review`: what models proposed, for a person to keep or reject."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from llm_kb.capture.notes import find_repository
+from llm_kb.capture.store import load_store
+from llm_kb.commands._output import ask, say, show, show_json
+from llm_kb.commands._review import review_each
+from llm_kb.commands.new import open_editor
+from llm_kb.errors import KbError
+from llm_kb.host import terminal
+from llm_kb.host.log import find_conversation
+from llm_kb.host.propose_tool import say_expired
+from llm_kb.host.reference_calls import find_library
+from llm_kb.knowledge_base.api import KnowledgeBase
+from llm_kb.knowledge_base.proposing import open_inbox
+from llm_kb.proposals.inbox import Proposal
+from llm_kb.rendering.plain_text import count
+from llm_kb.texts.safe import visible_line
+from llm_kb.upkeep.proposed import ChangedError, View, keep, list_waiting, look
+
+
+@click.command()
+@click.option("--keep", "kept", metavar="ID", multiple=True, help="Keep this proposal")
+@click.option("--reject", "rejected", metavar="ID", multiple=True, help="Reject this proposal")
+@click.option("-y", "--yes", is_flag=True, help="With --keep, do not ask")
+@click.option("json_", "--json", is_flag=True, help="Output the proposals as JSON")
+def review(kept: Sequence[str], rejected: Sequence[str], yes: bool, json_: bool) -> None:
+    """
+    Look at what models proposed to write, one at a time
+
+    Each proposal is shown as a difference from the file as it is now. Keep writes it, edit
+    opens the result in your editor and shows it again, reject deletes it. Nothing is staged
+    or committed. An ID names exactly what was proposed.
+
+    \b
+        llm kb review
+        llm kb review --json
+        llm kb review --keep fc20180c
+    """
+    desk = Desk(KnowledgeBase.discover())
+    for id_ in kept:
+        desk.keep(id_, yes=yes)
+    for id_ in rejected:
+        desk.reject(desk.find(id_))
+    if json_:
+        show_json([desk.describe(each) for each in desk.waiting])
+    if kept or rejected or json_:
+        return
+    if desk.waiting and not terminal.has_terminal():
+        raise click.ClickException(
+            f"{len(desk.waiting):,} to review, and no terminal to ask on; --json, --keep ID -y and"
+            " --reject ID do without"
+        )
+    if not desk.waiting:
+        say("Nothing to review.")
+    review_each(desk.waiting, desk.show, desk.act)
+    for line in _iter_others(desk.kb):
+        say(line)
+
+
+class Desk:
+    """The proposals of a workspace, and the one that was shown last."""
+
+    def __init__(self, kb: KnowledgeBase) -> None:
+        self.kb = kb
+        self._inbox = open_inbox(kb)
+        say_expired(self._inbox)
+        self.waiting = list_waiting(kb, self._inbox)
+        self._view: View | None = None
+
+    def find(self, id_: str) -> Proposal:
+        """Return the proposal with an id. Raises KbError."""
+        for each in self.waiting:
+            if each.id == id_:
+                return each
+        ids = ", ".join(each.id for each in self.waiting) or "none"
+        raise KbError(f"no proposal {id_!r} waits here; waiting: {ids}")
+
+    def show(self, number: str, proposal: Proposal) -> None:
+        """Show a proposal as it is now."""
+        self._show(number, look(self.kb, proposal))
+
+    def _show(self, number: str, view: View) -> None:
+        self._view = view
+        show("\n".join(["", number, *_render(view)] if number else _render(view)))
+
+    def act(self, key: str, proposal: Proposal) -> bool:
+        """Do what a key asks for, and tell whether the next one is to be shown."""
+        if key == "e":
+            self._edit()
+        elif key == "k" and self._view:
+            self._keep(self._view)
+        elif key == "r":
+            self.reject(proposal)
+        return key != "e"
+
+    def _keep(self, view: View) -> None:
+        try:
+            path = keep(self.kb, self._inbox, view)
+        except ChangedError:
+            self.show("", view.proposal)
+            raise
+        show(f"Written: {visible_line(str(path))}")
+
+    def keep(self, id_: str, *, yes: bool) -> None:
+        """Show a proposal and write it, once a person has agreed."""
+        view = look(self.kb, self.find(id_))
+        self._show("", view)
+        if view.after is not None and not ask("Write this?", yes=yes):
+            raise click.Abort
+        show(str(keep(self.kb, self._inbox, view)))
+
+    def reject(self, proposal: Proposal) -> None:
+        """Delete a proposal. Raises KbError if it has changed since."""
+        if not self._inbox.drop(proposal):
+            raise KbError("the proposal has just been changed; look at it again")
+        say("Rejected.")
+
+    def _edit(self) -> None:
+        """Let a person change the text, and show the result."""
+        if (view := self._view) is None:
+            return
+        text = view.after if view.after is not None else view.before or ""
+        if view.after is None:
+            text += "".join(f"\n{each.new}\n" for each in view.proposal.edits)
+        with tempfile.TemporaryDirectory(prefix="llm-kb-") as directory:
+            file = Path(directory, Path(view.proposal.path).name)
+            file.write_bytes(text.encode())
+            open_editor(file)
+            edited = file.read_text("utf-8", "replace")
+        self._show("", replace(view, after=edited, notes=("as you edited it",)))
+
+    def describe(self, proposal: Proposal) -> dict[str, object]:
+        """Return the record that `--json` prints."""
+        view = look(self.kb, proposal)
+        return {
+            "id": proposal.id,
+            "subject": proposal.subject,
+            "file": f"{proposal.root}/{proposal.path}",
+            "is_new": proposal.base is None,
+            "reasons": [each.reason for each in proposal.edits],
+            "changed_at": proposal.changed_at,
+            "conversation": find_conversation(proposal.id),
+            "fits": view.after is not None,
+            "notes": list(view.notes),
+            "difference": "\n".join(view.difference),
+        }
+
+
+def _render(view: View) -> Iterator[str]:
+    """Yield the lines of a proposal for people."""
+    proposal = view.proposal
+    new = " (new)" if proposal.base is None else ""
+    when = proposal.changed_at[:16].replace("T", " ")
+    yield f"{visible_line(proposal.subject)}{new}  {proposal.id}  {when}"
+    for edit in proposal.edits:
+        yield f"  why: {visible_line(edit.reason)}"
+    if conversation := find_conversation(proposal.id):
+        yield f"  from: llm logs --cid {visible_line(conversation)}"
+    colors = {"-": "red", "+": "green"}
+    for line in view.difference:
+        color = colors.get(line[:1])
+        yield terminal.style(line, fg=color) if color else line
+    yield from (f"  note: {visible_line(note)}" for note in view.notes)
+
+
+def _iter_others(kb: KnowledgeBase) -> Iterator[str]:
+    """Yield a line for fetches that wait, and one for entries."""
+    from llm_kb.references.plan import PendingPlans  # noqa: PLC0415 - many requests for HTTP
+
+    if plans := PendingPlans(find_library(kb.config, kb.directory)).read_all()[0]:
+        yield f"{count(len(plans), 'fetch waits', 'fetches wait')}: llm kb references pending"
+    if kb.directory and find_repository(kb.directory):
+        entries = [each for each in load_store(kb.directory).entries if not each.is_settled]
+        if entries:
+            waits = count(len(entries), "entry waits", "entries wait")
+            yield f"{waits}: llm kb knowledge review"

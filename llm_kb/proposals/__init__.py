@@ -1,0 +1,1 @@
+"""Changes of subjects that models propose, which wait for a person."""

@@ -1,0 +1,91 @@
+"""Which files a model may propose to write or to change."""
+
+from __future__ import annotations
+
+import os
+import re
+import unicodedata
+from pathlib import Path
+from typing import NamedTuple
+
+from llm_kb.errors import KbError, quote
+from llm_kb.files.containment import Containment, resolve_links
+from llm_kb.files.directory_topic import DirectoryTopic
+from llm_kb.files.layouts import place_subject
+from llm_kb.subjects.topics import Layout, Subject
+from llm_kb.texts.formats import find_format
+
+MOST_BYTES = 2_000_000
+"""The most bytes of a subject that is changed."""
+
+_OBEYED = re.compile(
+    r"agents?|claude|gemini|skills?|qwen|warp|codex|copilot(?:-instructions)?|.*rules"
+    r"|(?:.*\.)?(?:instructions|prompt|chatmode|agent|local|override)"
+)
+"""Names, without extension, of files that programs obey: only people write these."""
+
+
+class Place(NamedTuple):
+    """A file of a topic that may be written."""
+
+    name: str
+    """The name of its subject."""
+    path: str
+    """Its path below the root of the topic."""
+    part: str
+    """The anchor that was asked for; empty for the whole subject."""
+
+
+def find_place(topic: DirectoryTopic, asked: str) -> Place:
+    """Return the place of a subject, there or not, with or without a part. Raises KbError."""
+    config = topic.config
+    if config.layout is not Layout.FILES:
+        raise KbError(f"topic {config.id!r} has skills, which only people write")
+    asked = asked.strip().removeprefix(f"{config.id}/")
+    subjects, part = topic.list(asked).subjects, ""
+    if not subjects and "#" in asked:
+        asked, _, part = asked.rpartition("#")
+        subjects = topic.list(asked).subjects
+    if len(subjects) > 1:
+        names = ", ".join(subject.name for subject in subjects)
+        raise KbError(f"{quote(asked)} names several subjects: {names}")
+    path = subjects[0].path if subjects else place_subject(asked, config.layout)
+    if problem := _find_problem(topic, path, subjects[0] if subjects else None):
+        raise KbError(f"{quote(path)} of topic {config.id!r} cannot be proposed: {problem}")
+    return Place(subjects[0].name if subjects else asked, path, part)
+
+
+def _find_problem(topic: DirectoryTopic, path: str, subject: Subject | None) -> str:
+    """Return why a file may not be written; empty if it may."""
+    known, root = find_format(path), topic.config.root
+    stem = unicodedata.normalize("NFKC", Path(path).stem).casefold()
+    if known is None or not known.proposable:
+        return "its format is not one of prose, such as Markdown in .md"
+    if _OBEYED.fullmatch(stem):
+        return "programs obey files of this name, so people write them"
+    if any(name.startswith(".") for name in path.split("/")) or (subject and subject.hidden):
+        return "it is hidden"
+    if topic.excludes(path):
+        return "the topic ignores or disables it"
+    if resolve_links(root / path) != root / path:
+        return "a link leads to it"
+    return "" if subject or not os.path.lexists(root / path) else "a file is there already"
+
+
+def read_place(topic: DirectoryTopic, path: str) -> str | None:
+    """Return the text of a file as it is; None if it does not exist.
+
+    Raises KbError for a file that may not be written now.
+    """
+    subjects = [each for each in topic.list(path).subjects if each.path == path]
+    if problem := _find_problem(topic, path, subjects[0] if subjects else None):
+        raise KbError(problem)
+    if not subjects:
+        return None
+    try:
+        data, size, _ = Containment(topic.config.root).read_file(path, MOST_BYTES)
+        if size > MOST_BYTES:
+            raise KbError(f"it is larger than {MOST_BYTES // 1_000_000} MB")
+        return data.decode()
+    except (OSError, UnicodeDecodeError) as error:
+        raise KbError(f"it cannot be read as UTF-8 text: {error}") from error
