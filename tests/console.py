@@ -18,6 +18,7 @@ import click
 import llm
 
 from llm_kb.host.capture_tools import make_emit_tool
+from llm_kb.host.propose_tool import make_propose_tool
 from llm_kb.host.reference_tools import References
 from llm_kb.knowledge_base.api import KnowledgeBase
 from llm_kb.plugin import register_commands
@@ -121,4 +122,10 @@ def find_transcripts(markdown: str) -> list[str]:
 def list_tools() -> list[llm.Tool]:
     """Return every tool that models can be given, in sample_kb, with its text and schema."""
     kb = KnowledgeBase.discover(SAMPLE)
-    return [kb.learn_tool(), kb.search_tool(), *References().tools(), make_emit_tool()]
+    return [
+        kb.learn_tool(),
+        kb.search_tool(),
+        *References().tools(),
+        make_propose_tool(kb, ""),
+        make_emit_tool(),
+    ]

@@ -93,7 +93,8 @@ def _find_shipped(config: Config, cwd: Path | None, user_dir: Path) -> Iterator[
         id=SHIPPED.ids,
         kind=SHIPPED,
         title="Using llm-kb",
-        introduction="How to gather references and to capture what a repository teaches.",
+        introduction="How to gather references, to capture what a repository teaches, and to"
+        " propose pages.",
         root=Path(__file__).parent / "skills",
         ignored=True,
         is_offered=config.capture.offer or config.propose.offer,

@@ -67,9 +67,19 @@ def _find_problem(topic: DirectoryTopic, path: str, subject: Subject | None) -> 
         return "it is hidden"
     if topic.excludes(path):
         return "the topic ignores or disables it"
+    return _find_obstacle(root, path, is_there=subject is not None)
+
+
+def _find_obstacle(root: Path, path: str, *, is_there: bool) -> str:
+    """Return what is in the way of writing a file; empty for nothing."""
     if resolve_links(root / path) != root / path:
         return "a link leads to it"
-    return "" if subject or not os.path.lexists(root / path) else "a file is there already"
+    if is_there:
+        return ""
+    above = [root / each for each in Path(path).parents]
+    is_blocked = any(os.path.lexists(each) and not each.is_dir() for each in above)
+    is_blocked |= os.path.lexists(root / path)
+    return "a file is there, or in the way of its directory" if is_blocked else ""
 
 
 def read_place(topic: DirectoryTopic, path: str) -> str | None:
