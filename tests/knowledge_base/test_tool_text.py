@@ -57,6 +57,8 @@ def test_llm_tools_shows_the_arguments_of_a_model(run_llm: RunLlm, tmp_path: Pat
         " boundary: str | None = None, pattern: str | None = None, instead: str | None = None)"
         " (plugin: kb)",
         "learn(topic: str, subjects: list[str] | None = None) (plugin: kb)",
+        "propose_subject(topic: str, subject: str, reason: str, new: str | None = None,"
+        " old: str | None = None) (plugin: kb)",
         "References(ghost: str = 'llm', model: str | None = None) (plugin: kb)",
     ]
     assert (
