@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timezone
+from functools import partial
 from pathlib import Path
 
 import click
@@ -21,7 +22,7 @@ from llm_kb.knowledge_base.api import KnowledgeBase
 from llm_kb.knowledge_base.subject_list import name_file
 from llm_kb.knowledge_base.tool_text import DEFAULT_LIMIT
 from llm_kb.knowledge_base.user_dir import find_user_dir
-from llm_kb.rendering.passages import Passage, find_notes
+from llm_kb.rendering.passages import Passage, Passages, find_notes
 from llm_kb.rendering.plain_text import MAX_NAMED
 from llm_kb.texts.formats import find_converter
 from llm_kb.texts.safe import visible_line, visible_text
@@ -46,6 +47,7 @@ from llm_kb.texts.safe import visible_line, visible_text
     type=click.IntRange(1),
     help="Maximum number of passages",
 )
+@click.option("--all", "all_", is_flag=True, help="List what fetched topics have, too, below that")
 @click.option(
     "-m",
     "--model",
@@ -60,6 +62,7 @@ def search(
     query: str,
     topics: tuple[str, ...],
     count: int,
+    all_: bool,
     model: str | None,
     verbose: bool,
     json_: bool,
@@ -73,10 +76,11 @@ def search(
 
     Every topic in the menu is searched, by words and what these mean. In a workspace,
     fetched topics are not in the menu unless `menu` of [kb.references] puts them there;
-    -t searches them. Hidden and disabled subjects are never found. Each passage is headed
-    by its file and line (no line of a document or notebook, which is read as Markdown), its
-    address for `learn`, and the share of the question's telling words that it has, which is
-    not all that orders them. The exit status is 1 if nothing is found.
+    -t searches them, and --all lists what they have below the rest. Hidden and disabled
+    subjects are never found. Each passage is headed by its file and line (no line of a
+    document or notebook, which is read as Markdown), its address for `learn`, and the share
+    of the question's telling words that it has, which is not all that orders them. The exit
+    status is 1 if nothing is found.
 
     With -m, or `rewrite` of [kb] in your own kb.toml, a model first writes the question as
     a sentence of its answer with likely words, and these are searched: people ask in other
@@ -95,26 +99,49 @@ def search(
     if model := model or kb.config.rewrite:
         query, note = rewrite_question(kb, query, model, _output.say if verbose else None)
         _output.say(f"llm-kb: {note}")
-    found = kb.find_passages(
-        query,
-        topics,
-        count,
-        progress=draw_progress("Indexing"),
-        **_options.make_filters(roles, paths, tags),
+    filters = _options.make_filters(roles, paths, tags)
+    find = partial(
+        kb.find_passages, query, limit=count, progress=draw_progress("Indexing"), **filters
     )
+    found = find(topics=topics)
+    fetched = (
+        [each for each in found.unsearched if kb.find_topic(each).config.kind.is_users]
+        if all_
+        else []
+    )
+    if fetched:
+        found = _join(found, find(topics=fetched))
     if json_:
         _output.show_json([_as_dict(passage) for passage in found.passages])
     else:
         _output.show("\n".join(_render(kb, passage) for passage in found.passages), nl=False)
     if not found.passages:
         nowhere = kb.explain_nothing() if not topics and not kb.menu_ids else found.why_nothing
-        why = nowhere or "no text has a word of that; try different or fewer words"
+        why = (
+            nowhere or "no text that was searched has a word of that; try different or fewer words"
+        )
         _output.say(f"llm-kb: {visible_line(why)}")
     notices = tuple(_choose_unsaid(found.notices, str(kb.config.workspace)))
     for note in find_notes(replace(found, notices=notices)):
         _output.say(f"llm-kb: {note}")
+    if found.unknown and found.unsearched:
+        _output.say("llm-kb: -t TOPIC searches one of them, --all the fetched ones too")
     if not found.passages:
         raise SystemExit(1)
+
+
+def _join(found: Passages, fetched: Passages) -> Passages:
+    """Return the result for the workspace with that for fetched topics below it."""
+    unknown = [word for word in found.unknown if word in fetched.unknown]
+    return replace(
+        found,
+        passages=(*found.passages, *fetched.passages),
+        unknown=tuple(unknown),
+        replaced=tuple(pair for pair in found.replaced if pair[0] in unknown),
+        counts=(),
+        unsearched=fetched.unsearched and tuple({*found.unsearched} & {*fetched.unsearched}),
+        notices=(*found.notices, *fetched.notices),
+    )
 
 
 def _choose_unsaid(notices: Iterable[str], workspace: str) -> Iterator[str]:

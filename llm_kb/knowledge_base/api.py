@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,7 @@ from llm_kb.config.settings import Config
 from llm_kb.config.workspace import find_cwd
 from llm_kb.errors import MAX_PATH_SHOWN, KbError, quote
 from llm_kb.knowledge_base import open_topics, tool_text
-from llm_kb.knowledge_base.kinds import GIVEN, find_topics
+from llm_kb.knowledge_base.kinds import GIVEN, SHIPPED, find_topics
 from llm_kb.knowledge_base.learning import Loaded
 from llm_kb.knowledge_base.tool_text import LEARN, SEARCH_KNOWLEDGE, ToolText
 from llm_kb.knowledge_base.user_dir import find_embedder, find_user_dir
@@ -104,7 +105,7 @@ class KnowledgeBase(open_topics.OpenTopics):
         """
         from llm_kb.knowledge_base.passages import find_passages  # noqa: PLC0415 - few requests search
 
-        return find_passages(
+        found = find_passages(
             self.choose_topics(topics, tags),
             question,
             limit,
@@ -112,6 +113,10 @@ class KnowledgeBase(open_topics.OpenTopics):
             progress=progress,
             whole=whole,
             scope=scope,
+        )
+        others = (o.config for o in self.topics.values() if o.config.id not in found.topics)
+        return replace(
+            found, unsearched=tuple(o.id for o in others if o.is_offered and o.kind != SHIPPED)
         )
 
     def unrestricted(self) -> KnowledgeBase:

@@ -88,6 +88,8 @@ class Passages:
     """Pairs of an unknown word and the nearest word, which was searched instead."""
     counts: tuple[tuple[str, int], ...] = ()
     """The other words with the numbers of passages that have them, if the answer is weak."""
+    unsearched: tuple[str, ...] = ()
+    """The ids of other topics, which were not searched."""
     why_nothing: str = ""
     """Why nothing was searched, if so."""
     notices: tuple[str, ...] = ()
@@ -186,27 +188,32 @@ def describe_words(
     unknown: Sequence[str],
     replaced: Sequence[tuple[str, str]],
     counts: Sequence[tuple[str, int]] = (),
+    unsearched: Sequence[str] = (),
 ) -> Iterator[str]:
     """Yield notes on the words of a question: those that no text has, and those searched instead.
 
-    With `counts`, of a weak answer, the other words are listed as well.
+    With `counts`, of a weak answer, the other words are listed as well. A word that no text has
+    may be in a topic that was `unsearched`.
     """
+    nowhere_is = "not found here" if unsearched else "not found in any text"
     for word, nearest in replaced:
         searched = f"searched {bounded_line(nearest)!r} as well"
-        yield f"not found in any text: {bounded_line(word)!r}; {searched}"
+        yield f"{nowhere_is}: {bounded_line(word)!r}; {searched}"
     missing = [word for word in unknown if word not in dict(replaced)]
-    nowhere = [f"not found in any text: {name_some(missing)}"] if missing else []
+    nowhere = [f"{nowhere_is}: {name_some(missing)}"] if missing else []
+    if missing and unsearched:
+        nowhere.append(f"not searched: {name_some(unsearched)}")
     if counts:
         rarest = sorted(counts, key=lambda pair: pair[1])[:MAX_NAMED]
         known = ", ".join(f"{bounded_line(word)} in {number:,}" for word, number in rarest)
         yield "; ".join(["weak answer", *nowhere, f"found: {known}"])
-    else:
-        yield from nowhere
+    elif nowhere:
+        yield "; ".join(nowhere)
 
 
 def find_notes(found: Passages, most: int = MAX_NAMED) -> Iterator[str]:
     """Yield the notes on a search, a line each; of what was not searched `most` things."""
-    yield from describe_words(found.unknown, found.replaced, found.counts)
+    yield from describe_words(found.unknown, found.replaced, found.counts, found.unsearched)
     for leg in found.legs:
         if leg.startswith("dense ("):
             yield f"searched by words, and by meaning only in part: {leg}"

@@ -180,7 +180,7 @@ def test_nothing_found(run_llm: RunLlm) -> None:
     result = run_llm(["kb", "search", "zebra"])
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr == (
-        "llm-kb: no text has a word of that; try different or fewer words\n"
+        "llm-kb: no text that was searched has a word of that; try different or fewer words\n"
         "llm-kb: not found in any text: zebra\n"
     )
 
@@ -301,3 +301,34 @@ def test_the_headings_above_a_passage_are_named(run_llm: RunLlm, tmp_path: Path)
 
     assert lines[0].startswith("kb/project/zoo.md:")
     assert lines[1] == "Zoo > Seals"
+
+
+FETCHED = pytest.mark.usefixtures("fetched")
+
+
+@FETCHED
+def test_all_lists_fetched_topics_below_the_workspace(run_llm: RunLlm) -> None:
+    result = run_llm(["kb", "search", "--all", "review", "knob"])
+
+    own, fetched = result.stdout.index("review#review"), result.stdout.index("Turn the knob")
+    assert own < fetched
+    assert "not found" not in result.stderr
+    found = json.loads(run_llm(["kb", "search", "--all", "--json", "review", "knob"]).stdout)
+    assert found[-1]["topic"] == "topic-frob"
+
+
+@FETCHED
+def test_what_was_not_searched_is_named_with_a_word_that_was_not_found(run_llm: RunLlm) -> None:
+    result = run_llm(["kb", "search", "review", "knob"])
+
+    assert "llm-kb: weak answer" not in result.stderr
+    assert "llm-kb: not found here: knob; not searched: topic-frob\n" in result.stderr
+    assert "--all the fetched ones" in result.stderr
+    assert "not found in any text" not in result.stderr
+
+
+@FETCHED
+def test_a_topic_alone_does_not_speak_for_the_others(run_llm: RunLlm) -> None:
+    result = run_llm(["kb", "search", "-t", "skills", "review", "xyzzy"])
+
+    assert "llm-kb: not found here: xyzzy; not searched: project, topic-frob\n" in result.stderr
