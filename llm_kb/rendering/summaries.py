@@ -13,6 +13,7 @@ from llm_kb.rendering.plain_text import shorten
 from llm_kb.texts.decoding import decode_text
 from llm_kb.texts.formats import Format, find_format
 from llm_kb.texts.markup import COMMENT, LINK, TAG, mark_fenced
+from llm_kb.texts.outlines.lines import find_purpose
 from llm_kb.texts.outlines.markdown import outline_markdown
 from llm_kb.texts.outlines.outline import outline_markup
 from llm_kb.texts.safe import one_line
@@ -52,6 +53,8 @@ def summarize(data: bytes, path: str, slug: str = "", limit: int = LONGEST_SUMMA
     """
     text = decode_text(data, whole=False) or ""
     known = find_format(path, text)
+    if known and (purpose := one_line(find_purpose(known.markup, text))):
+        return shorten(purpose, limit)
     if known is None or not known.is_prose:
         return shorten(_first_comment(text), limit)
     found, rest = read_front_matter(text)

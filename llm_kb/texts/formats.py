@@ -205,11 +205,12 @@ FORMATS = (
         name="JavaScript", extensions=_words("js jsx mjs cjs ts tsx mts cts"), kind=Kind.CODE,
         markup="script",
     ),
+    Format(name="Perl", extensions=_words("pl pm"), kind=Kind.CODE, markup="perl"),
     Format(name="PHP", extensions=("php",), kind=Kind.CODE, markup="keywords", is_page=True),
     Format(
         name="code", kind=Kind.CODE, markup="keywords",
         extensions=_words(
-            "rs go rb kt kts swift scala ex exs lua pl pm jl zig nim hs sh bash vue svelte"
+            "rs go rb kt kts swift scala ex exs lua jl zig nim hs sh bash vue svelte"
         ),
     ),
     Format(

@@ -18,6 +18,7 @@ from llm_kb.rendering.marks import Marks
 from llm_kb.rendering.menu import LONGEST_DESCRIPTION
 from llm_kb.rendering.section import describe_topics
 from llm_kb.subjects.topics import TopicConfig
+from llm_kb.texts.decoding import BINARY, explain_conversion
 
 COMMANDS = ("llm-kb", "llm kb")
 """The names under which an agent may run our commands."""
@@ -161,4 +162,4 @@ def _read(root: Path, path: str) -> str | None:
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise WriteError(root / path, "it is not UTF-8 text") from error
+        raise WriteError(root / path, explain_conversion(data) or BINARY) from error

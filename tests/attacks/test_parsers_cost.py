@@ -28,7 +28,7 @@ from tests.growth import measure_growth
 
 SUFFIXES = (
     *("md", "rst", "html", "py", "ts", "go", "c", "rs", "json", "adoc", "org"),
-    *("pod", "tex", "mediawiki", "creole", "typ", "textile", "texi"),
+    *("pod", "tex", "mediawiki", "creole", "typ", "textile", "texi", "pm"),
 )
 RARITIES = {"a": 1.0, "b": 2.0, "x": 3.0}
 
@@ -72,6 +72,9 @@ PARSERS: Mapping[str, Callable[[str], object]] = {
     "front matter": lambda text: read_front_matter(f"---\n{text}"),
     "summary of Markdown": lambda text: summarize(text.encode("utf-8", "replace"), "a.md"),
     "summary of rst": lambda text: summarize(text.encode("utf-8", "replace"), "a.rst"),
+    "summary of a man page": lambda text: summarize(
+        f".TH A\n.SH NAME\n{text}".encode("utf-8", "replace"), "a.1"
+    ),
     "summary of code": lambda text: summarize(text.encode("utf-8", "replace"), "a.py"),
 }
 

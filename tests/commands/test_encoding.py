@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -59,3 +60,14 @@ def test_they_are_not_edited(kb: Path, run_llm: RunLlm, name: str, charset: str)
     assert result.exit_code == 1
     assert f"it is {charset}, not UTF-8; to convert it: iconv -f {charset}" in result.stderr
     assert {path: path.read_bytes() for path in kb.iterdir()} == files
+
+
+def test_what_we_write_into_is_named_with_its_charset(kb: Path, run_llm: RunLlm) -> None:
+    guide = kb.parent / "AGENTS.md"
+    subprocess.run(["git", "init", "-q"], cwd=kb.parent, check=True)  # entries are kept in it
+    guide.write_bytes("# Größe\n".encode("utf-16"))
+    for arguments in (["knowledge", "export", "--to", "AGENTS.md"], ["agents"]):
+        result = run_llm(["kb", *arguments])
+        assert result.exit_code == 1
+        assert "it is UTF-16LE, not UTF-8; to convert it: iconv -f UTF-16LE" in result.stderr
+    assert guide.read_bytes() == "# Größe\n".encode("utf-16")

@@ -43,6 +43,36 @@ def test_prose(text: str, summary: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("path", "text", "summary"),
+    [
+        pytest.param(
+            "a.1", ".TH A 1\n.SH NAME\na \\- count \\fIwords\\fP\nof files\n.SH B\nx - y\n",
+            "count words of files", id="man",
+        ),
+        pytest.param(
+            "a.1", '.TH A 1\n.SH "NAME"\n.B a\n\\- count words\n', "count words", id="bold name",
+        ),
+        pytest.param(
+            "a.1", ".Dd 1\n.Sh NAME\n.Nm a\n.Nd count words\n.Sh B\n", "count words", id="mdoc",
+        ),
+        pytest.param(
+            "a.1", ".TH A 1\n.SH NAME\na\n.SH B\nx - y\n", "NAME", id="no sentence",
+        ),
+        pytest.param(
+            "a.pod", "=head1 NAME\n\nB - The C<x> of\nL<Perl|https://e.org>\n\n=head1 D\n\nx - y\n",
+            "The x of Perl", id="pod",
+        ),
+        pytest.param(
+            "a.pm", f"sub a {{{'go();' * 99}}}\n\n=head1 NAME\n\nA -- It goes.\n", "It goes.",
+            id="below code",
+        ),
+    ],
+)  # fmt: skip
+def test_a_manual_page_says_its_purpose_after_its_name(path: str, text: str, summary: str) -> None:
+    assert summarize(text.encode(), path, "a") == summary
+
+
+@pytest.mark.parametrize(
     ("extension", "text", "summary"),
     [
         ("py", '#!/usr/bin/env python\n"""Say what it does."""\n', "Say what it does."),

@@ -11,7 +11,7 @@ from llm_kb.search.index.database import VERSION
 from llm_kb.search.index.update import list_columns
 from llm_kb.search.roles import find_role, is_machine_made
 
-RECORDED = (28, "c9dba222dd764c3f")
+RECORDED = (29, "f662012a9f0bc914")
 
 FILES = {
     "docs/guide.md": (
@@ -31,6 +31,7 @@ FILES = {
         "import os\n\n\n# A pool.\nclass Pool:\n    def getItem(self):\n        return 1\n\n\n"
         + "def close():\n    pass\n\n\n" * 60
     ),
+    "src/Pool.pm": "sub take { 1 }\n\n=head1 NAME\n\nPool\n\n=cut\n\nsub give { 2 }\n" + "1;\n" * 9,
     "src/pool.ts": "export class Pool {\n  getItem(id: number) {\n    return id\n  }\n}\n",
     "src/pool.go": "func (p *Pool) Get() error {\n\treturn nil\n}\n",
     "notes.txt": "Notes\n-----\n\n部署設定 and getItem.\n" + "word " * 600,

@@ -47,6 +47,18 @@ def test_headings_outside_of_code_and_comments(path: str) -> None:
     assert headings(path, TEXTS[path].replace("\n", "\r\n")) == ONE_AND_TWO
 
 
+def test_documentation_in_perl_code_has_headings_beside_its_definitions() -> None:
+    code = f"package A;\nsub first {{\n{'  go();' * 99}\n}}\n"
+    pod = "=head1 NAME\n\nA - it\n\n=head2 first\n\nsub example {\n}\n\n=cut\n"
+    assert headings("a.pm", f"{code}\n{pod}\nsub last {{ 2 }}\n") == [
+        (1, "first", "first"),
+        (1, "NAME", "name"),
+        (2, "first", "name/first"),
+        (3, "last", "last"),
+    ]
+    assert headings("a.pm", code) == [(1, "first", "first")]
+
+
 @pytest.mark.parametrize(
     ("path", "text"),
     [

@@ -24,6 +24,7 @@ from llm_kb.files.containment import read_regular, resolve_links
 from llm_kb.host import terminal
 from llm_kb.host.capture_tools import LIVE_INPUT
 from llm_kb.rendering.plain_text import count
+from llm_kb.texts.decoding import BINARY, explain_conversion
 from llm_kb.texts.safe import visible_line, visible_text
 
 _FIELDS = {
@@ -437,7 +438,9 @@ def _read(path: Path) -> str | None:
     """Return the text of a file; None if it does not exist."""
     if not os.path.lexists(path):
         return None
+    data = read_regular(path, follow_link=True)
     try:
-        return read_regular(path, follow_link=True).decode("utf-8")
+        return data.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise click.ClickException(f"{str(path)!r} is not UTF-8 text") from error
+        problem = explain_conversion(data) or BINARY
+        raise click.ClickException(f"{str(path)!r}: {problem}") from error

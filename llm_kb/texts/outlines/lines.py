@@ -224,3 +224,22 @@ MARKUPS = {
     ),
 }  # fmt: skip
 """The markups of which a pattern says where the headings are."""
+
+# Purpose
+
+_NAME = re.compile(
+    r"^(?:[.'][ \t]*SH[ \t]+\"?|=head1[ \t]+)NAME\b[^\n]*(?P<name>\n\s{0,9}"
+    r"(?:(?!=|[.'][ \t]*S[HS]\b)[^\n]+\n?){1,4})",
+    re.MULTILINE | re.IGNORECASE,
+)
+"""The section of a manual page with its name, a dash or what `mdoc` has for it, and a sentence."""
+_DASH = re.compile(r"\s(?:\\?-|\\\(e[mn]|--+|[\u2013\u2014]|\.[ \t]*Nd)\s+")
+
+
+def find_purpose(markup: str, text: str) -> str:
+    """Return what a man page, or documentation of Perl, says after its name; empty without it."""
+    found = _NAME.search(text) if markup in {"man", "pod", "perl"} else None
+    if not found:
+        return ""
+    line = "".join(_DASH.split(found["name"], maxsplit=1)[1:])
+    return MARKUPS["man" if markup == "man" else "pod"].clean(line)
