@@ -16,7 +16,7 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -94,12 +94,37 @@ MOST_CALLS = 4
 """After so many a question counts as not answered."""
 
 
+CACHED, WRITTEN = 0.1, 5
+"""The price of a token that was sent before, and of one that a model writes; one that is sent the
+first time costs 1."""
+
+PROMPT, CALL, ANSWER = 400, 40, 80
+"""Tokens of a system prompt with its tools and the question, of a call, and of the answer."""
+
+PRICES = (0.25, 1.25, 5.0)
+"""Dollars for a million tokens that are sent the first time: a small, a middle, a large model."""
+
+
 class Reading(NamedTuple):
     """What one question took."""
 
     is_answered: bool
     calls: int
     characters: int
+    cost: float
+    """In tokens that are sent the first time."""
+
+
+def find_cost(answers: Sequence[int]) -> float:
+    """Return the cost of a conversation with tools that answered with so many characters each.
+
+    Each turn sends all turns before again.
+    """
+    cost, sent, new = 0.0, 0.0, float(PROMPT)
+    for characters in answers:
+        cost += new + CACHED * sent + WRITTEN * CALL
+        sent, new = sent + new, CALL + characters / 4
+    return cost + new + CACHED * sent + WRITTEN * ANSWER
 
 
 def write_workspace(place: Path, requirement: str, directory: str) -> None:
@@ -174,21 +199,24 @@ def ask(
     answer: str,
 ) -> Reading:
     """Return what one question takes."""
-    characters = calls = 0
+    lengths: list[int] = []
+    is_answered = False
     for text in read(kb, question):
-        calls += 1
-        characters += len(text)
-        if re.search(answer, text):
-            return Reading(True, calls, characters)
-        if calls == MOST_CALLS:
+        lengths.append(len(text))
+        is_answered = bool(re.search(answer, text))
+        if is_answered or len(lengths) == MOST_CALLS:
             break
-    return Reading(False, calls, characters)
+    return Reading(is_answered, len(lengths), sum(lengths), find_cost(lengths))
 
 
 def main(arguments: list[str]) -> None:
     os.environ["LLM_USER_PATH"] = str(CACHE / "reading-user")
-    print("| documentation | tools | answered | calls | characters | for ten questions |")
-    print("|---|---|---|---|---|---|")
+    dollars = " | ".join(f"at ${price} a million" for price in PRICES)
+    print(
+        "| documentation | tools | answered | calls | characters | characters for ten questions"
+        f" | tokens' worth for ten | {dollars} |"
+    )
+    print("|---|---|---|---|---|---|---|---|---|---|")
     for requirement, (directory, questions) in DOCUMENTATIONS.items():
         place = CACHE / "reading" / requirement.partition("=")[0]
         write_workspace(place, requirement, directory)
@@ -199,11 +227,13 @@ def main(arguments: list[str]) -> None:
                 for question, reading in found.items():
                     print(f"  {'+' if reading.is_answered else '-'} {reading[1:]} {question}")
             characters = sum(each.characters for each in found.values())
+            cost = 10 * sum(each.cost for each in found.values()) / len(found)
             print(
                 f"| {requirement} | {title} |"
                 f" {sum(each.is_answered for each in found.values())} of {len(found)} |"
                 f" {sum(each.calls for each in found.values())} | {characters:,} |"
-                f" {10 * characters // len(found):,} |"
+                f" {10 * characters // len(found):,} | {cost:,.0f} |"
+                f" {' | '.join(f'${cost * price / 1e6:.4f}' for price in PRICES)} |"
             )
 
 

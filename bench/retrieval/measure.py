@@ -49,6 +49,8 @@ from llm_kb.subjects.topics import TopicConfig
 OURS, HYBRID, FIRST = "**llm-kb, keywords**", "**llm-kb, hybrid**", "llm-kb, BM25 alone"
 QMD = "qmd, whole documents (right file)"
 EVERY = "asked"
+UNTOUCHED = frozenset({"kept"})
+"""The splits with which nothing was chosen."""
 REAL = tuple(name for name in PROJECTS if name != "manual")
 NOT_RIVALS = frozenset({OURS, HYBRID, FIRST, QMD})
 
@@ -220,7 +222,21 @@ def print_tests(ranks: Ranks, ours: str, is_rival: Callable[[str], bool]) -> Non
 
 
 def join_kinds(ranks: Ranks) -> Ranks:
-    """Add what all formats of headings, and all languages of code, come to together."""
+    """Add what all formats of headings, and all languages of code, come to together.
+
+    Real questions are also joined apart: those of untouched splits, and those chosen with.
+    """
+    for whole, is_wanted in (("untouched", True), ("chosen with", False)):
+        parts = [
+            found
+            for kind, found in ranks.items()
+            if kind.startswith("asked by users, ")
+            and (kind.rpartition(" ")[2] in UNTOUCHED) is is_wanted
+        ]
+        if parts:
+            ranks[f"real questions, {whole}"] = {
+                title: [rank for part in parts for rank in part[title]] for title in parts[0]
+            }
     for whole in ("headings", "code", "asked by users", "asked by models"):
         parts = [found for kind, found in ranks.items() if kind.startswith(f"{whole}, ")]
         if parts:
