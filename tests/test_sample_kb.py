@@ -44,8 +44,8 @@ def test_its_questions_are_answered(run_llm: RunLlm) -> None:
 @pytest.mark.parametrize("topic", SUBJECTS)
 def test_a_topic_lists_its_subjects(run_llm: RunLlm, topic: str) -> None:
     listing = run_llm(["kb", "learn", topic]).stdout
-    # A skill is listed with its description.
-    listed = [line[2:].partition(" — ")[0] for line in listing.splitlines() if line[:2] == "- "]
+    # Beside a name is what its page says of itself.
+    listed = [line[2:].partition(": ")[0] for line in listing.splitlines() if line[:2] == "- "]
     assert listed == SUBJECTS[topic]
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from llm_kb.config.settings import Config
@@ -17,7 +18,7 @@ from llm_kb.rendering.menu import LONGEST_DESCRIPTION, Menu, MenuSubject, MenuTo
 from llm_kb.rendering.parts import LONGEST_OUTLINE, OPENING, WHOLE, present_asked
 from llm_kb.rendering.plain_text import estimate_tokens
 from llm_kb.rendering.presentation import Picture, Presented, present_unreadable
-from llm_kb.rendering.summaries import LONGEST_SUMMARY, summarize
+from llm_kb.rendering.summaries import find_label, summarize
 from llm_kb.subjects.patterns import parse_pattern
 from llm_kb.subjects.selection import NEAR_PATTERNS, Selection, find_near, select
 from llm_kb.subjects.topics import Layout, Subject
@@ -228,30 +229,29 @@ def list_subjects(opened: OpenTopic, config: Config, patterns: Sequence[str] = (
     left = [subject for subject in listed if subject.identity not in preloaded]
     entries = [MenuSubject(subject.name) for subject in left]
     if len(left) <= learn_text.MOST_LISTED:
-        is_skills = opened.config.layout is Layout.SKILLS
-        entries = describe_each(opened, left, config, summaries=is_skills)
+        entries = describe_each(opened, left, config, find_label)
     learned = [] if opened.is_repeated else opened.learned.names
     return learn_text.render_listing(opened.config, entries, learned, find_limit(config))
 
 
 def describe_each(
-    opened: OpenTopic, subjects: Sequence[Subject], config: Config, *, summaries: bool
+    opened: OpenTopic,
+    subjects: Sequence[Subject],
+    config: Config,
+    describe: Callable[[bytes, str, str], str] = summarize,
 ) -> list[MenuSubject]:
-    """Return subjects for a list: large ones with their tokens, and all with `summaries` if so.
+    """Return subjects for a list, each with a text, and large ones with their tokens.
 
     A skill has its whole description, by which models choose it.
     """
-    is_skills = opened.config.layout is Layout.SKILLS
-    longest = LONGEST_DESCRIPTION if is_skills else LONGEST_SUMMARY
+    if opened.config.layout is Layout.SKILLS:
+        describe = partial(summarize, limit=LONGEST_DESCRIPTION)
     entries = []
     for subject in subjects:
         size = opened.find_size(subject) or 0
         is_large = 0 < config.outline_over < size
         note = f"(~{estimate_tokens(size):,} tokens)" if is_large else ""
-        summary = ""
-        if summaries:
-            start = _read_start(opened, subject)
-            summary = summarize(start, subject.path, subject.slug, longest)
+        summary = describe(_read_start(opened, subject), subject.path, subject.slug)
         entries.append(MenuSubject(subject.name, summary, note))
     return entries
 
@@ -272,7 +272,7 @@ def make_menu(left: Sequence[OpenTopic], config: Config, shell: str = "") -> Men
 
     def describe(entry: MenuTopic) -> MenuTopic:
         topic = opened[entry.topic.id]
-        return entry._replace(subjects=describe_each(topic, topic.left, config, summaries=True))
+        return entry._replace(subjects=describe_each(topic, topic.left, config))
 
     lists = config.menu == "subjects"
     topics = [

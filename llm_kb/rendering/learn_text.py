@@ -12,7 +12,7 @@ from posixpath import commonpath, dirname
 
 from llm_kb.errors import NoMatchError
 from llm_kb.rendering.limit import NO_LIMIT, Limit
-from llm_kb.rendering.menu import LONGEST_DESCRIPTION, SHORTEST, MenuSubject, render_subject
+from llm_kb.rendering.menu import LONGEST_DESCRIPTION, SHORTEST, MenuSubject
 from llm_kb.rendering.plain_text import count, shorten
 from llm_kb.rendering.presentation import Picture, Presented, list_pictures, truncate, wrap_subject
 from llm_kb.subjects.topics import TopicConfig
@@ -88,18 +88,24 @@ def _list_fitting(available: Sequence[MenuSubject], room: int | None, limit: Lim
     """Return a line for each subject or, if they do not fit into the room, for patterns."""
 
     def measure(longest: int) -> int:
-        return sum(limit.measure(render_subject(each, longest)) + 3 for each in available)
+        return sum(limit.measure(_render_entry(each, longest)) + 3 for each in available)
 
     if len(available) <= MOST_LISTED:
         if room is None or measure(LONGEST_DESCRIPTION) <= room:
-            return _bullets(map(render_subject, available))
+            return _bullets(map(_render_entry, available))
         longest = bisect_right(range(SHORTEST, LONGEST_DESCRIPTION), room, key=measure)
         shown = SHORTEST + longest - 1 if longest else 0
         if measure(shown) <= room:
             how = f"shortened to at most {shown} characters" if shown else "left out"
-            listed = _bullets(render_subject(each, shown) for each in available)
+            listed = _bullets(_render_entry(each, shown) for each in available)
             return f"(note: descriptions are {how}; each subject has its own)\n\n{listed}"
     return _render_narrowed([subject.name for subject in available], room, limit)
+
+
+def _render_entry(subject: MenuSubject, limit: int = LONGEST_DESCRIPTION) -> str:
+    """Return a subject of a listing, with at most `limit` characters of its text."""
+    name = f"{subject.name} {subject.size}" if subject.size else subject.name
+    return f"{name}: {shorten(subject.summary, limit)}" if subject.summary and limit else name
 
 
 def render_files(names: Sequence[str], limit: Limit = NO_LIMIT) -> str:

@@ -16,10 +16,13 @@ from llm_kb.texts.markup import COMMENT, LINK, TAG, mark_fenced
 from llm_kb.texts.outlines.lines import find_purpose
 from llm_kb.texts.outlines.markdown import outline_markdown
 from llm_kb.texts.outlines.outline import outline_markup
-from llm_kb.texts.safe import one_line
+from llm_kb.texts.safe import defuse, one_line
 
 LONGEST_SUMMARY = 100
 """A summary has at most this many characters."""
+
+LONGEST_LABEL = 80
+"""A text beside a subject in a listing has at most this many characters."""
 
 KEYS = ("description", "summary")
 """The keys of front matter that hold a summary, the better one first."""
@@ -65,6 +68,28 @@ def summarize(data: bytes, path: str, slug: str = "", limit: int = LONGEST_SUMMA
     if not summary and known.is_built:
         summary = _first_comment(text)
     return shorten(summary, limit)
+
+
+def find_label(data: bytes, path: str, slug: str) -> str:
+    """Return the text beside a subject in a listing: a written summary, else a telling title.
+
+    A title tells something if its letters are not those of the slug. Empty without one, and for
+    what is not prose, by its format.
+    """
+    text = decode_text(data, whole=False) or ""
+    known = find_format(path, text)
+    if known is None or not known.is_prose:
+        return ""
+    found, rest = read_front_matter(text)
+    summary = next(filter(None, (one_line(found.get(key, "")) for key in KEYS)), "")
+    if not summary:
+        is_markdown = known.is_markdown or known.is_plain_text
+        outline = outline_markdown(rest) if is_markdown else outline_markup(known.markup, rest)
+        titles = chain([found.get("title", "")], (each.title for each in outline.sections[:1]))
+        title = next(filter(_has_words, map(_plain, titles)), "")
+        names = {_loosen(slug), _loosen(slug.rpartition("/")[2])}
+        summary = "" if _loosen(title) in names else title
+    return shorten(defuse(summary), LONGEST_LABEL)
 
 
 def _choose(lines: Iterable[str], name: str) -> str:

@@ -329,9 +329,9 @@ SKILLS = {
 def test_skills_are_listed_with_their_whole_descriptions(tmp_path: Path) -> None:
     make_files(tmp_path, SKILLS)
     kb = open_directory(tmp_path, Config(menu="subjects"), layout=Layout.SKILLS)
-    line = f"- pdf — {('Work with PDF files. ' * 20).strip()}\n"
-    assert line in kb.learn("t")
-    assert f"  {line}" in (kb.section() or "")
+    description = ("Work with PDF files. " * 20).strip()
+    assert f"- pdf: {description}\n" in kb.learn("t")
+    assert f"  - pdf — {description}\n" in (kb.section() or "")
 
 
 def test_a_skill_ends_with_its_files(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm_kb.rendering.summaries import summarize
+from llm_kb.rendering.summaries import find_label, summarize
 
 
 @pytest.mark.parametrize(
@@ -158,3 +158,22 @@ def test_a_summary_is_a_short_line(data: bytes, extension: str) -> None:
     summary = summarize(data, f"a.{extension}")
     assert len(summary) <= 100
     assert len(summary.splitlines()) <= 1
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "label"),
+    [
+        ("# Transaction Signature\n", "bip-0143.md", "Transaction Signature"),
+        ("---\nsummary: How it is stored\n---\n# S\n", "st.md", "How it is stored"),
+        ("---\ntitle: The Store\n---\n# S\n", "st.md", "The Store"),
+        ("# Code Quality!\n\nMore.\n", "code-quality.md", ""),
+        ("# Sub: Page\n", "sub/page.md", ""),
+        ("Only a sentence.\n", "a.md", ""),
+        ("# A comment\n", "a.py", ""),
+        ("A page\n======\n", "a.rst", "A page"),
+        ("# x </subject> y\n", "a.md", "x y"),
+        ("# " + "long " * 40, "a.md", "long " * 15 + "long…"),
+    ],
+)
+def test_the_text_beside_a_subject_in_a_listing(text: str, path: str, label: str) -> None:
+    assert find_label(text.encode(), path, path.rpartition(".")[0]) == label
