@@ -282,7 +282,7 @@ def _complete(
     kept = {path.removeprefix(place) for path in proposal.pages}
     files = {path.removeprefix(place) for path in sizes if path.startswith(place)}
     include, kinds = list(proposal.include), _list_kinds(kept, "")
-    hidden = sorted(f"/{escape(path)}" for path in kept if "/." in f"/{path}")
+    hidden = sorted(f"/{escape(path)}" for path in kept if _is_guide(path))
     others = any(_name_kind(path) not in kinds for path in files)
     if not (include or proposal.layout) and (hidden or others):
         include = kinds
@@ -300,7 +300,7 @@ def _complete(
         layout=Layout(proposal.layout or "files"),
     )
     opened = OpenTopic(DirectoryTopic(topic))
-    found = {subject.path for subject in opened.listing.subjects if not subject.hidden}
+    found = {subject.path for subject in opened.listing.subjects}
     listed = list_topic(opened)
     return proposal._replace(
         include=include,
@@ -334,8 +334,14 @@ def _list_patterns(
 
 
 def _list_kinds(paths: Collection[str], start: str) -> list[str]:
-    """Return the patterns of the kinds of pages; a page that is hidden is one itself."""
-    return sorted({f"{start}{_name_kind(path)}" for path in paths if "/." not in f"/{path}"})
+    """Return the patterns of the kinds of pages, without those of hidden guides."""
+    return sorted({f"{start}{_name_kind(path)}" for path in paths if not _is_guide(path)})
+
+
+def _is_guide(path: str) -> bool:
+    """Tell whether a page is a hidden guide of a tool, such as `.cursorrules`."""
+    name = path.rpartition("/")[2]
+    return name.startswith(".") and not find_extension(name)
 
 
 def _name_kind(path: str) -> str:

@@ -291,7 +291,7 @@ def test_a_link_that_leads_nowhere_is_reported_and_works_once_it_leads_to_a_page
 @pytest.mark.parametrize(
     "name",
     [".cursorrules", ".windsurfrules", ".clinerules", ".roorules", ".roorules-code", ".goosehints",
-     ".rules", ".augment-guidelines", ".openhands_instructions", ".replit.md"],
+     ".rules", ".augment-guidelines", ".openhands_instructions"],
 )  # fmt: skip
 def test_a_hidden_guide_is_a_path_written_out_and_is_listed(
     tmp_path: Path, user_dir: Path, run_llm: RunLlm, name: str
@@ -305,6 +305,13 @@ def test_a_hidden_guide_is_a_path_written_out_and_is_listed(
     assert topics["overview"].include == (f"/{name}",)
     assert name in run_llm(["kb", "search", "-t", "overview", name.lstrip(".")]).stdout
     assert run_llm(["kb", "check"]).exit_code == 0
+
+
+def test_another_hidden_page_stays_hidden(tmp_path: Path, run_llm: RunLlm) -> None:
+    make_files(tmp_path, "docs/.draft.md", "docs/a.md", "docs/b.png")
+    run_llm(["kb", "init"])
+    assert list_slugs(run_llm, "docs") == ["a"]
+    assert run_llm(["kb", "show", "docs/draft"]).stdout == "docs/.draft.md\n"
 
 
 def test_a_dot_in_the_name_of_a_directory_says_nothing(tmp_path: Path, run_llm: RunLlm) -> None:
