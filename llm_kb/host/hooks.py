@@ -25,7 +25,7 @@ from llm_kb.errors import KbError, UnknownTopicError
 from llm_kb.host import request as requests
 from llm_kb.host.capture_tools import make_emit_tool
 from llm_kb.host.log import Memory, read_memory, render_memory
-from llm_kb.host.propose_tool import make_propose_tool, say_waiting
+from llm_kb.host.propose_tool import find_token, make_propose_tool, say_waiting
 from llm_kb.host.terminal import draw_progress, say
 from llm_kb.knowledge_base.api import KnowledgeBase, attach
 from llm_kb.knowledge_base.pictures import PictureRules
@@ -98,8 +98,8 @@ class _Preparation:
         self._place(texts, pictures)
         given = {requests.SECTION: texts, requests.MEMORY: [render_memory(memory)]}
         request = requests.Request(kb, tools, given, pictures=pictures)
-        if arguments.conversation is not None:
-            request.conversation = arguments.conversation.id
+        if arguments.conversation is not None and "propose_subject" in tools:
+            request.conversation = find_token(kb, arguments.conversation.id)
         return request
 
     def _open(self) -> KnowledgeBase | None:

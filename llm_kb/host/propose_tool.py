@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from llm_kb.host.log import find_conversation
 from llm_kb.host.terminal import say
 from llm_kb.knowledge_base.proposing import open_inbox, propose, render_answer
 from llm_kb.knowledge_base.tool_text import PROPOSE
@@ -27,6 +28,16 @@ def make_propose_tool(kb: OpenTopics, conversation: str) -> Tool:
         return render_answer(proposal)
 
     return Tool(**PROPOSE.bind(propose_subject))
+
+
+def find_token(kb: OpenTopics, conversation: str) -> str:
+    """Return what the calls of a continued conversation share: what its earlier ones did, if any.
+
+    While its first turn runs, nobody knows the id of a conversation.
+    """
+    waiting = open_inbox(kb).read_all()
+    earlier = (each.conversation for each in waiting if find_conversation(each.id) == conversation)
+    return next(earlier, conversation)
 
 
 def say_waiting(kb: OpenTopics) -> None:

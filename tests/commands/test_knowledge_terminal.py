@@ -23,7 +23,7 @@ def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repo:
 
 def test_a_review_and_exports(repo: Repo) -> None:
     shown, code = run_on_terminal(
-        [*KNOWLEDGE, "review"], "k\nr\n", question="[q]uit; a letter and Enter: "
+        [*KNOWLEDGE, "review"], "k\n", question="[q]uit; a letter and Enter: ", then="r\n"
     )
     assert code == 0
     assert "1/2" in shown

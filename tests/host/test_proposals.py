@@ -179,3 +179,28 @@ def test_what_waits_elsewhere_is_named_at_the_end(kb: Path, run_llm: RunLlm) -> 
     run_llm(["kb", "knowledge", "add", "Every error is a KbError", "--stability", "provisional"])
     result = run_llm(["kb", "review"])
     assert result.stderr == "Nothing to review.\n1 entry waits: llm kb knowledge review\n"
+
+
+def test_a_continued_conversation_amends_its_proposal(
+    kb: Path, run_llm: RunLlm, script: Script
+) -> None:
+    first = find_id(propose(run_llm, script, subject="a", new="# A\n\nOne.\n"))
+    change = {"subject": "a", "old": "One", "new": "Two", "topic": "project", "reason": "again"}
+    script.call("propose_subject", **change).say("Done.")
+    result = run_llm(["-m", "scripted", "-c", "Correct that"])
+    assert result.exit_code == 0, result.output
+    second = find_id(script.last.outputs[-1])
+    (record,) = json.loads(run_llm(["kb", "review", "--json"]).stdout)
+    assert (record["id"], record["difference"]) == (second, "+# A\n+\n+Two.")
+    assert second != first
+    assert "no proposal" in run_llm(["kb", "review", "--keep", first, "-y"]).stderr
+
+
+def test_a_passage_that_says_nearly_the_same_is_named(
+    kb: Path, run_llm: RunLlm, script: Script
+) -> None:
+    text = "Before each release the maintainers rotate the signing keys of every mirror.\n"
+    (kb / "keys.md").write_text(f"# Keys\n\n{text}")
+    propose(run_llm, script, subject="release", new=f"# Release\n\n{text}")
+    (record,) = json.loads(run_llm(["kb", "review", "--json"]).stdout)
+    assert record["notes"] == ["project/keys#keys says nearly the same"]
