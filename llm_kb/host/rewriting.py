@@ -12,6 +12,7 @@ from typing import NamedTuple
 from llm_kb.knowledge_base.api import KnowledgeBase
 from llm_kb.rendering.menu import render_menu
 from llm_kb.rendering.plain_text import bounded_line, shorten
+from llm_kb.texts.safe import defuse
 
 MAX_ASKED = 2_000
 """Maximum number of characters of a question that a model is sent."""
@@ -40,7 +41,7 @@ def render_request(kb: KnowledgeBase, question: str) -> str:
     if kb.config.rewrite_menu and (menu := kb.menu()).lines:
         parts.append(render_menu(menu))
     asked = question if len(question) <= MAX_ASKED else f"{question[: MAX_ASKED - 1]}…"
-    return "\n\n".join([*parts, f"<question>\n{asked}\n</question>"])
+    return "\n\n".join([*parts, f"<question>\n{defuse(asked)}\n</question>"])
 
 
 def rewrite_question(

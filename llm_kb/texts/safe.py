@@ -41,7 +41,7 @@ UNUSABLE = re.compile(f"[\t\n\r{HIDDEN}]")
 INVISIBLE = f"{HIDDEN}{JOINERS}{BLANK_LETTERS}{_SELECTORS}\ufff0-\ufff8"
 """All that may be between the letters of a word without being seen."""
 
-TAGS = ("knowledge", "topic", "subject", "passage", "also", "message", "diff")
+TAGS = ("knowledge", "topic", "subject", "passage", "also", "message", "diff", "question")
 """The names of all tags that prompts and answers of ours have around others' text."""
 
 # White space, characters without width and attributes are not part of a well-formed end tag,
