@@ -61,7 +61,7 @@ _TAG = re.compile(r"</[a-z][a-z0-9]*>|<br ?/?>|<[a-z][a-z0-9]*[ \t][^<>\n=]{0,20
 
 _ITEM = r"[ \t]*(?:[-*+•]|#\.|\(?[0-9a-z]{1,3}[.)])[ \t]+\S"
 _EDGE = re.compile(
-    rf"\n(?:[ \t]*\r?\n)+"  # after a paragraph
+    r"\n[ \t\r\n]*\n"  # after a paragraph
     rf"|\n(?={_ITEM})"  # before an item of a list
 )
 _STEP = re.compile(r"[ \t]*(?:#|\(?[0-9]{1,3})[.)][ \t]")
@@ -70,8 +70,8 @@ _INDENT = re.compile(r"[ \t]*")
 _FENCE = re.compile(r"\s*(?:`{3,}|~{3,})\s*")
 _DIRECTIVE = re.compile(r"\.\. [^_\n]+::")
 _TITLE = re.compile(r"#{1,6}[ \t][^\n]*|(?:[^\n]*\n)?[^\n]+\n([^\w\s])\1+")
-_NOT_SHOWN = re.compile(r"(?:[ \t]*\r?\n|\.\. _[^\n]*:[ \t]*\r?\n)*")
-"""Blank lines and the labels of cross references above a passage."""
+_NOT_SHOWN = re.compile(r"[ \t\r\n]*\n|\.\. _[^\n]*:[ \t]*\r?\n")
+"""Blank lines, or the label of a cross reference, above a passage."""
 
 _NOT_SAID = re.compile(
     r"^ {0,3}\[(?!\^)[^\[\]\n]{1,200}\]:[ \t]+<?(?:[a-z][a-z0-9+.-]*:|[/.#])\S*"
@@ -376,7 +376,7 @@ def find_key_sentence(text: str, rarities: Mapping[str, float]) -> tuple[int, st
         folded = fold(sentence)
         places = map(folded.find, find_stems(sentence, rarities))
         first = min((at for at in places if at >= 0), default=0)
-        first = find_sources(sentence, folded)[first]
+        first = find_sources(sentence, folded)[first] if folded else 0  # only invisible letters
         begin = sentence.rfind(" ", 0, max(0, first - LONGEST_SENTENCE // 4)) + 1
     above = text.count("\n", 0, at) + sentence.count("\n", 0, begin)
     head = "" if begin else _find_head(text, at)
@@ -441,8 +441,9 @@ def mark_cuts(text: str, start: int, end: int) -> str:
 
 def _skip(text: str, start: int, end: int) -> int:
     """Return the offset of the first line that is shown."""
-    found = _NOT_SHOWN.match(text, start, end)
-    return found.end() if found else start
+    while found := _NOT_SHOWN.match(text, start, end):
+        start = found.end()
+    return start
 
 
 def _indent(text: str, at: int) -> int:

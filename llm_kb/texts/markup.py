@@ -17,7 +17,7 @@ TAG = re.compile(r"</?[A-Za-z][^<>]{0,2000}>")
 LINK = re.compile(r"!?\[([^\[\]]*)\](?:\([^()]*\)|\[[^\[\]]*\])")
 """A link or a picture of Markdown, whose text is its first group."""
 
-_FENCE = re.compile(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*(`{3,}|~{3,})")
+_FENCE = re.compile(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+){0,20}(`{3,}(?=[^`]*$)|~{3,})")
 _EMBEDDED = re.compile(
     r"(data:(?:image|audio|video|font|application)/[\w.+-]{1,60}(?:;[\w=.-]{1,60}){0,5},)"
     r"[^\s\"'()<>\[\]{}\\]{200,}",

@@ -22,7 +22,7 @@ from llm_kb.texts.markup import mark_fenced
 from llm_kb.texts.outlines.outline import find_outline
 from llm_kb.texts.outlines.sections import Section
 from llm_kb.texts.safe import defuse, one_line, visible_text
-from tests.cost import cases
+from tests.cost import cases, peak_of
 from tests.fuzz.__main__ import TARGETS
 from tests.growth import measure_growth
 
@@ -288,6 +288,39 @@ def test_time_is_in_the_length_of_what_is_repeated(parse: Callable[[str], object
     require_linear(parse, FAMILIES)
     pairs = pairwise(UNITS)
     require_linear(parse, {f"{one!r}{other!r}": repeat(one + other) for one, other in pairs})
+
+
+BLANK = ("\n", " \n", "\r\n", "    \n", "- ", "===", "a.")
+BELOW = ("", "# a\n", "!!! a\n    x\n", ".. a::\n x\n", "a::\n\n x\n", "- ~~~\n")
+LONG = 40_000
+HELD = 50
+"""Bytes of memory a character may take: a group that a regular expression repeats took 140 to 700
+for each line."""
+
+
+def measure_memory(parse: Callable[[str], object], text: str) -> float:
+    """Return how many bytes are held at once for each character of a text."""
+    return peak_of(lambda: parse(text)) / len(text)
+
+
+@pytest.mark.parametrize("parse", cases({name: PARSERS[name] for name in ("md", "rst", "py")}))
+def test_memory_does_not_grow_with_blank_lines(parse: Callable[[str], object]) -> None:
+    parse("a\n")
+    found = {
+        (below, unit): measure_memory(parse, below + unit * (LONG // len(unit)) + "a")
+        for below, unit in product(BELOW, BLANK)
+    }
+    assert {each: held for each, held in found.items() if held > HELD} == {}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("parse", cases({suffix: PARSERS[suffix] for suffix in SUFFIXES}))
+def test_memory_is_a_few_times_the_size_of_what_is_repeated(
+    parse: Callable[[str], object],
+) -> None:
+    """A heading for every other character takes most: of a long text, only 50,000 are kept."""
+    found = {unit: measure_memory(parse, unit * (LONG // 4 // len(unit))) for unit in UNITS}
+    assert {unit: held for unit, held in found.items() if held > 3 * HELD} == {}
 
 
 def require_linear(

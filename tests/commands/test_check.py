@@ -335,15 +335,24 @@ def test_a_link_that_no_file_could_have_is_dead(run_llm: RunLlm, tmp_path: Path)
 def test_each_link_that_leads_to_nothing_is_a_finding(run_llm: RunLlm, tmp_path: Path) -> None:
     text = """See [one](one.md), [up](../README.md#x) and [out](https://example.com/a.md).
 [route](/guide.md) [page](page.html) [name]({{ x }}.md) [gone](sub/gone%20one.md)
-`[code](never.md)` [twice](sub/gone%20one.md) [also](also.rst)
+`[code](never.md)` [twice](sub/gone%20one.md) [also](also.rst) ``[code](never.md)``
 ```
 [fenced](never.md)
 ```
+[below](below.md)
+```not a fence``` [beside](beside.md)
+- ~~~~
+  [item](never.md)
+  ~~~~
+[last](last.md)
 """
     write_files(tmp_path, {**GOOD, "README.md": "x\n", "kb/two.md": text})
     assert check(run_llm, 0) == [
         ("dead-link", "kb/two.md", 2, "a link leads to nothing: sub/gone one.md"),
         ("dead-link", "kb/two.md", 3, "a link leads to nothing: also.rst"),
+        ("dead-link", "kb/two.md", 7, "a link leads to nothing: below.md"),
+        ("dead-link", "kb/two.md", 8, "a link leads to nothing: beside.md"),
+        ("dead-link", "kb/two.md", 12, "a link leads to nothing: last.md"),
         ("unlisted", "README.md", None, "1 text in this directory in no topic"),
     ]
 

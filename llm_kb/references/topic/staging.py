@@ -24,7 +24,7 @@ from llm_kb.texts.markup import mark_fenced
 from llm_kb.texts.outlines.outline import find_outline
 
 _CODE_OR_LINK = re.compile(
-    r"(?<!`)(`+)(?!`)[^`\n]{0,1000}\1(?!`)|\]\((https?://[^\s<>()#]*(?:\([^\s<>()#]*\)[^\s<>()#]*)*)(?:#([^\s()]*))?\)"
+    r"(?<!`)(`+)(?!`)[^`\n]{0,1000}\1(?!`)|\]\((https?://[^\s<>()#]*(?:\([^\s<>()#]*\)[^\s<>()#]*){0,20})(?:#([^\s()]*))?\)"
 )
 
 

@@ -9,9 +9,10 @@ from llm_kb.texts.outlines.sections import Mark, Outline, make_outline
 _MODIFIER = (
     r"(?:(?:export|default|public|private|protected|internal|static|abstract|final|async|unsafe"
     r"|extern|const|inline|override|virtual|sealed|partial|data|open|suspend|readonly|declare"
-    r"|fileprivate|lateinit|native|synchronized|pub(?:\([^)\n]*\))?|extern\s\"[^\"\n]*\")[ \t]+)*"
+    r"|fileprivate|lateinit|native|synchronized|pub(?:\([^)\n]*\))?"
+    r"|extern\s\"[^\"\n]*\")[ \t]+){0,12}"
 )
-_NAME = r"(?P<{}>[A-Za-z_$](?:[\w$]|[.:]+(?=[\w$]))*[?!]?)"
+_NAME = r"(?P<{}>[A-Za-z_$](?:[\w$]|[.:]+(?=[\w$])){{0,300}}[?!]?)"
 _CALLABLE = r"[\w$<>,.?&*:\[\]~ \t]*?[ \t*&]"
 
 # For speed, every pattern begins with the previous line end, a fixed character that the regex
@@ -50,7 +51,7 @@ _SCRIPT = re.compile(
     # A method: a name, parentheses and a brace; parameters may have lines of their own. An
     # arrow at the end makes it a callback without a name.
     r"|(?=(?P<inner>[ \t]+))(?P=inner)"
-    r"(?:(?:async|static|get|set|public|private|protected|readonly|override)[ \t]+)*"
+    r"(?:(?:async|static|get|set|public|private|protected|readonly|override)[ \t]+){0,12}"
     r"(?!(?:if|for|while|switch|catch|return|function)\b)(?P<d>[#$A-Za-z_][\w$]*)"
     r"(?:<[^\n(]*>)?[ \t]*\((?![^\n]*=>[ \t]*\{?[ \t]*\r?$)(?:[^;\n]*\{[ \t]*\r?$"
     r"|[ \t]*\r?\n(?:(?P=inner)[ \t][^\n]*\n){1,20}(?P=inner)\)(?![^\n]*=>)[^;\n]*\{[ \t]*\r?$)"

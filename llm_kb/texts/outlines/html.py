@@ -21,7 +21,7 @@ _PART = re.compile(
     r"|(?:<pre(?![\w-])[^<>]{0,2000}>.*?(?:</pre(?![\w-])[^<>]{0,100}>|\Z)"
     # Or a paragraph, an item or a row, with no other block inside.
     r"|<(?P<block>p|li|tr)(?![\w-])[^<>]{0,2000}>"
-    r"[^<]*(?:<(?!/?(?:p|li|tr|div|h[1-6]|[ou]l|d[ltd]|table|pre)\b)[^<]*)*</(?P=block)>)"
+    r"[^<]*(?:<(?!/?(?:p|li|tr|div|h[1-6]|[ou]l|d[ltd]|table|pre)\b)[^<]*){0,2000}</(?P=block)>)"
     r"[ \t]*(?:\r?\n)?",
     re.IGNORECASE | re.DOTALL,
 )

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from array import array
 from bisect import bisect_left
 from collections.abc import Sequence
+from typing import cast
 
 from llm_kb.texts.markup import FRONT_MATTER
 from llm_kb.texts.outlines.html import ClosingTags, find_own_anchor, read_title
@@ -21,7 +23,7 @@ _BLOCKS = (
 )
 _MARKDOWN_LINE = re.compile(
     # A fence, which may be the first block of a list item.
-    r"^(?P<indent>[ \t]*(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]+)*)(?P<fence>`{3,}(?=[^`\n]*$)|~{3,})"
+    r"^(?P<indent>[ \t]*(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]+){0,20})(?P<fence>`{3,}(?=[^`\n]*$)|~{3,})"
     r"|^[ ]{0,3}(?P<hashes>\#{1,6})(?P<title>[ \t][^\n]*|\r?)$"
     r"|^[ ]{0,3}(?P<under>=+|-+)[ \t]*\r?$"
     r"|^[ ]{0,3}(?P<html><!--|<!\[CDATA\[|\{/\*|<(?:pre|script|style|textarea)\b)"
@@ -30,11 +32,11 @@ _MARKDOWN_LINE = re.compile(
     # In a block of HTML, up to a blank line, only tags make headings.
     rf"|^[ ]{{0,3}}(?P<block></?(?:{_BLOCKS})(?=[\s/>]))"
     r"|^[ ]{0,3}<h(?P<level>[1-6])(?P<attributes>(?:\s[^<>]{0,1000})?)>"
-    # What MkDocs calls an admonition, with its indented body.
-    r"|^(?:!!!|\?\?\?\+?)[ ]+\w[^\n]*\n"
-    r"(?P<body>(?:[ \t]*\r?\n)*(?:[ ]{4}[^\n]*(?:\n(?:[ \t]*\r?\n)*|\Z))+)",
+    # What MkDocs calls an admonition, if its first line is indented.
+    r"|^(?P<note>!!!|\?\?\?\+?)[ ]+\w[^\n]*\n(?=[ \t\r\n]*(?<=\n)[ ]{4})",
     re.MULTILINE | re.IGNORECASE,
 )
+_NOT_INDENTED = re.compile(r"^(?![ ]{4})[ \t]*\S", re.MULTILINE)
 _NO_PARAGRAPH = re.compile(
     r"[ ]{0,3}(?:>|\#{1,6}(?:[ \t]|$)|(?:[-*+]|[0-9]{1,9}[.)])(?:[ \t]|$)|[`~]{3}|<)|\t|[ ]{4}"
 )
@@ -76,8 +78,10 @@ def outline_markdown(text: str) -> Outline:
                 continue
             wholes.append((match.start(), end))
             position = end
-        elif match["body"]:
-            wholes.append(match.span())
+        elif match["note"]:
+            after = _NOT_INDENTED.search(text, position)
+            position = after.start() if after else len(text)
+            wholes.append((match.start(), position))
         elif match["block"]:
             if position > html:  # else it is inside of another one
                 blank = _BLANK.search(text, position)
@@ -141,8 +145,7 @@ class _Fences:
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self._closers = list(_CLOSER.finditer(text))
-        self._starts = [closer.start() for closer in self._closers]
+        self._starts = array("Q", (closer.start() for closer in _CLOSER.finditer(text)))
 
     def find_end(self, opener: re.Match[str]) -> int | None:
         """Return the start of the line after the closing fence; None if the opener is not a fence.
@@ -153,7 +156,8 @@ class _Fences:
         fence = opener["fence"]
         is_nested = opener["indent"].strip(" ") != "" or len(opener["indent"]) > _LEAST_CODE
         first = bisect_left(self._starts, opener.end())
-        for closer in self._closers[first : first + _MOST_INSIDE]:
+        for start in self._starts[first : first + _MOST_INSIDE]:
+            closer = cast("re.Match[str]", _CLOSER.match(self._text, start))
             is_flush = "\t" not in closer[1] and len(closer[1]) <= _LEAST_CODE
             if closer[2].startswith(fence) and (is_nested or is_flush):
                 return closer.end()

@@ -11,11 +11,11 @@ _MARK = re.compile(
     # Each alternative begins with a line end, to which the regex engine can skip.
     # A title, its underline and perhaps its overline. The lookahead rejects other lines early.
     r"\n(?:(?=[^\n]*\n[!-/:-@\[-`{-~]{2}|[!-/:-@\[-`{-~]{2})"
-    r"(?:(?P<over>(?P<o>[!-/:-@\[-`{-~])(?P=o)+)[ \t]*\r?\n)?"
+    r"(?:(?P<over>(?P<o>[!-/:-@\[-`{-~])(?P=o){1,1000})[ \t]*\r?\n)?"
     r"(?P<title>[ \t]*[^\s][^\n]*)\n"
-    r"(?P<under>(?P<u>[!-/:-@\[-`{-~])(?P=u)+)[ \t]*\r?$"
+    r"(?P<under>(?P<u>[!-/:-@\[-`{-~])(?P=u){1,1000})[ \t]*\r?$"
     # Or the description of a function, a setting, an option …
-    r"|(?=(?P<indent>[ \t]*))(?P=indent)\.\.[ ](?:[a-z]+:)*(?P<kind>"
+    r"|(?=(?P<indent>[ \t]*))(?P=indent)\.\.[ ](?:[a-z]+:){0,9}(?P<kind>"
     r"(?:auto)?(?:function|class|method|attribute|data|exception|module|decorator|property)"
     r"|classmethod|staticmethod|macro|member|struct|type|django-admin-option|cmdoption"
     r"|setting|confval|option|program|envvar|directive|role|rst:\w+|templatetag|templatefilter"
@@ -25,12 +25,13 @@ _MARK = re.compile(
 _BLOCK = re.compile(
     # A directive with its indented body, or a paragraph that announces a literal block.
     r"\n(?:\.\. [^\n]*::|(?![ \t\n])[^\n]*::[ \t\r]*\n(?=[ \t\r]*\n[ \t]))[^\n]*"
-    r"(?P<body>(?:\n[ \t\r]*(?=\n)|\n[ \t]+[^\n]*)*)"
 )
+_BODY_END = re.compile(r"\n(?=[^ \t\r\n]|\Z)")
 _TARGET = re.compile(r"\.\. (?:_.*:|index::.*|module::.*|currentmodule::.*)[ \t]*\r?\Z")
 _NOTHING_BELOW = re.compile(
     # Options of a directive, targets, and entries of the index.
-    r"(?:[ \t]*(?::[^\n]*)?\n|\.\. _[^\n]*:[ \t]*\n|\.\. index::[^\n]*\n(?:[ \t]+[^\n]*\n)*)*"
+    r"(?:[ \t]*(?::[^\n]*)?\n|\.\. _[^\n]*:[ \t]*\n"
+    r"|\.\. index::[^\n]*\n(?:[ \t]+[^\n]*\n){0,100}){0,1000}"
 )
 _LINE_START = re.compile(r"\n([ \t]*)(?=\S)")
 
@@ -131,11 +132,15 @@ def _before_targets(text: str, offset: int, floor: int) -> int:
 
 def _find_blocks(text: str) -> list[tuple[int, int]]:
     """Return the spans of directives with their bodies."""
-    return [
-        (match.start(), match.end())
-        for match in _BLOCK.finditer(f"\n{text}")
-        if match["body"].strip()
-    ]
+    text = f"\n{text}"
+    blocks: list[tuple[int, int]] = []
+    position = 0
+    while match := _BLOCK.search(text, position):
+        after = _BODY_END.search(text, match.end())
+        position = after.start() if after else len(text)
+        if text[match.end() : position].strip():
+            blocks.append((match.start(), position))
+    return blocks
 
 
 # AsciiDoc, whose headings may also have a line of signs below, and an anchor above
