@@ -36,6 +36,9 @@ menu_budget = 8                           # workspace
 max_result_chars = 100000                 # default
 outline_over = 24000                      # default
 search = "auto"                           # default
+rewrite = ""                              # default
+rewrite_menu = true                       # default
+rewrite_seconds = 8                       # default
 config_load_paths = []                    # default
 allow_links_to = []                       # default
 

@@ -58,7 +58,7 @@ def test_an_empty_document_says_nothing() -> None:
 
 KB_KEYS = (
     "allow_links_to, auto, capture, check, config_load_paths, max_result_chars, menu, menu_budget, "
-    "outline_over, references, search, topic"
+    "outline_over, propose, references, rewrite, rewrite_menu, rewrite_seconds, search, topic"
 )
 TOPIC_KEYS = (
     "description, disabled, enable, generated, ignore, include, introduction, layout, learned, "
