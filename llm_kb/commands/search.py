@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import sys
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
@@ -17,7 +18,7 @@ from llm_kb.config.workspace import find_cwd
 from llm_kb.errors import join_names
 from llm_kb.files.atomic import WriteError, replace_file
 from llm_kb.host.rewriting import rewrite_question
-from llm_kb.host.terminal import draw_progress, style
+from llm_kb.host.terminal import draw_progress, is_terminal, style
 from llm_kb.knowledge_base.api import KnowledgeBase
 from llm_kb.knowledge_base.subject_list import name_file
 from llm_kb.knowledge_base.tool_text import DEFAULT_LIMIT
@@ -77,10 +78,9 @@ def search(
     Every topic in the menu is searched, by words and what these mean. In a workspace,
     fetched topics are not in the menu unless `menu` of [kb.references] puts them there;
     -t searches them, and --all lists what they have below the rest. Hidden and disabled
-    subjects are never found. Each passage is headed by its file and line (no line of a
-    document or notebook, which is read as Markdown), its address for `learn`, and the share
-    of the question's telling words that it has, which is not all that orders them. The exit
-    status is 1 if nothing is found.
+    subjects are never found. Each passage has its address for `learn`, on a terminal its
+    file and line as well, and the headings above it. The exit status is 1 if nothing is
+    found.
 
     With -m, or `rewrite` of [kb] in your own kb.toml, a model first writes the question as
     a sentence of its answer with likely words, and these are searched: people ask in other
@@ -180,20 +180,24 @@ def _as_dict(passage: Passage) -> dict[str, object]:
 
 
 def _render(kb: KnowledgeBase, passage: Passage) -> str:
-    """Return a passage for people: its heading, the places of its copies, its text."""
-    file = name_file(kb.find_topic(passage.topic), passage.path, find_cwd() or Path("/"))
-    # An editor that follows it would look for a line of the Markdown in the notebook.
-    line = "" if find_converter(passage.path) else f":{passage.first_line}"
-    heading = f"{file}{line}: {passage.topic}/{passage.address} ({passage.score})"
+    """Return a passage for people: its address, the headings above it, its copies, its text."""
+    address = style(visible_line(f"{passage.topic}/{passage.address}"), fg="cyan")
+    if is_terminal(sys.stdout):
+        address += style(f"  {visible_line(_name_line(kb, passage))}", dim=True)
     copies = join_names(passage.also_in, MAX_NAMED)
     notes = [_find_headings(passage), f"also in {copies}" if copies else "", passage.origin or ""]
     lines = [style(visible_line(note), dim=True) for note in notes if note]
-    return "\n".join(
-        [style(visible_line(heading), fg="cyan"), *lines, visible_text(passage.text), ""]
-    )
+    return "\n".join([address, *lines, visible_text(passage.text), ""])
+
+
+def _name_line(kb: KnowledgeBase, passage: Passage) -> str:
+    """Return the file and line of a passage, which a terminal or an editor can follow."""
+    file = name_file(kb.find_topic(passage.topic), passage.path, find_cwd() or Path("/"))
+    # An editor that follows it would look for a line of the Markdown in the notebook.
+    return file if find_converter(passage.path) else f"{file}:{passage.first_line}"
 
 
 def _find_headings(passage: Passage) -> str:
-    """Return the headings above a passage that begins below the last of them."""
-    own = passage.title.rpartition(" > ")[2]
-    return "" if own in "".join(passage.text.splitlines()[:3]) else passage.title
+    """Return the headings of a passage from the top of its text, unless it shows them all."""
+    headings = passage.title.replace(" > ", ", ").split(", ")
+    return "" if all(each in passage.text for each in headings) else passage.title

@@ -231,8 +231,11 @@ def search_references(  # noqa: PLR0913 - each narrows the search
     *,
     scope: Scope | None = None,
     tags: Sequence[str] = (),
+    whole: bool = True,
 ) -> dict[str, Any]:
     """Search the topics that `topic` names, or all that are not obsolete, for `limit` passages.
+
+    They are `whole`, or short excerpts for people.
 
     `tags` keeps the topics with one of them. The answer begins with the topics: those that were
     named, else those with a passage. It warns of files that were not searched. Raises
@@ -251,7 +254,7 @@ def search_references(  # noqa: PLR0913 - each narrows the search
     chosen = [chosen[number] for number in keep_tagged([each.tags for each in chosen], tags)]
     searched = [OpenTopic(FetchedTopic(each, library)) for each in chosen]
     answer = find_passages(
-        searched, question, limit, library.find_embedder, whole=True, scope=scope
+        searched, question, limit, library.find_embedder, whole=whole, scope=scope
     )
     topics = {each.id: each for each in chosen}
     found_in = dict.fromkeys(passage.topic for passage in answer.passages)

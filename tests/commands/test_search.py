@@ -50,12 +50,14 @@ def workspace(tmp_path: Path) -> Path:
 def test_passages_are_headed_by_their_address(run_llm: RunLlm) -> None:
     result = run_llm(["kb", "search", "review", "tests"])
     assert result.stdout == (
-        "kb/skills/testing.md:1: skills/testing#L1-L3 (1.0)\n"
+        "skills/testing#L1-L3\n"
         "Write tests.\nTests are code;\nreview the tests too.\n"
-        "\nkb/project/review.md:1: project/review#review (1.0)\n# Review\n\nRead the tests first.\n"
-        "\nkb/project/style.md:1: project/style#L1 (0.22)\nStyle is part of a review.\n"
+        "\nproject/review#review\n# Review\n\nRead the tests first.\n"
+        "\nproject/style#L1\nStyle is part of a review.\n"
     )
     assert result.stderr == ""
+    shown, _ = run_on_terminal(["kb", "search", "-n", "1", "review", "tests"])
+    assert "skills/testing#L1-L3\x1b[0m\x1b[2m  kb/skills/testing.md:1\x1b[0m\n" in shown
 
 
 def test_a_notice_is_printed_once_a_day(
@@ -81,8 +83,8 @@ def test_other_files_with_a_text_are_named_once_and_the_file_itself_is_not(
     text = "# Zebra\n\nStripes.\n\n"
     write_files(tmp_path, {f"kb/skills/{name}.md": text * 9 for name in "abcdef"})
     shown = run_llm(["kb", "search", "zebra", "-n", "1"]).stdout
-    first, *others = (f"skills/{name}.md" for name in "abcdef")
-    assert shown.startswith(f"kb/{first}:1: skills/a#")
+    _, *others = (f"skills/{name}.md" for name in "abcdef")
+    assert shown.startswith("skills/a#")
     assert shown.splitlines()[1] == f"also in {', '.join(others[:3])}, and 2 more"
     (hit,) = json.loads(run_llm(["kb", "search", "zebra", "-n", "1", "--json"]).stdout)
     assert hit["also_in"] == others
@@ -299,7 +301,7 @@ def test_the_headings_above_a_passage_are_named(run_llm: RunLlm, tmp_path: Path)
 
     lines = run_llm(["kb", "search", "-n", "1", "juggles"]).stdout.splitlines()
 
-    assert lines[0].startswith("kb/project/zoo.md:")
+    assert lines[0].startswith("project/zoo#L")
     assert lines[1] == "Zoo > Seals"
 
 

@@ -18,6 +18,7 @@ from llm_kb.commands.references._shared import (
 )
 from llm_kb.host.reference_calls import search_references
 from llm_kb.host.terminal import style
+from llm_kb.knowledge_base.tool_text import DEFAULT_LIMIT
 from llm_kb.references.listing import list_topics, topic_details
 from llm_kb.references.lookup import find_id
 from llm_kb.references.topic.topic_file import Status
@@ -111,7 +112,7 @@ def show(topic: str, json_: bool) -> None:
     "limit",
     "-n",
     "--count",
-    default=8,
+    default=DEFAULT_LIMIT,
     show_default=True,
     type=click.IntRange(1),
     help="Most results",
@@ -130,14 +131,15 @@ def search(
     """
     Search the files of reference topics
 
-    Without QUERY, or if it is '-', standard input is searched for, as `llm kb search` does. The
+    Shows excerpts, as `llm kb search` does; --json has the whole passages. Without QUERY,
+    or if it is '-', standard input is searched for. The
     exit status is 1 if nothing is found.
 
     \b
         llm kb references search "component lifecycle hooks" -t dioxus
     """
     filters = make_filters(roles, paths, tags)
-    answer = search_references(current_library(), query, topic, limit, **filters)
+    answer = search_references(current_library(), query, topic, limit, whole=json_, **filters)
     if json_:
         show_json(answer)
         return
