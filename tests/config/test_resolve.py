@@ -61,8 +61,8 @@ KB_KEYS = (
     "outline_over, propose, references, rewrite, rewrite_menu, rewrite_seconds, search, topic"
 )
 TOPIC_KEYS = (
-    "description, disabled, enable, generated, ignore, include, introduction, layout, learned, "
-    "subjects, title"
+    "description, disabled, enable, generated, ignore, ignored, include, introduction, layout, "
+    "learned, subjects, title"
 )
 ELSEWHERE = (
     "a relative path inside the workspace, without '~' or '..' "
