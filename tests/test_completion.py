@@ -12,7 +12,7 @@ from tests.preloaded import Process
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        pytest.param("llm kb pr", "plain,prompt", id="subcommand"),
+        pytest.param("llm kb prom", "plain,prompt", id="subcommand"),
         pytest.param("llm kb references ref", "plain,refresh", id="of-a-group"),
         pytest.param("llm chat -k project/a", "plain,project/architecture", id="slug"),
     ],

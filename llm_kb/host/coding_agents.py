@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-import llm
 
 from llm_kb.config.workspace import find_cwd, mentions_auto
 from llm_kb.errors import KbError
@@ -33,6 +32,8 @@ def extend_system(
     Its model reads the knowledge by running our command. Raises ClickException before any model
     is called; problems that only `auto` has are reported.
     """
+    import llm  # noqa: PLC0415 - `llm kb prompt --shell` does without the host
+
     directory = (find_cwd() or Path("/")) / (kwargs.get("directory") or ".")
     is_asking = bool(knowledge or kb_cfg)
     if not is_asking and not mentions_auto(directory, Path(llm.user_dir()), os.environ):

@@ -564,7 +564,7 @@ def test_a_package_of_the_workspace_leads_to_no_host_unasked(careful: Library, s
         f"  from pypi.org, {host}",
     ]
     assert site.requests == []
-    with pytest.raises(NothingFetchedError, match="has no tag for version"):
+    with pytest.raises(NothingFetchedError, match="/frob/' not found"):
         create_topic(careful, request(source), yes, by_model=True)
     assert site.requests != []
 

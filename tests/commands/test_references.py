@@ -482,7 +482,7 @@ def test_the_documentation_of_an_installed_package(
     for name in ("frob", "frob==1.0", "frob@1.0"):
         created = run_llm(["kb", "references", "create", "--pypi", name, "-y"])
         assert created.stdout.startswith("topic-frob: "), created.stderr
-        assert "    pypi frob 1.0\n" in created.stderr
+        assert "    pypi frob 1.0: tag v1.0 (no tag names the package)\n" in created.stderr
         run_llm(["kb", "references", "delete", "topic-frob", "-y"])
     for arguments in (["--pypi", "a", "--npm", "b"], ["--pypi", "a", "--git", remote.url]):
         refused = run_llm(["kb", "references", "create", *arguments])

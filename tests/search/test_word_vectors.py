@@ -91,8 +91,8 @@ def test_a_page_in_other_words_comes_before_one_that_shares_a_word(tmp_path: Pat
 def test_code_and_questions_in_other_languages_are_ordered_by_words_alone(tmp_path: Path) -> None:
     topic = tmp_path / "pages"
     write_files(topic, {"a.py": "def remove(file): ...\n", "b.md": "A file.\n"})
-    found = {hit.path: hit.cosine for hit in search([topic], "how to delete a file").hits}
+    found = {hit.path: hit.likeness for hit in search([topic], "how to delete a file").hits}
     assert found["a.py"] is None
     assert found["b.md"] is not None
     hits = search([topic], "wie kann ich file und folder mit dem Programm entfernen").hits
-    assert {hit.cosine for hit in hits} == {None}
+    assert {hit.likeness for hit in hits} == {None}
