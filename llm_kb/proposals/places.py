@@ -11,7 +11,7 @@ from typing import NamedTuple
 from llm_kb.errors import KbError, quote
 from llm_kb.files.containment import Containment, resolve_links
 from llm_kb.files.directory_topic import DirectoryTopic
-from llm_kb.files.layouts import place_subject
+from llm_kb.files.layouts import find_skill, place_subject
 from llm_kb.subjects.topics import Layout, Subject
 from llm_kb.texts.formats import find_format
 
@@ -61,8 +61,9 @@ def _find_problem(topic: DirectoryTopic, path: str, subject: Subject | None) -> 
     stem = unicodedata.normalize("NFKC", Path(path).stem).casefold()
     if known is None or not known.proposable:
         return "its format is not one of prose, such as Markdown in .md"
-    if _OBEYED.fullmatch(stem):
-        return "programs obey files of this name, so people write them"
+    directory = "".join(path.rpartition("/")[:2])
+    if _OBEYED.fullmatch(stem) or find_skill(root, directory, directory) is not None:
+        return "programs obey such files, so people write them"
     if any(name.startswith(".") for name in path.split("/")) or (subject and subject.hidden):
         return "it is hidden"
     if topic.excludes(path):

@@ -103,7 +103,7 @@ _OF_THEIR_TIME = frozenset(
 )
 """Words in the paths of pages that are not kept true, besides change logs."""
 
-_LINE_NUMBER = re.compile(r"(?<=.)(?::\d[\d:-]*|#.*)$")
+_LINE_NUMBER = re.compile(r"(?<=.):\d[\d:-]{0,30}\Z")
 
 
 class History(NamedTuple):
@@ -143,7 +143,8 @@ def _find_paths(text: str) -> dict[str, Span]:
     paths: dict[str, Span] = {}
     for is_fenced, (start, end) in _find_code(text):
         for word in [] if is_fenced else text[start:end].strip("`").split():
-            name = _LINE_NUMBER.sub("", word.strip("()[]{}<>,;:\"'")).removeprefix("./").rstrip("/")
+            bare = word.partition("#")[0].strip("()[]{}<>,;:\"'")
+            name = _LINE_NUMBER.sub("", bare).removeprefix("./").rstrip("/")
             if "/" in name or find_extension(name):
                 paths.setdefault(name, (start, end))
     return paths

@@ -22,6 +22,7 @@ from llm_kb.upkeep import proposed
 from llm_kb.upkeep.proposed import ChangedError, keep, list_waiting, look
 from tests.commands.workspaces import write_files
 from tests.conftest import RunLlm
+from tests.git_templates import copy_empty_repository, copy_repository
 from tests.preloaded import Process
 from tests.scripted import Script
 
@@ -89,13 +90,18 @@ def test_others_cannot_read_what_waits(kb: KnowledgeBase) -> None:
         "copilot-instructions.md", "a.instructions.md", "b.prompt.md", "cursorrules", "rules.md",
         "AGENTS.md#x", "p/AGENTS.md", "ＡＧＥＮＴＳ.md", ".hidden", "x/.y/z", "ignored/x", "off",
         "link", "linked/x", "out", "../x", "/etc/x", "a/../b", "x.py", "x.html", "x.txt", "a.md/b",
-        "con", "x\u202ey", "x" * 300, "", "#", "[[a]]",
+        "skill-dir/x", "skill-dir/y/z", "secret/x", "module/x", "con", "x\u202ey",
+        "x" * 300, "", "#", "[[a]]",
     ],
 )  # fmt: skip
 def test_what_is_not_the_models_to_propose(tmp_path: Path, home: Path, subject: str) -> None:
     config = f'{CONFIG}ignore = ["ignored/"]\ndisabled = ["off"]\n'
     write_files(tmp_path, {"llm-kb.toml": config, "kb/a.md": PAGE, "kb/off.md": PAGE})
     write_files(tmp_path, {"kb/dir/x.md": PAGE, "outside/x.md": PAGE, "kb/.hidden.md": PAGE})
+    write_files(tmp_path, {"kb/skill-dir/SKILL.md": "# S\n", "kb/secret/a.md": PAGE})
+    copy_empty_repository(tmp_path)
+    copy_repository(tmp_path / "kb/module", {"README.md": "# M\n"})
+    (tmp_path / ".gitignore").write_text("secret/\n")
     (tmp_path / "kb/link.md").symlink_to("a.md")
     (tmp_path / "kb/linked").symlink_to("dir")
     (tmp_path / "kb/out.md").symlink_to(tmp_path / "outside/x.md")
