@@ -93,3 +93,23 @@ json_values = st.recursive(
 def test_no_notebook_makes_it_fail(cells: list[object], metadata: object) -> None:
     notebook = {"cells": cells, "metadata": metadata}
     assert isinstance(read_notebook(json.dumps(notebook).encode()), bytes)
+
+
+def test_notebooks_of_format_3_have_worksheets_and_headings() -> None:
+    cells = [
+        {"cell_type": "heading", "level": 2, "source": ["A\n", "b"]},
+        {
+            "cell_type": "code",
+            "input": "1",
+            "language": "python",
+            "outputs": [
+                {"output_type": "pyout", "text": ["\x1b[1;31mred\x1b[0m"]},
+                {"output_type": "pyerr", "ename": "E", "evalue": "why"},
+                {"output_type": "display_data", "png": "aGk="},
+            ],
+        },
+    ]
+    data = json.dumps({"nbformat": 3, "worksheets": [{"cells": cells}]}).encode()
+    text = "## A b\n\n```python\n1\n```\n\n```output\nred\n```\n\n```output\nE: why\n```\n"
+    text += "\n```output\n(png: not shown)\n```\n"
+    assert read_notebook(data).decode() == text

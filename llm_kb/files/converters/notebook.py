@@ -7,8 +7,16 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from llm_kb.texts.folding import ESCAPES
+
 LONGEST_OUTPUT = 2_000
 """Most characters of one output; a note replaces the rest."""
+
+LEVELS = 6
+"""Most levels of the headings that are cells of their own in format 3."""
+
+_OLD_TYPES = ("html", "latex", "svg", "png", "jpeg", "javascript")
+"""What an output of format 3 holds beside its text."""
 
 _BACKTICKS = re.compile("`+")
 
@@ -22,8 +30,8 @@ def read_notebook(data: bytes) -> bytes:
         notebook = json.loads(data)
     except (ValueError, RecursionError):
         return data
-    cells = notebook.get("cells") if isinstance(notebook, Mapping) else None
-    if not isinstance(cells, list):
+    cells = _find_cells(notebook) if isinstance(notebook, Mapping) else None
+    if cells is None:
         return data
     language = _find_language(notebook)
     text = "\n\n".join(
@@ -33,39 +41,57 @@ def read_notebook(data: bytes) -> bytes:
     return text.encode("utf-8", "replace")  # JSON can name half surrogate pairs
 
 
+def _find_cells(notebook: Mapping[str, Any]) -> list[Any] | None:
+    """Return the cells, which formats 2 and 3 keep in worksheets; None without any."""
+    sheets = notebook.get("worksheets")
+    if not isinstance(sheets, list):
+        sheets = [notebook]
+    lists = [sheet.get("cells") for sheet in sheets if isinstance(sheet, Mapping)]
+    found = [cells for cells in lists if isinstance(cells, list)]
+    return [cell for cells in found for cell in cells] if found else None
+
+
 def _find_language(notebook: Mapping[str, Any]) -> str:
     metadata = notebook.get("metadata")
     info = metadata.get("language_info") if isinstance(metadata, Mapping) else None
-    name = info.get("name") if isinstance(info, Mapping) else None
+    return _find_name(info.get("name")) if isinstance(info, Mapping) else ""
+
+
+def _find_name(name: object) -> str:
     return name if isinstance(name, str) and name.isidentifier() else ""
 
 
 def _render(cell: Mapping[str, Any], language: str) -> Iterator[str]:
-    source = _join(cell.get("source"))
+    source = _join(cell.get("source", cell.get("input")))
     if cell.get("cell_type") == "code":
         if source.strip():
-            yield _fence(source, language)
+            yield _fence(source, language or _find_name(cell.get("language")))
         outputs = cell.get("outputs")
         for output in outputs if isinstance(outputs, list) else ():
             text = _read_output(output).strip("\n") if isinstance(output, Mapping) else ""
             if text:
                 yield _fence(text, "output")
     elif source.strip():
+        level = cell.get("level") if cell.get("cell_type") == "heading" else None
+        if isinstance(level, int) and 1 <= level <= LEVELS:
+            source = f"{'#' * level} {' '.join(source.split())}"
         yield source.strip("\n")
 
 
 def _read_output(output: Mapping[str, Any]) -> str:
     """Return the text of an output, or the names of the types that it holds instead."""
-    if output.get("output_type") == "error":
+    if output.get("output_type") in ("error", "pyerr"):
         text = f"{_join(output.get('ename'))}: {_join(output.get('evalue'))}"
     elif "text" in output:
         text = _join(output["text"])
     else:
         held = output.get("data")
-        kinds = held if isinstance(held, Mapping) else {}
+        old = {name: output[name] for name in _OLD_TYPES if name in output}
+        kinds = held if isinstance(held, Mapping) else old
         text = _join(kinds.get("text/markdown") or kinds.get("text/plain"))
         if not text and kinds:
             text = f"({', '.join(map(str, list(kinds)[:5]))}: not shown)"
+    text = ESCAPES.sub("", text)
     left = len(text) - LONGEST_OUTPUT
     return f"{text[:LONGEST_OUTPUT]}\n({left:,} more characters)" if left > 0 else text
 
