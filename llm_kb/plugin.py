@@ -67,7 +67,18 @@ SECTIONS = {
     "Look": ("list", "search", "learn", "show", "prompt", "used"),
     "Write": ("add", "new", "edit", "preload", "disable", "remove"),
     "Fetch and capture": ("references", "knowledge"),
-    "Set up": ("init", "check", "test", "agents", "mcp", "config", "path", "trust", "untrust"),
+    "Set up": (
+        "init",
+        "check",
+        "review",
+        "test",
+        "agents",
+        "mcp",
+        "config",
+        "path",
+        "trust",
+        "untrust",
+    ),
 }
 """The commands and groups of `llm kb` as its help lists them."""
 
