@@ -65,7 +65,7 @@ GROUPS = {
 
 SECTIONS = {
     "Look": ("list", "search", "learn", "show", "prompt", "used"),
-    "Write": ("add", "new", "edit", "preload", "disable", "remove"),
+    "Write": ("add", "new", "edit", "review", "preload", "disable", "remove"),
     "Fetch and capture": ("references", "knowledge"),
     "Set up": (
         "init",
