@@ -70,7 +70,6 @@ SECTIONS = {
     "Set up": (
         "init",
         "check",
-        "review",
         "test",
         "agents",
         "mcp",
