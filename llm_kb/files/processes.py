@@ -93,6 +93,8 @@ def _read(
                 else:
                     pipes.unregister(pipe.fileobj)
             yield now
+        if pipes.get_map():  # the process may have ended just now, but its output was not read
+            raise TimedOutError
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeAlias
 from urllib.parse import unquote
 
 from llm_kb.capture.notes import Repository
-from llm_kb.files.git import GitError, run_git
+from llm_kb.files.git import TIMED_OUT, TOO_LARGE, GitError, run_git
 from llm_kb.search.roles import Role, find_role
 from llm_kb.subjects.links import WIKI_LINK
 from llm_kb.texts.formats import find_extension, find_format
@@ -156,11 +156,14 @@ def read_history(
     """Return the paths in HEAD and those deleted before it, as far as the limits go."""
     root, deadline = repository.root, time.monotonic() + seconds
     try:
-        present = _run(root, ["ls-tree", "-r", "-t", "-z", "--name-only", "--full-tree", "HEAD"])
+        tree = ["ls-tree", "-r", "-t", "-z", "--name-only", "--full-tree", "HEAD"]
+        present = _run(root, tree, timeout=seconds)
         arguments = ["rev-list", f"--max-count={most_commits + 1}", "HEAD"]
         commits = _run(root, arguments, timeout=seconds).split()
-    except GitError:
-        return History(root)  # without a commit, or not a repository after all
+    except GitError as error:
+        # Otherwise it is without a commit, or not a repository after all.
+        is_limit = error.code in {TIMED_OUT, TOO_LARGE}
+        return History(root, cut=str(error) if is_limit else "")
     deleted, is_cut = _read_deleted(root, commits[:most_commits], deadline)
     cut = ""
     if (repository.common_dir / "shallow").is_file():
