@@ -33,6 +33,8 @@ class Limits:
     index_bytes: int = 64_000_000
     entries: int = 500_000
     """Files in the index."""
+    names_bytes: int = 64_000_000
+    """Of all their names: an entry may repeat the one before it, and add to it."""
 
 
 def is_repository(directory: str) -> bool:
@@ -179,20 +181,20 @@ def _load_index(key: tuple[str, int, int, int], limits: Limits) -> Sequence[str]
         return None
     for hash_size in (20, 32):
         with suppress(ValueError, struct.error):
-            return sorted(map(os.fsdecode, _parse_index(data, hash_size, limits.entries)))
+            return sorted(map(os.fsdecode, _parse_index(data, hash_size, limits)))
     return None
 
 
-def _parse_index(data: bytes, hash_size: int, most: int) -> list[bytes]:
+def _parse_index(data: bytes, hash_size: int, limits: Limits) -> list[bytes]:
     """Return the names in an index of version 2 to 4. Raises ValueError or struct.error.
 
     https://git-scm.com/docs/index-format
     """
     signature, version, number = struct.unpack_from(">4sII", data)
-    if signature != b"DIRC" or version not in {2, 3, 4} or number > most:
+    if signature != b"DIRC" or version not in {2, 3, 4} or number > limits.entries:
         raise ValueError
     names: list[bytes] = []
-    at, name = 12, b""
+    at, name, left = 12, b"", limits.names_bytes
     for _ in range(number):
         start = at
         at += 40 + hash_size
@@ -203,7 +205,8 @@ def _parse_index(data: bytes, hash_size: int, most: int) -> list[bytes]:
             kept, at = _read_number(data, at)
         end = data.index(0, at)
         name = (name[: len(name) - kept] if version == 4 else b"") + data[at:end]
-        if min(len(name), 0xFFF) != flags & 0xFFF:
+        left -= len(name)
+        if left < 0 or min(len(name), 0xFFF) != flags & 0xFFF:
             raise ValueError
         names.append(name)
         at = end + 1 if version == 4 else start + (end - start + 8) // 8 * 8

@@ -123,9 +123,10 @@ _TOKEN = re.compile(
 )
 
 _NAMED_CLASSES = {
-    "alnum": "0-9A-Za-z", "alpha": "A-Za-z", "blank": " \\t", "cntrl": "\\x00-\\x1f\\x7f",
-    "digit": "0-9", "graph": "!-~", "lower": "a-z", "print": " -~",
-    "punct": "!-/:-@\\[-`{-~", "space": " \\t-\\r", "upper": "A-Z", "xdigit": "0-9A-Fa-f",
+    "[:alnum:]": "0-9A-Za-z", "[:alpha:]": "A-Za-z", "[:blank:]": " \\t",
+    "[:cntrl:]": "\\x00-\\x1f\\x7f", "[:digit:]": "0-9", "[:graph:]": "!-~",
+    "[:lower:]": "a-z", "[:print:]": " -~", "[:punct:]": "!-/:-@\\[-`{-~",
+    "[:space:]": " \\t-\\r", "[:upper:]": "A-Z", "[:xdigit:]": "0-9A-Fa-f",
 }  # fmt: skip
 
 
@@ -186,11 +187,10 @@ def _read_class(pattern: str, start: int) -> tuple[str, int]:
     members, before = "", ""
     while position == first or pattern[position] != "]":
         char, after = pattern[position : position + 1], pattern[position + 1 : position + 2]
-        name = re.compile(r"\[:([^\]]*):\]").match(pattern, position)
-        if name:
-            if name[1] not in _NAMED_CLASSES:
-                raise _RuleError(f"there is no class {name[0]!r}")
-            members, before, position = members + _NAMED_CLASSES[name[1]], "", name.end()
+        if pattern.startswith("[:", position) and (end := _find_class_end(pattern, position)):
+            if (name := pattern[position:end]) not in _NAMED_CLASSES:
+                raise _RuleError(f"there is no class {name!r}")
+            members, before, position = members + _NAMED_CLASSES[name], "", end
         elif char == "-" and before and after not in {"", "]"}:
             low, position = before, position + 1
             high, position = _read_member(pattern, position)
@@ -204,6 +204,12 @@ def _read_class(pattern: str, start: int) -> tuple[str, int]:
         if position >= len(pattern):
             raise _RuleError("its '[' has no ']'")
     return f"[^/{members}]" if is_negated else f"(?!/)[{members}]", position + 1
+
+
+def _find_class_end(pattern: str, start: int) -> int:
+    """Return the place behind the `[:…:]` at a position; 0 if it is none."""
+    end = pattern.find("]", start + 2)
+    return end + 1 if end > start + 2 and pattern[end - 1] == ":" else 0
 
 
 def _read_member(pattern: str, position: int) -> tuple[str, int]:

@@ -37,6 +37,7 @@ class Include:
             if not _WILDCARD.search(pattern)
         }
         self._whole: dict[str, bool] = {"": self._takes_all}
+        self._open: dict[str, Sequence[Sequence[str | None]]] = {"": self._ways}
 
     def takes(self, path: str) -> bool:
         """Tell whether a file, or a directory that it is in, is taken."""
@@ -44,12 +45,20 @@ class Include:
 
     def enters(self, directory: str) -> bool:
         """Tell whether a directory, which ends in `/`, may hold files that are taken."""
-        levels = directory.split("/")[:-1]
-        return self._takes_whole(directory) or any(_leads(way, levels) for way in self._ways)
+        return self._takes_whole(directory) or bool(self._list_open(directory))
 
     def names(self, path: str) -> bool:
         """Tell whether a pattern is a path written out, so that it is listed though hidden."""
         return path in self._names
+
+    def _list_open(self, directory: str) -> Sequence[Sequence[str | None]]:
+        """Return the ways that lead to a directory and go on: of those of the one above it."""
+        if directory not in self._open:
+            above, _, name = directory[:-1].rpartition("/")
+            depth = directory.count("/")
+            ways = self._list_open(f"{above}/" if above else "")
+            self._open[directory] = [way for way in ways if _leads(way, depth, name)]
+        return self._open[directory]
 
     def _takes_whole(self, directory: str) -> bool:
         """Tell whether all files of a directory are taken, for itself or one above it."""
@@ -59,17 +68,21 @@ class Include:
         return self._whole[directory]
 
 
-def _list_levels(pattern: str) -> Sequence[str]:
-    """Return the names on the way to what a pattern matches; `**` for any directories."""
+def _list_levels(pattern: str) -> Sequence[str | None]:
+    """Return the names on the way to what a pattern matches, the last one's too.
+
+    None stands for a name with wildcards, `**` for any directories.
+    """
     bare = pattern.rstrip(" ").removesuffix("/")
-    return bare.removeprefix("/").split("/") if "/" in bare else ["**"]
+    names = bare.removeprefix("/").split("/") if "/" in bare else ["**"]
+    return [
+        name if name == "**" else None if _WILDCARD.search(name) else re.sub(r"\\(.)", r"\1", name)
+        for name in names
+    ]
 
 
-def _leads(way: Sequence[str], levels: Sequence[str]) -> bool:
-    """Tell whether something below a directory may match a pattern, by the names on the way."""
-    for wanted, name in zip(way, levels, strict=False):
-        if wanted == "**":
-            return True
-        if not _WILDCARD.search(wanted) and re.sub(r"\\(.)", r"\1", wanted) != name:
-            return False
-    return len(levels) < len(way)
+def _leads(way: Sequence[str | None], depth: int, name: str) -> bool:
+    """Tell whether something below a directory may match a pattern that led to the one above."""
+    if "**" in way[:depth]:
+        return True
+    return depth < len(way) and way[depth - 1] in {None, name}

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import random
+import struct
 import subprocess
 from itertools import product
 from pathlib import Path
 
 import pytest
 
+from llm_kb.files.git_ignored import GitIgnored
 from llm_kb.subjects.ignore import IgnoreRules
+from llm_kb.subjects.include import Include
 from tests.conftest import RunLlm
-from tests.cost import at_most
+from tests.cost import at_most, peak_of
 
 RULES = [
     *("a", "/a", "a/", "a/b", "/a/b", "a/b/", "*", "*/", "/*", "?", "*.md", "/*.md", "a*", "*a*"),
@@ -215,6 +218,34 @@ def test_twice_the_rules_and_twice_the_files_are_bounded_together() -> None:
     assert len(rules.problems) > 450
     with at_most(2):
         assert not any(rules.ignores(f"{'a' * 244}{n}") for n in range(3_000))
+
+
+def test_classes_that_are_not_closed_are_read_once() -> None:
+    with at_most(0.5):
+        IgnoreRules([("", [f"{'[:' * 490}{n}" for n in range(250)])])
+
+
+@pytest.mark.parametrize("level", ["a/", "\\a/", "[a]/", "?/"])
+def test_a_directory_is_compared_with_one_level_of_each_pattern(level: str) -> None:
+    include = Include([f"{level * 99}x{n}" for n in range(500)])
+    with at_most(1):
+        for number in range(100):
+            include.enters(f"{'a/' * 98}{number}/")
+
+
+def test_the_names_of_an_index_are_bounded_together(tmp_path: Path) -> None:
+    """In version 4 each name repeats the one before it, so that all are the square of the file."""
+    number, size, names = 12_000, 0, bytearray()
+    for _ in range(number):
+        size += 10
+        names += bytes(60) + struct.pack(">H", min(size, 0xFFF)) + b"\0" + b"a" * 10 + b"\0"
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".git/HEAD").write_text("ref: refs/heads/main\n")
+    index = struct.pack(">4sII", b"DIRC", 4, number) + names + bytes(20)
+    (tmp_path / ".git/index").write_bytes(index)
+    (tmp_path / ".gitignore").write_text("x\n")
+    assert peak_of(lambda: GitIgnored(tmp_path).leaves_out("x")) < 200_000_000
+    assert not GitIgnored(tmp_path).leaves_out("x")
 
 
 def test_a_link_to_an_ignored_directory_lists_nothing(tmp_path: Path, run_llm: RunLlm) -> None:
