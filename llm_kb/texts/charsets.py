@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from codecs import getincrementaldecoder
+from itertools import islice
 from typing import NamedTuple
 
 FEWEST_BYTES = 200
@@ -84,6 +85,7 @@ _CODECS = {"shift_jis": "cp932", "euc-kr": "cp949"}
 """The supersets by which these are decoded."""
 
 _ASCII = re.compile(rb"[\x00-\x7f]+")
+_HIGH_BYTE = re.compile(rb"[\x80-\xff]")
 _BEYOND = re.compile("[^\x00-\x7f]")
 
 
@@ -111,7 +113,8 @@ def decode_guessed(data: bytes, charset: str) -> str:
 def _take_sample(data: bytes) -> bytes:
     """Return the first lines of a text that have bytes beyond ASCII, as many as are rated.
 
-    Whole lines, since a character of two bytes must not be cut.
+    Whole lines, since a character of two bytes must not be cut but at the end, where a decoder
+    leaves it out: a line may be as long as the text.
     """
     taken: list[bytes] = []
     left = SAMPLE_BYTES
@@ -119,7 +122,9 @@ def _take_sample(data: bytes) -> bytes:
         if left > 0 and not line.isascii():
             taken.append(line)
             left -= len(_ASCII.sub(b"", line))
-    return b"".join(taken)
+    sample = b"".join(taken)
+    surplus = next(islice(_HIGH_BYTE.finditer(sample), 2 * SAMPLE_BYTES, None), None)
+    return sample[: surplus.start()] if surplus else sample
 
 
 def _decode(sample: bytes, charset: str) -> str | None:

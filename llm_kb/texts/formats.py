@@ -107,7 +107,7 @@ def _is_pod(start: str) -> bool:
     return pod > code
 
 
-_BEFORE_CODE = re.compile(r"\s*#|package\s+[\w:]+\s*(?:v?[\d._]+\s*)?;\s*(?:#.*)?\Z")
+_BEFORE_CODE = re.compile(r"\s*#|package\s+[\w:]+(?:\s+v?[\d._]+)?\s*;\s*(?:#.*)?\Z")
 _NOT_ASCIIDOC = re.compile(r"\s*(?:-----BEGIN |ncols\s)", re.IGNORECASE)
 _MAN_TITLE = re.compile(r"^[.']\s{0,8}(?:TH|Dd)[ \t]", re.MULTILINE)
 _PLUGIN_TITLE = re.compile(r"\s{0,80}={3}[ \t]*[^=\s][^=\n]{0,200}={3}[ \t]*(?:\r?\n|\Z)")

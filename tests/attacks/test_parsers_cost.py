@@ -18,11 +18,13 @@ from llm_kb.rendering.summaries import read_front_matter, summarize
 from llm_kb.search.chunks import chunk_document
 from llm_kb.search.question import find_more_words
 from llm_kb.search.roles import is_machine_made
+from llm_kb.texts.charsets import guess_charset
+from llm_kb.texts.formats import START, find_format
 from llm_kb.texts.markup import mark_fenced
 from llm_kb.texts.outlines.outline import find_outline
 from llm_kb.texts.outlines.sections import Section
 from llm_kb.texts.safe import defuse, one_line, visible_text
-from tests.cost import cases, peak_of
+from tests.cost import at_most, cases, peak_of
 from tests.fuzz.__main__ import TARGETS
 from tests.growth import measure_growth
 
@@ -197,11 +199,18 @@ def find_families() -> Iterator[tuple[str, Callable[[int], str]]]:
     yield "fences of falling length", fall("    {}x\n", "`")
     yield "fences in items of falling length", fall("- {}x\n", "~")
     yield "titles of falling length", fall("x\n{}\n", "=")
+    yield "blanks behind the command of a heading", begin("\\section", " ")
+    yield "a receiver that has no end", begin("func (", "a[ ")
+    yield "modifiers of nothing", repeat("public static ")
     yield "comments above a function", lambda size: "# c\n" * (size // 4) + "def a():\n  pass\n"
 
 
 def repeat(unit: str) -> Callable[[int], str]:
     return lambda size: unit * (size // len(unit) + 1)
+
+
+def begin(start: str, unit: str) -> Callable[[int], str]:
+    return lambda size: start + unit * (size // len(unit))
 
 
 def nest(start: str, end: str) -> Callable[[int], str]:
@@ -331,3 +340,15 @@ def require_linear(
         # What else the machine does can look like growth once.
         found = measure_growth(parse, make) and measure_growth(parse, make)
         assert not found, f"{name}: {found}"
+
+
+@pytest.mark.parametrize("unit", ["_", "1", "1.", " ", "a ", "\n"])
+def test_the_start_of_a_file_tells_its_format_in_time(unit: str) -> None:
+    with at_most(0.05):
+        find_format("a.pm", f"package a{unit * START}")
+
+
+@pytest.mark.parametrize("unit", [b"\xc0", b"\xe0\xf2", b"\xa4\xa2", b"\xccab"])
+def test_the_charset_of_one_long_line_is_guessed_from_its_beginning(unit: bytes) -> None:
+    with at_most(1.5):
+        guess_charset(unit * (200_000 // len(unit)))

@@ -29,7 +29,7 @@ _KEYWORD = re.compile(
     r"(?:def|fn|func|fun|function\*?|class|struct|enum|trait|interface|mod|module|namespace|union"
     r"|protocol|extension|object|record|type|macro_rules!|defmodule|defp|defmacro|sub|proc)"
     # A Go receiver, which names the method's type.
-    r"[ \t]+(?:\((?:[^)\n]*?[ \t*])?(?P<owner>\w+)(?:\[[^)\n]*)?\)[ \t]*)?"
+    r"[ \t]+(?:\((?:[^)\n]{0,200}?[ \t*])?(?P<owner>\w+)(?:\[[^)\n]{0,200})?\)[ \t]*)?"
     rf"{_NAME.format('a')}"
     rf"|impl(?:<[^\n]*?>)?[ \t]+(?P<b>[^\n{{]+)"
     rf"|(?:const|let|var)[ \t]+{_NAME.format('c')}[ \t]*(?::[^=\n]+)?=[ \t]*(?:async[ \t]*)?"

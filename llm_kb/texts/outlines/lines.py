@@ -150,7 +150,7 @@ MARKUPS = {
     ),
     "latex": Markup(
         heading=r"^[ \t]*(?:\\(?:clear|new|cleardouble)page[ \t]*)?\\(?P<mark>part|chapter|section"
-        r"|(?:sub){1,2}section|(?:sub)?paragraph)\*?[ \t]*(?:\[[^\[\]\n]{0,300}\])?[ \t]*\{"
+        r"|(?:sub){1,2}section|(?:sub)?paragraph)\*?[ \t]*(?:\[[^\[\]\n]{0,300}\][ \t]*)?\{"
         r"(?=(?P<title>[\s\S]{0,500}))",
         depths={
             "part": 1, "chapter": 2, "section": 3, "subsection": 4, "subsubsection": 5,
