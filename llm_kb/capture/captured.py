@@ -14,6 +14,7 @@ from llm_kb.capture.rendering import Section, make_section, make_texts, render_p
 from llm_kb.capture.store import NOT_ON_BRANCH, parse_note, read_doubts
 from llm_kb.config.settings import Config
 from llm_kb.errors import KbError, UnreadableError
+from llm_kb.files.repository import Repository, find_repository
 from llm_kb.files.topic_documents import TopicDocuments, find_index, stamp_content
 from llm_kb.subjects.topics import Content, Kind, Listing, Skipped, Subject, TopicConfig, slugify
 from llm_kb.texts.formats import MARKDOWN_ENDING
@@ -37,12 +38,12 @@ def find(config: Config, cwd: Path | None, user_dir: Path) -> Iterator[CapturedT
         )
 
 
-def find_knowledge(directory: Path) -> notes.Repository | None:
+def find_knowledge(directory: Path) -> Repository | None:
     """Return the repository of a directory if something may be captured in it.
 
     No process is started.
     """
-    repository = notes.find_repository(directory)
+    repository = find_repository(directory)
     refs = (notes.KNOWLEDGE_REF, notes.ANNOTATIONS_REF)
     is_used = repository and any(notes.may_have_ref(repository, ref) for ref in refs)
     return repository if is_used else None
@@ -57,7 +58,7 @@ class CapturedTopic:
     """
 
     def __init__(
-        self, repository: notes.Repository, *, branch_only: bool = False, index: Path | None = None
+        self, repository: Repository, *, branch_only: bool = False, index: Path | None = None
     ) -> None:
         self.config = TopicConfig(
             id=TOPIC_ID,

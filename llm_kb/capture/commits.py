@@ -13,12 +13,12 @@ from pathlib import Path, PurePosixPath
 
 from llm_kb.capture.emission import EMIT_DESCRIPTION, EMIT_GUIDELINES, EMIT_NAME, EMIT_SCHEMA
 from llm_kb.capture.entries import EVERYWHERE, Entry, KnowledgeStore, normalize_place
-from llm_kb.capture.notes import Repository
 from llm_kb.capture.rendering import render_short
 from llm_kb.capture.store import UnknownCommitError, load_store, require_repository
 from llm_kb.files.atomic import append_below
 from llm_kb.files.containment import read_regular
 from llm_kb.files.git import GitError, read_git, run_git
+from llm_kb.files.repository import Repository
 from llm_kb.rendering.plain_text import count, estimate_tokens
 from llm_kb.search.roles import Role, find_role
 from llm_kb.texts.formats import has_generated_name

@@ -6,7 +6,6 @@ our own, and the real ref moves to the result only if it still is where it was r
 
 from __future__ import annotations
 
-import os
 import re
 import secrets
 from collections.abc import Mapping, Sequence
@@ -17,6 +16,7 @@ from typing import TypeAlias
 
 from llm_kb.errors import KbError
 from llm_kb.files.git import GitError, read_objects, run_git
+from llm_kb.files.repository import Repository
 
 KNOWLEDGE_REF = "refs/notes/chronicle-knowledge"
 ANNOTATIONS_REF = "refs/notes/chronicle"
@@ -34,51 +34,6 @@ _MOVED = ("but expected", "already exists", "File exists", "unable to resolve re
 _MAX_LISTED = 20_000_000
 """The most bytes of a list of notes: about 200,000. Trees can share subtrees, so a few
 objects may unfold to any number."""
-
-_LONGEST_PATH = 8192
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Repository:
-    """The directories of a repository."""
-
-    root: Path
-    """The top of the work tree."""
-    common_dir: Path
-    """The directory that all work trees share, with the refs and the objects."""
-
-
-def find_repository(directory: Path | None) -> Repository | None:
-    """Return the repository that git would find from a directory; None without one.
-
-    Only the `.git` entries of the directory and its parents are read. A directory that is a
-    repository itself does not count: a clone can carry one among its files, with a
-    configuration that runs programs, while a `.git` is never cloned.
-    """
-    if directory is None:  # it was deleted
-        return None
-    directory = directory.absolute()
-    for root in (directory, *directory.parents):
-        with suppress(OSError):  # a directory of another user
-            if git_dir := _find_git_dir(root):
-                named = git_dir / "commondir"
-                # Without it, this is the main work tree or a submodule.
-                common_dir = git_dir / _read_start(named).strip() if named.is_file() else git_dir
-                return Repository(root=root, common_dir=common_dir)
-    return None
-
-
-def _find_git_dir(root: Path) -> Path | None:
-    found = root / ".git"
-    if found.is_file():
-        # A linked work tree or a submodule: one line with the path.
-        found = root / _read_start(found).removeprefix("gitdir:").strip()
-    return found if (found / "HEAD").is_file() else None
-
-
-def _read_start(path: Path) -> str:
-    with path.open("rb") as file:
-        return os.fsdecode(file.read(_LONGEST_PATH))
 
 
 def may_have_ref(repository: Repository, ref: str) -> bool:

@@ -15,6 +15,7 @@ from llm_kb.capture import emission, entries, notes
 from llm_kb.capture.entries import Anchor, Entry, KnowledgeStore
 from llm_kb.errors import KbError
 from llm_kb.files.git import run_git
+from llm_kb.files.repository import Repository, find_repository
 
 PATIENCE = 20.0
 """Seconds of attempts while others change the store."""
@@ -57,9 +58,9 @@ class Snapshot:
     store: KnowledgeStore
 
 
-def require_repository(directory: Path | None) -> notes.Repository:
+def require_repository(directory: Path | None) -> Repository:
     """Return the repository of a directory. Raises KbError if it is in none."""
-    if repository := notes.find_repository(directory):
+    if repository := find_repository(directory):
         return repository
     raise KbError(
         f"{str(directory or '.')!r} is not inside a git repository with a work tree; "

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import click
 
-from llm_kb.capture.notes import find_repository
 from llm_kb.commands import _config, _options, _output
 from llm_kb.config.workspace import find_workspace, owner_of
 from llm_kb.errors import KbError, show_place
+from llm_kb.files.repository import find_repository
 from llm_kb.host.terminal import is_terminal
 from llm_kb.knowledge_base.api import KnowledgeBase
 from llm_kb.knowledge_base.user_dir import find_user_dir

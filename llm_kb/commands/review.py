@@ -9,12 +9,12 @@ from pathlib import Path
 
 import click
 
-from llm_kb.capture.notes import find_repository
 from llm_kb.capture.store import load_store
 from llm_kb.commands._output import ask, say, show, show_json
 from llm_kb.commands._review import review_each
 from llm_kb.commands.new import open_editor
 from llm_kb.errors import KbError
+from llm_kb.files.repository import find_repository
 from llm_kb.host import terminal
 from llm_kb.host.log import find_conversation
 from llm_kb.host.propose_tool import say_expired

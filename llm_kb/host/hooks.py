@@ -17,11 +17,11 @@ import click
 import llm
 
 from llm_kb.capture.emission import EMIT_GUIDELINES
-from llm_kb.capture.notes import find_repository
 from llm_kb.config.load import list_exclusions
 from llm_kb.config.trust import render_skipped, render_withheld
 from llm_kb.config.workspace import find_cwd, find_workspace, owner_of
 from llm_kb.errors import KbError, UnknownTopicError
+from llm_kb.files.repository import find_repository
 from llm_kb.host import request as requests
 from llm_kb.host.capture_tools import make_emit_tool
 from llm_kb.host.log import Memory, read_memory, render_memory

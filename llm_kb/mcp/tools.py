@@ -14,11 +14,12 @@ from pathlib import Path
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
-from llm_kb.capture import annotation, emission, entries, notes, store
+from llm_kb.capture import annotation, emission, entries, store
 from llm_kb.config.load import read_layer, user_source
 from llm_kb.config.settings import Config, Layer, Origin
 from llm_kb.errors import KbError, quote
 from llm_kb.files.containment import resolve_links
+from llm_kb.files.repository import find_repository
 from llm_kb.host import reference_calls
 from llm_kb.host.capture_tools import EMIT, LIVE_INPUT, record
 from llm_kb.knowledge_base.api import KnowledgeBase
@@ -191,7 +192,7 @@ def find_tools(kb: KnowledgeBase) -> list[ToolText]:
         *(REFERENCES if open_references(kb).ids() else []),
         reference_calls.CREATE,
         *([PROPOSE] if offers_proposals(kb) else []),
-        *([EMIT, ANNOTATE] if notes.find_repository(kb.directory) else []),
+        *([EMIT, ANNOTATE] if find_repository(kb.directory) else []),
     ]
 
 

@@ -14,13 +14,13 @@ from itertools import combinations, pairwise
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
-from llm_kb.capture.notes import find_repository
 from llm_kb.config.layers import topic_key
 from llm_kb.errors import KbError, NoMatchError, UnreadableError
 from llm_kb.files.converters import NO_TEXT
 from llm_kb.files.directory_topic import NO_SKILL, DirectoryTopic
 from llm_kb.files.fields import suggest
 from llm_kb.files.layouts import SKILL_FILE, is_shown
+from llm_kb.files.repository import find_repository
 from llm_kb.files.topic_documents import find_unsearched
 from llm_kb.knowledge_base.open_topic import EmptyTopicError, OpenTopic
 from llm_kb.knowledge_base.open_topics import OpenTopics

@@ -10,8 +10,8 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple, TypeAlias
 from urllib.parse import unquote
 
-from llm_kb.capture.notes import Repository
 from llm_kb.files.git import TIMED_OUT, TOO_LARGE, GitError, run_git
+from llm_kb.files.repository import Repository
 from llm_kb.search.roles import Role, find_role
 from llm_kb.subjects.links import WIKI_LINK
 from llm_kb.texts.formats import find_extension, find_format

@@ -11,7 +11,6 @@ import pytest
 
 import llm_kb
 from llm_kb.capture.commits import Journal
-from llm_kb.capture.notes import Repository
 from llm_kb.files.atomic import (
     OutsideWriteError,
     WriteError,
@@ -20,6 +19,7 @@ from llm_kb.files.atomic import (
     make_directory_below,
     replace_below,
 )
+from llm_kb.files.repository import Repository
 from tests.conftest import RunLlm
 from tests.scripted import Script
 

@@ -24,9 +24,9 @@ from llm_kb.capture.commits import (
     share_room,
 )
 from llm_kb.capture.entries import ANTI_PATTERN, Entry
-from llm_kb.capture.notes import find_repository
 from llm_kb.capture.store import UnknownCommitError, load_store
 from llm_kb.files.atomic import WriteError
+from llm_kb.files.repository import find_repository
 from tests.capture.repositories import Repo, make_empty_repo
 
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from llm_kb.capture.notes import Repository, find_repository, may_have_ref
+from llm_kb.capture.notes import may_have_ref
+from llm_kb.files.repository import Repository, find_repository
 from tests.capture.repositories import KNOWLEDGE_REF, Repo, make_repo
 
 

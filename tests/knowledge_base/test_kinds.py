@@ -53,7 +53,7 @@ def test_a_kind_is_taken_away_with_its_row(tmp_path: Path, room: str) -> None:
 def test_no_room_knows_a_kind_but_its_own_commands_and_tools() -> None:
     own = re.compile(
         r"knowledge_base/kinds|host/(?:reference|capture)_|host/hooks|mcp/|references/|capture/"
-        r"|commands/(?:references|knowledge|mcp)"
+        r"|commands/(?:references|knowledge|mcp|review)"
     )
     imports = re.compile(r"^\s*(?:from|import) llm_kb\.(?:references|capture)\b", re.MULTILINE)
     assert [

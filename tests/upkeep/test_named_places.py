@@ -7,7 +7,7 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from llm_kb.capture.notes import Repository, find_repository
+from llm_kb.files.repository import Repository, find_repository
 from llm_kb.upkeep.named_places import read_history
 from tests.git_templates import copy_repository
 
