@@ -180,13 +180,13 @@ def _load_index(key: tuple[str, int, int, int], limits: Limits) -> Sequence[str]
     if len(data) > limits.index_bytes:
         return None
     for hash_size in (20, 32):
-        with suppress(ValueError, struct.error):
+        with suppress(ValueError, IndexError, struct.error):
             return sorted(map(os.fsdecode, _parse_index(data, hash_size, limits)))
     return None
 
 
 def _parse_index(data: bytes, hash_size: int, limits: Limits) -> list[bytes]:
-    """Return the names in an index of version 2 to 4. Raises ValueError or struct.error.
+    """Return the names in an index of version 2 to 4. Raises what the caller suppresses.
 
     https://git-scm.com/docs/index-format
     """

@@ -248,6 +248,14 @@ def test_the_names_of_an_index_are_bounded_together(tmp_path: Path) -> None:
     assert not GitIgnored(tmp_path).leaves_out("x")
 
 
+def test_an_index_that_ends_in_a_number_ignores_nothing(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".git/HEAD").write_text("ref: refs/heads/main\n")
+    (tmp_path / ".git/index").write_bytes(struct.pack(">4sII", b"DIRC", 4, 1) + bytes(62))
+    (tmp_path / ".gitignore").write_text("x\n")
+    assert not GitIgnored(tmp_path).leaves_out("x")
+
+
 def test_a_link_to_an_ignored_directory_lists_nothing(tmp_path: Path, run_llm: RunLlm) -> None:
     (tmp_path / "kb/ig/deep").mkdir(parents=True)
     for name in ("ig/x.md", "ig/deep/y.md", "a.md"):
