@@ -67,6 +67,8 @@ class Limits:
 
     characters: int = 8_000
     """Of all edits of a proposal."""
+    edits: int = 20
+    """Of a proposal: each of a part reads the whole subject again."""
     waiting: int = 10
     """Proposals of a workspace."""
     age: timedelta = timedelta(days=30)
@@ -102,6 +104,11 @@ class Inbox:
                 kept="",
                 changed_at=self._clock().isoformat(timespec="microseconds"),
             )
+            if len(whole.edits) > limits.edits:
+                raise KbError(
+                    f"the proposal has {limits.edits} edits, which is the most; ask the user to"
+                    " look at it: llm kb review"
+                )
             check(whole)
             if whole.size > limits.characters:
                 raise KbError(

@@ -19,7 +19,7 @@ MOST_BYTES = 2_000_000
 """The most bytes of a subject that is changed."""
 
 _OBEYED = re.compile(
-    r"agents?|claude|gemini|skills?|qwen|warp|codex|copilot(?:-instructions)?|.*rules"
+    r"agents?|claude|gemini|skills?|qwen|warp|crush|replit|iflow|codebuddy|codex|copilot(?:-instructions)?|.*rules"
     r"|(?:.*\.)?(?:instructions|prompt|chatmode|agent|local|override)"
 )
 """Names, without extension, of files that programs obey: only people write these."""

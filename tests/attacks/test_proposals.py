@@ -17,6 +17,7 @@ import pytest
 from llm_kb.errors import KbError
 from llm_kb.knowledge_base.api import KnowledgeBase
 from llm_kb.knowledge_base.proposing import open_inbox, propose, render_answer
+from llm_kb.proposals.edits import Edit
 from llm_kb.proposals.inbox import Inbox, Limits, Proposal
 from llm_kb.upkeep import proposed
 from llm_kb.upkeep.proposed import ChangedError, keep, list_waiting, look
@@ -91,7 +92,7 @@ def test_others_cannot_read_what_waits(kb: KnowledgeBase) -> None:
         "AGENTS.md#x", "p/AGENTS.md", "ＡＧＥＮＴＳ.md", ".hidden", "x/.y/z", "ignored/x", "off",
         "link", "linked/x", "out", "../x", "/etc/x", "a/../b", "x.py", "x.html", "x.txt", "a.md/b",
         "skill-dir/x", "skill-dir/y/z", "secret/x", "module/x", "con", "x\u202ey",
-        "x" * 300, "", "#", "[[a]]",
+        "x" * 300, "", "#", "[[a]]", "CRUSH.md", "replit",
     ],
 )  # fmt: skip
 def test_what_is_not_the_models_to_propose(tmp_path: Path, home: Path, subject: str) -> None:
@@ -245,6 +246,20 @@ def test_limits_hold_for_a_proposal_as_a_whole(kb: KnowledgeBase, user_dir: Path
     other = Proposal(topic="p", root="/x", path="b.md", name="b", base=None)
     with pytest.raises(KbError, match="1 proposals wait already"):
         small.amend(other, lambda _: None)
+
+
+def test_edits_of_a_proposal_are_few_since_each_reads_the_subject(
+    kb: KnowledgeBase, user_dir: Path
+) -> None:
+    read: list[Proposal] = []
+    inbox = Inbox(user_dir, kb.config.workspace, Limits(edits=3))
+    edit = Edit(reason="r", new="x", part="a")
+    new = Proposal(topic="p", root="/x", path="b.md", name="b", base="", edits=(edit,))
+    for _ in range(3):
+        inbox.amend(new, read.append)
+    with pytest.raises(KbError, match="has 3 edits, which is the most"):
+        inbox.amend(new, read.append)
+    assert [len(each.edits) for each in read] == [1, 2, 3]
 
 
 def test_a_damaged_file_is_no_proposal(kb: KnowledgeBase, run_llm: RunLlm) -> None:
