@@ -33,6 +33,9 @@ WORD = re.compile(rf"[^\W_](?:[^\W_]|[{MARKS}])*")
 _UNSEEN = re.compile("[\u00ad\u034f\u061c\u200b-\u200f\u2060-\u2064\ufe00-\ufe0f\ufeff]+")
 """Soft hyphens, joiners, variants and marks of direction: nobody types them in a question."""
 
+_SURPLUS = re.compile(f"([{MARKS}]{{30}})[{MARKS}]+")
+"""Marks beyond those of any letter (UAX 15, 13): to order a run takes the square of its length."""
+
 _ACCENTS = re.compile("(?<=[a-z\u00df-\u024f\u0370-\u03ff\u1e00-\u1fff])[\u0300-\u036f]+")
 
 NAMED = {"c++": "cplusplus", "c#": "csharp", "f#": "fsharp", ".net": "dotnet"}
@@ -63,7 +66,7 @@ def compose(text: str) -> str:
         text = ESCAPES.sub("", text)
     if text.isascii():
         return text
-    text = _UNSEEN.sub("", text)
+    text = _SURPLUS.sub(r"\1", _UNSEEN.sub("", text))
     return text if unicodedata.is_normalized("NFC", text) else unicodedata.normalize("NFC", text)
 
 

@@ -19,6 +19,7 @@ from llm_kb.search.chunks import chunk_document
 from llm_kb.search.question import find_more_words
 from llm_kb.search.roles import is_machine_made
 from llm_kb.texts.charsets import guess_charset
+from llm_kb.texts.folding import fold
 from llm_kb.texts.formats import START, find_format
 from llm_kb.texts.markup import mark_fenced
 from llm_kb.texts.outlines.outline import find_outline
@@ -352,3 +353,9 @@ def test_the_start_of_a_file_tells_its_format_in_time(unit: str) -> None:
 def test_the_charset_of_one_long_line_is_guessed_from_its_beginning(unit: bytes) -> None:
     with at_most(1.5):
         guess_charset(unit * (200_000 // len(unit)))
+
+
+@pytest.mark.parametrize("marks", ["\u0301\u0323", "\u0f71\u0f72"])
+def test_a_letter_with_very_many_marks_is_folded_in_time(marks: str) -> None:
+    with at_most(0.3):
+        fold("a" + marks * 20_000)
