@@ -191,7 +191,7 @@ FORMATS = (
     _plain(
         "list for tools", "txt text", proposed=Proposed.NOWHERE,
         names="(?:.*[_-])?(?:requirements|constraints)(?:[_-].*)?|cmakelists|robots|humans|runtime"
-        "|top_level|sources|entry_points|manifest|(?:.*[_-])?(?:packages|deps|list)",
+        "|top_level|sources|entry_points|manifest|(?:.*[_-])?(?:packages|deps|list|words|wordlist|dictionary)",
     ),
     _plain("plain text", "txt text", proposed=_DOCUMENTATION),
     _plain("text without an extension", "", proposed=Proposed.NOWHERE),

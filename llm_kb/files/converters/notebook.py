@@ -15,7 +15,7 @@ LONGEST_OUTPUT = 2_000
 LEVELS = 6
 """Most levels of the headings that are cells of their own in format 3."""
 
-_OLD_TYPES = ("html", "latex", "svg", "png", "jpeg", "javascript")
+_OLD_TYPES = tuple("html latex svg png jpeg javascript".split())  # noqa: SIM905 - not extensions
 """What an output of format 3 holds beside its text."""
 
 _BACKTICKS = re.compile("`+")
