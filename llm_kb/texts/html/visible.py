@@ -73,6 +73,7 @@ class _Reader:
         """
         seen: list[Element | str] = []
         shown = {name for e in element.elements() if not is_hidden(e) for name in e.classes()}
+        label = element.attributes.get("aria-label", "").strip()
         for child in element.children:
             if isinstance(child, str):
                 seen.append(child)
@@ -86,7 +87,7 @@ class _Reader:
                     bool(labels)
                     or id(child) in self._wrappers
                     or _is_other(child, shown)
-                    or _is_title(child, element)
+                    or _is_title(child, label)
                 )
                 if not is_hidden(child) or is_shown:
                     seen += self._read(child, named, around)
@@ -293,10 +294,9 @@ def _is_unread(node: Element | str) -> bool:
     return _UNREAD.search(node.attributes.get("class", "")) is not None or not node.holds({TEXT})
 
 
-def _is_title(element: Element, parent: Element) -> bool:
-    """Tell whether an element is seen as its parent's name, which is read out in its place."""
-    name = parent.attributes.get("aria-label", "").strip()
-    return bool(name) and element.peek() == name
+def _is_title(element: Element, label: str) -> bool:
+    """Tell whether an element is seen as its parent's label, which is read out in its place."""
+    return bool(label) and element.peek() == label
 
 
 def _is_other(element: Element, shown: set[str]) -> bool:
