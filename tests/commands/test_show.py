@@ -40,7 +40,7 @@ def workspace(tmp_path: Path) -> Path:
         pytest.param(["a/hidden"], b"Hidden.\n", id="hidden"),
         pytest.param(["a/parts#sub", "a/parts#L1"], b"## Sub\r\n\xff\r\n# Top\r\n", id="parts"),
         pytest.param(["a/deep/*", "a/one.md"], b"a = 2\nOne </subject>\r\n", id="several"),
-        pytest.param(["a"], b"a = 2\n" + BYTES + b"One </subject>\r\n" + PARTS, id="a whole topic"),
+        pytest.param(["a"], b"a = 2\n" + b"One </subject>\r\n" + PARTS, id="a whole topic"),
     ],
 )
 def test_files_are_shown_byte_for_byte(run_llm: RunLlm, names: list[str], output: bytes) -> None:
