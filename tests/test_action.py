@@ -40,6 +40,7 @@ def test_what_is_wrong_fails_and_what_was_captured_is_listed(tmp_path: Path) -> 
     (origin.path / "kb").mkdir()
     (origin.path / "kb" / "style.md").write_text("Short lines.\n")
     config = '[kb.topic.team]\nintroduction = "How we write."\nsubjects = "kb"\n'
+    config += '[kb.topic.overview]\nintroduction = "What it is."\nsubjects = "."\ninclude = ["/*.md"]\n'
     (origin.path / "llm-kb.toml").write_text(config)
     origin.record("Write short lines.")
     for words in (["add", "."], ["commit", "-qm", "knowledge"]):
@@ -47,7 +48,7 @@ def test_what_is_wrong_fails_and_what_was_captured_is_listed(tmp_path: Path) -> 
     clone = tmp_path / "clone"
     subprocess.run(["git", "clone", "-q", str(origin.path), str(clone)], check=True)
     checked, asked, listed = run_steps(clone, tmp_path)
-    assert checked == (0, "llm-kb: nothing wrong in 1 subject\n")
+    assert checked == (0, "llm-kb: nothing wrong in 2 subjects\n")
     assert asked == (0, "")
     assert listed[0] == 0
     assert "Write short lines." in listed[1]

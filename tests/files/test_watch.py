@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,10 +19,11 @@ OLD = 1_700_000_000_123_456_789
 
 
 def grow_old(root: Path) -> None:
-    """Give a tree a time at which nothing changes any more."""
+    """Give a tree a time at which nothing changes any more, and wait for the tick of that."""
     for place in (*root.rglob("*"), root):
         if not place.is_symlink():
             os.utime(place, ns=(OLD, OLD))
+    time.sleep(0.06)
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
+import time
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -32,6 +33,7 @@ def settle_index(library: Library) -> None:
     root = library.directory("topic-frob")
     for path in library.read("topic-frob").files:
         os.utime(root / path, (0, 0))
+    time.sleep(0.06)
     index_topic(library, "topic-frob", silent)
 
 
