@@ -40,7 +40,9 @@ def test_what_is_wrong_fails_and_what_was_captured_is_listed(tmp_path: Path) -> 
     (origin.path / "kb").mkdir()
     (origin.path / "kb" / "style.md").write_text("Short lines.\n")
     config = '[kb.topic.team]\nintroduction = "How we write."\nsubjects = "kb"\n'
-    config += '[kb.topic.overview]\nintroduction = "What it is."\nsubjects = "."\ninclude = ["/*.md"]\n'
+    config += (
+        '[kb.topic.overview]\nintroduction = "What it is."\nsubjects = "."\ninclude = ["/*.md"]\n'
+    )
     (origin.path / "llm-kb.toml").write_text(config)
     origin.record("Write short lines.")
     for words in (["add", "."], ["commit", "-qm", "knowledge"]):
