@@ -40,6 +40,7 @@ def test_a_topic_that_is_no_directory_is_measured_by_reading() -> None:
                 ListedSubject(name="c", path=".c.md", state="hidden", tokens=1),
             ],
             skipped=[],
+            absent=[],
             whole=True,
         )
     ]
