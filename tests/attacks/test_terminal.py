@@ -66,6 +66,7 @@ JSON_COMMANDS = {
     "config": ["config"],
     "list": ["list"],
     "prompt": ["prompt", "-k", "t/a"],
+    "review": ["review"],
     "search": ["search", "needle"],
     "test": ["test"],
     "used": None,  # needs a log: below

@@ -231,12 +231,14 @@ WRITING = frozenset(
 
 OWN = {
     "commands/search.py": ["replace_file"],  # the notices of today, in the user's directory
+    "commands/review.py": ["write_bytes"],  # a temporary file for the user's editor
     "config/changes.py": ["replace_file"],  # the user's own kb.toml
     "config/trust.py": ["replace_file"],  # the user's own record of trust
     "files/atomic.py": ["mkdir", "mkdir"],  # the functions that everything else uses
     "files/conversion.py": ["mkdir", "replace_file"],  # a cache in the user's directory
     "files/git.py": ["symlink_to"],  # a temporary directory
-    "knowledge_base/user_dir.py": ["mkdir"],
+    "host/terminal.py": ["open"],  # the user's terminal
+    "proposals/inbox.py": ["replace_file"],  # what waits, in the user's directory
     "mcp/clients.py": ["replace_file"],  # a client's file in the home directory
     "search/index/database.py": ["mkdir"],  # the index in the user's directory
 }
