@@ -27,6 +27,9 @@ LONGEST_LABEL = 80
 KEYS = ("description", "summary")
 """The keys of front matter that hold a summary, the better one first."""
 
+LOOKED_AT = 16_384
+"""Characters below the front matter in which a summary is looked for: callers hand in less."""
+
 _CODE_COMMENT = re.compile(r"""\s*(?:#+(?=\s)|//[/!]*|/\*+!?|--\[*|;+|%+|<!--|\(\*|"{3}|'{3})\s*""")
 _CODE_COMMENT_END = re.compile(r"""(?:\*/|-->|\*\)|"{3}|'{3})$""")
 
@@ -63,7 +66,7 @@ def summarize(data: bytes, path: str, slug: str = "", limit: int = LONGEST_SUMMA
     found, rest = read_front_matter(text)
     summary = next(filter(None, (one_line(found.get(key, "")) for key in KEYS)), "")
     if not summary:
-        lines = chain([one_line(found.get("title", ""))], _prose_lines(rest, known))
+        lines = chain([one_line(found.get("title", ""))], _prose_lines(rest[:LOOKED_AT], known))
         summary = _choose(lines, _loosen(slug.rpartition("/")[2]))
     if not summary and known.is_built:
         summary = _first_comment(text)
