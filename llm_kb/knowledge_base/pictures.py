@@ -12,7 +12,7 @@ from llm_kb.rendering.plain_text import count
 from llm_kb.rendering.presentation import Picture, Presented, present_notice
 from llm_kb.subjects.topics import Subject
 from llm_kb.texts.decoding import is_binary
-from llm_kb.texts.formats import Kind, find_format
+from llm_kb.texts.formats import find_format
 from llm_kb.texts.pictures import find_media_type
 
 
@@ -43,7 +43,7 @@ NO_PICTURES = PictureRules()
 def present_picture(opened: OpenTopic, subject: Subject, rules: PictureRules) -> Presented | None:
     """Return a picture with its note: attached, or skipped and why; None for anything else."""
     named = find_format(subject.path)
-    if named is not None and named.kind is not Kind.MEDIA:
+    if named and named.converter:  # to read its start would convert it
         return None
     try:
         start = opened.topic.read(subject, START_BYTES)

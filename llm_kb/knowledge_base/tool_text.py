@@ -234,11 +234,18 @@ def _find_value(arguments: Mapping[str, Any], name: str, known: Mapping[str, Any
     return None if value in _EMPTY else value
 
 
+_MOST_OBJECTS = 10_000
+"""Objects of a list; no argument has use for more."""
+
+
 def _read(schema: Mapping[str, Any], value: object) -> Any:
     """Return a value in the type of its schema. Raises BadValueError."""
     kind = schema["type"]
     if kind == "array":
-        items = _read_list(value, is_text=schema["items"]["type"] == "string")
+        is_text = schema["items"]["type"] == "string"
+        items = _read_list(value, is_text=is_text)
+        if not is_text and len(items) > _MOST_OBJECTS:
+            raise BadValueError(f"{len(items):,} objects", f"at most {_MOST_OBJECTS:,}")
         return [_read(schema["items"], item) for item in items if not _is_blank(item)]
     if kind == "object":
         return _read_object(schema["properties"], value)

@@ -123,6 +123,11 @@ def test_what_models_write_is_understood(
             {"name": "a", "deep": "no"}, "deep: found 'no'; allowed: true or false", id="text"
         ),
         pytest.param(
+            {"name": "a", "places": [{"path": "a"}] * 10_001},
+            "places: found 10,001 objects; allowed: at most 10,000",
+            id="too many objects",
+        ),
+        pytest.param(
             {"name": {"a": "b"}, "most": "x" * 500},
             "name: found a table; allowed: a string; most: found '" + "x" * 56 + "...;"
             " allowed: a whole number, 0 or more",

@@ -66,3 +66,11 @@ def test_any_value_makes_a_request_or_an_error(key: str, value: object) -> None:
     except TopicFileError:
         return
     assert changes["status"] in {"active", "stale", "obsolete"}
+
+
+@pytest.mark.parametrize("number", [0, 31])
+def test_a_request_of_too_few_or_too_many_sources_is_refused(number: int) -> None:
+    asked = {"title": "T", "body": "b", "sources": [{"type": "web", "depth": 1}] * number}
+    with pytest.raises(TopicFileError) as raised:
+        parse_request(asked, created_by={})
+    assert str(raised.value) == f"reference topic: sources: found {number}; allowed: 1 to 30"

@@ -340,13 +340,14 @@ def parse_request(
     fields = Fields(arguments)
     title = fields.text("title", read=read_title)
     tables = fields.list_of_fields("sources")
+    if not 1 <= len(tables) <= MAX_SOURCES:
+        fields.report("sources", f"found {len(tables):,}; allowed: 1 to {MAX_SOURCES}")
+        tables = ()
     sources = [read_source(each, protocols=protocols) for each in tables]
     for each, source in zip(tables, sources, strict=True):
         length = len("".join([source.url, *source.paths])) if source else 0
         if length > MAX_SOURCE:
             each.report("", f"url and paths have {length:,} characters, over {MAX_SOURCE:,}")
-    if not 1 <= len(sources) <= MAX_SOURCES:
-        fields.report("sources", f"found {len(sources)}; allowed: 1 to {MAX_SOURCES}")
     request = TopicFile(
         id=make_topic_id(title),
         title=title,
