@@ -51,7 +51,7 @@ from llm_kb.references.plan import (
     plan_table,
     render_plan,
 )
-from llm_kb.references.sources import crawl, packages
+from llm_kb.references.sources import packages
 from llm_kb.references.sources.records import (
     CrawlSource,
     GitSource,
@@ -490,7 +490,7 @@ def test_a_plan_that_takes_too_long_ends(library: Library, site: Site) -> None:
 
     late = SimpleNamespace(monotonic=monotonic, sleep=lambda _: None)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(crawl, "time", late)
+        patch.setattr("llm_kb.references.sources.site.time", late)
         plans: list[Plan] = []
         create_topic(
             library,

@@ -15,12 +15,12 @@ import pytest
 from llm_kb.references.errors import FetchError, NothingFetchedError, SourceError
 from llm_kb.references.fetch.create import create_topic
 from llm_kb.references.library import Library
-from llm_kb.references.sources import crawl
 from llm_kb.references.sources.crawl import find_pages
-from llm_kb.references.sources.git import GitFile, select_files
+from llm_kb.references.sources.git import select_files
 from llm_kb.references.sources.records import CrawlSource, GitSource, WebSource
 from llm_kb.references.sources.robots import RobotsLimits, parse_robots
 from llm_kb.references.sources.rules import Policy
+from llm_kb.references.sources.site import CrawlLimits
 from llm_kb.references.sources.web import request as get
 from llm_kb.texts.html.page import MAX_LINKS, page_links
 from llm_kb.texts.html.to_markdown import html_to_markdown
@@ -175,16 +175,14 @@ def test_links_of_a_page_are_bounded() -> None:
 
 
 @pytest.mark.slow
-def test_links_of_all_pages_of_a_crawl_are_bounded(
-    site: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(crawl, "MAX_LINKS", 1_000)
+def test_links_of_all_pages_of_a_crawl_are_bounded(site: Site) -> None:
+    limits = CrawlLimits(links=1_000)
     links = "".join(f"<a href='%s{n}-{'x' * 1_000}'></a>" for n in range(900))
     start = site.put("/d/", links.replace("%s", "p") + "".join(f"<a href=q{n}>" for n in range(6)))
     for page in range(6):
         site.put(f"/d/q{page}", f"<p>{page}" + links.replace("%s", f"q{page}-"))
     source = CrawlSource(url=start, depth=3, max_pages=400)
-    assert peak_of(lambda: find_pages(source, TRUSTING)) < 12_000_000
+    assert peak_of(lambda: find_pages(source, TRUSTING, limits=limits)) < 12_000_000
 
 
 @pytest.mark.parametrize("odd", ["http://[x/", "http://e.org:99999999/", "//\u2100/"])
@@ -320,17 +318,16 @@ def test_a_crawl_has_no_more_patterns_than_a_person_reads() -> None:
 
 
 def test_paths_and_files_of_a_repository_do_not_multiply() -> None:
-    files = [GitFile(path=f"d/{n}.md", blob="0") for n in range(20_000)]
+    files = [("100644", "0", f"d/{n}.md") for n in range(20_000)]
     paths = tuple(f"{n}" for n in range(1_000, 1_800))
     with at_most(1):
         chosen, notes = select_files(GitSource(url="https://e.org/r", paths=paths), files)
-    assert (chosen, len(notes)) == ([], 800)
+    assert (chosen, len(notes)) == ({}, 800)
 
 
 def test_editions_and_files_of_a_repository_do_not_multiply() -> None:
-    files = [
-        GitFile(path=f"{n}/{name}/a.md", blob="0") for n in range(5_000) for name in ("en", "de")
-    ]
+    names = [f"{n}/{name}/a.md" for n in range(5_000) for name in ("en", "de")]
+    files = [("100644", "0", name) for name in names]
     with at_most(2):
         chosen, _ = select_files(GitSource(url="https://e.org/r"), files)
     assert len(chosen) == 5_000

@@ -5,9 +5,9 @@ from __future__ import annotations
 from unittest.mock import patch
 from urllib.parse import urlsplit
 
-from llm_kb.references.sources.crawl import Site
 from llm_kb.references.sources.records import CrawlSource
 from llm_kb.references.sources.rules import Policy
+from llm_kb.references.sources.site import Site
 from llm_kb.references.sources.web import Page
 
 START = "https://e.org/docs/"

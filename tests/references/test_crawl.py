@@ -13,6 +13,7 @@ from llm_kb.references.library import Library
 from llm_kb.references.sources.crawl import find_pages
 from llm_kb.references.sources.records import CrawlSource
 from llm_kb.references.sources.rules import Policy
+from llm_kb.references.sources.site import CrawlLimits
 from llm_kb.references.sources.web import find_page
 from llm_kb.texts import formats
 from tests.files.office import make_pdf
@@ -55,8 +56,8 @@ def test_what_was_seen_is_kept_or_counted(site: Site) -> None:
     site.put("/d/empty", "<p>")
     site.answer("/robots.txt", Answer(b"User-agent: *\nDisallow: /d/secret", kind="text/plain"))
     crawl = find_pages(CrawlSource(url=start), TRUSTING)
-    counted = crawl.passed + crawl.outcomes
-    assert counted.total() == crawl.seen
+    counted = crawl.site.passed + crawl.outcomes
+    assert counted.total() == crawl.site.seen
     assert crawl.outcomes["kept"] == len(crawl.pages)
     assert {"editions", "refused", "to copies", "empty", "to no page"} <= set(counted)
 
@@ -359,3 +360,12 @@ def test_documents_that_cannot_be_read_are_named(
     assert caught.value.reason == (
         "it is a document (pdf); to read it: llm install 'llm-kb[documents]'"
     )
+
+
+def test_a_crawl_ends_before_its_pages_are_too_long_to_keep(site: Site) -> None:
+    start = serve(site, "a", "b")
+    for name in ("a", "b"):
+        site.put(f"/d/{name}", f"<p>{name} " + "words " * 100)
+    found = find_pages(CrawlSource(url=start), TRUSTING, limits=CrawlLimits(characters=1000))
+    assert len(found.pages) == 2
+    assert "stopped after 2 pages: more text than a crawl may hold" in found.notes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from llm_kb.references.sources.git import GitFile, select_files
+from llm_kb.references.sources.git import select_files
 from llm_kb.references.sources.records import GitSource
 
 
@@ -28,9 +28,9 @@ from llm_kb.references.sources.records import GitSource
     ],
 )
 def test_names_that_lead_outside_or_deceive_are_left_out(path: str) -> None:
-    entries = [GitFile(path=name, blob="0" * 40) for name in (path, "good.md")]
+    entries = [("100644", "0" * 40, name) for name in (path, "good.md")]
     files, notes = select_files(GitSource(url="https://e.org/x"), entries)
-    assert [file.path for file in files] == ["good.md"]
+    assert list(files) == ["good.md"]
     assert tuple(notes) == ("left out: 1 file with an unsafe name",)
 
 
@@ -57,6 +57,6 @@ TRANSLATED = ("docs/en/a.md", "docs/en/x.py", "docs/de/a.md", "docs/ja/a.md", "d
 def test_translations_are_left_out_unless_paths_name_them(
     paths: tuple[str, ...], kept: list[str], notes: tuple[str, ...]
 ) -> None:
-    entries = [GitFile(path=name, blob="0" * 40) for name in TRANSLATED]
+    entries = [("100644", "0" * 40, name) for name in TRANSLATED]
     files, left_out = select_files(GitSource(url="https://e.org/x", paths=paths), entries)
-    assert ([file.path for file in files], tuple(left_out)) == (kept, notes)
+    assert (list(files), tuple(left_out)) == (kept, notes)

@@ -397,18 +397,6 @@ def test_pages_are_kept_as_they_were_shown(library: Library, site: Site) -> None
     assert sum("as shown" in text for text in texts) == 4
 
 
-def test_a_crawl_ends_before_its_pages_are_too_long_to_keep(
-    library: Library, site: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("llm_kb.references.sources.crawl.MAX_READ", 1000)
-    start = site.put("/d/", "<p>d <a href=a>a</a> <a href=b>b</a>")
-    for name in ("a", "b"):
-        site.put(f"/d/{name}", f"<p>{name} " + "words " * 100)
-    plan = plan_topic(library, request(CrawlSource(url=start)))
-    assert plan.files == 2
-    assert "stopped after 2 pages: more text than a crawl may hold" in plan.sources[0].notes
-
-
 def test_waiting_plans_take_no_more_room_than_a_topic(library: Library, remote: Remote) -> None:
     small = replace(library, settings=replace(library.settings, max_bytes=200))
     plan = store_plan(small, request(GitSource(url=remote.url)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -16,7 +16,7 @@ from llm_kb.references.errors import FetchError, TopicTooLargeError, refuse_host
 from llm_kb.references.plan import PlannedSource
 from llm_kb.references.sources import records, rules
 from llm_kb.references.sources.crawl import Crawl, find_pages
-from llm_kb.references.sources.git import GitFile, Remotes
+from llm_kb.references.sources.git import Remotes, find_commit
 from llm_kb.references.sources.installed import find_installed
 from llm_kb.references.sources.packages import INDEXES, explain_tag, follow_package, resolve_package
 from llm_kb.references.sources.records import (
@@ -175,28 +175,34 @@ def _asked_host(source: records.Source) -> str:
 
 def _fetch_git(task: _Task, source: GitSource) -> PlannedSource:
     """Fetch the files of a repository at its present commit; those with the same blob are kept."""
+    policy = task.remotes.policy
+    rules.check_git_url(source.url, policy.allow_protocols)
     if not task.staged.old.is_new:
         source = follow_package(source, task.remotes)
-    pinned = replace(source, commit=task.remotes.find_commit(source))
+    pinned = replace(source, commit=find_commit(source, policy))
     notes = tuple(filter(None, [explain_tag(source)]))
     if _keep_commit(task, pinned):
         return task.measure(pinned, notes)
     repository = task.remotes.open(pinned)
     files, left_out = repository.list_files(pinned)
-    most = task.remotes.policy.max_files
+    most = policy.max_files
     if len(files) > most:
         reason = f"it has {len(files):,} files, over max_files ({most:,}); narrow it by paths"
         raise FetchError(source.url, reason)
-    folder = _choose_folder(task, source, [file.path for file in files])
-    wanted = [file for file in files if not _keep_blob(task, pinned, folder, file)]
+    folder = _choose_folder(task, source, files)
+    wanted = {
+        path: blob
+        for path, blob in files.items()
+        if not _keep_blob(task, pinned, folder + path, blob)
+    }
     kept = len(files) - len(wanted)
-    for done, (file, data) in enumerate(repository.read(wanted), kept + 1):
-        task.staged.write(folder + file.path, data, _record_blob(task, pinned, file))
+    for done, (path, data) in enumerate(repository.read(wanted), kept + 1):
+        task.staged.write(folder + path, data, _record_blob(task, pinned, wanted[path]))
         task.progress(f"fetching {source.url}", done, len(files))
     return task.measure(pinned, (*notes, *left_out))
 
 
-def _choose_folder(task: _Task, source: GitSource, paths: Sequence[str] = ()) -> str:
+def _choose_folder(task: _Task, source: GitSource, paths: Iterable[str] = ()) -> str:
     """Return the folder of the files, with its `/`; empty for the topic itself.
 
     A source needs a folder if there are several repositories, or if one of its files would replace
@@ -224,23 +230,23 @@ def _keep_commit(task: _Task, source: GitSource) -> bool:
     return True
 
 
-def _record_blob(task: _Task, source: GitSource, file: GitFile) -> FileRecord:
+def _record_blob(task: _Task, source: GitSource, blob: str) -> FileRecord:
     return FileRecord(
         source=task.index,
         url=source.url,
         revision=source.ref,
         commit=source.commit,
-        blob=file.blob,
+        blob=blob,
     )
 
 
-def _keep_blob(task: _Task, source: GitSource, folder: str, file: GitFile) -> bool:
+def _keep_blob(task: _Task, source: GitSource, path: str, blob: str) -> bool:
     """Keep the old topic's file if it has this blob; tell whether it was kept."""
-    staged, path = task.staged, folder + file.path
+    staged = task.staged
     old = staged.old.files.get(path)
-    if old is None or (old.source, old.blob) != (task.index, file.blob):
+    if old is None or (old.source, old.blob) != (task.index, blob):
         return False
-    record = _record_blob(task, source, file)
+    record = _record_blob(task, source, blob)
     return staged.keep(path, replace(record, hash=old.hash, size=old.size, fetched_at=staged.now))
 
 

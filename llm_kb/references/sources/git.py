@@ -12,7 +12,6 @@ import re
 import signal
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, suppress
-from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate, groupby
 from pathlib import Path
@@ -278,16 +277,6 @@ class Remotes(ExitStack):
         self._make_directory = make_directory
         self._open: dict[tuple[str, str | None], Repository] = {}
 
-    def find_commit(self, source: GitSource) -> str:
-        """Return the current commit of a source's revision, in one request."""
-        rules.check_git_url(source.url, self.policy.allow_protocols)
-        return find_commit(source, self.policy)
-
-    def find_tags(self, source: GitSource) -> Mapping[str, str]:
-        """Return the commits of all tags of a repository, in one request."""
-        rules.check_git_url(source.url, self.policy.allow_protocols)
-        return find_tags(source, self.policy)
-
     def open(self, source: GitSource) -> Repository:
         """Return the repository of a source with the trees of its commit."""
         key = (source.url, source.commit)
@@ -317,8 +306,8 @@ class Repository:
         self._fetch("--depth=1", "--", self._source.url, wanted)
         self.commit = self._run(["rev-parse", "--verify", "FETCH_HEAD^{commit}"]).decode().strip()
 
-    def list_files(self, source: GitSource) -> tuple[list[GitFile], list[str]]:
-        """Return the files that a source's `paths` cover, without sizes, and notes on the others.
+    def list_files(self, source: GitSource) -> tuple[Mapping[str, str], list[str]]:
+        """Return the blobs of the files that `paths` cover, keyed by path, and notes on others.
 
         A few kilobytes can unfold to any number of files, so git is stopped when its list is
         far longer than `max_files` files need. Raises TooLargeError.
@@ -335,26 +324,24 @@ class Repository:
             # "<mode> <type> <id>\t<path>"
             meta, _, path = record.partition(b"\t")
             mode, _, blob = meta.decode("ascii").split(" ")
-            name = path.decode("utf-8", "surrogateescape")
-            entries.append(GitFile(path=name, blob=blob, mode=mode))
+            entries.append((mode, blob, path.decode("utf-8", "surrogateescape")))
         return select_files(source, entries)
 
-    def read(self, files: Sequence[GitFile]) -> Iterator[tuple[GitFile, bytes]]:
-        """Fetch the blobs of files in one request, and yield each file with its content."""
+    def read(self, files: Mapping[str, str]) -> Iterator[tuple[str, bytes]]:
+        """Fetch the blobs of files in one request, and yield each path with its content."""
         if not files:
             return
-        self._fetch("--stdin", "--", self._source.url, stdin=_list({file.blob for file in files}))
-        blobs = [file.blob for file in files]
-        sizes = self._run(["cat-file", "--batch-check=%(objectsize)"], stdin=_list(blobs))
+        self._fetch("--stdin", "--", self._source.url, stdin=_list(set(files.values())))
+        sizes = self._run(["cat-file", "--batch-check=%(objectsize)"], stdin=_list(files.values()))
         numbered = zip(files, accumulate(map(int, sizes.split())), strict=True)
         for _, group in groupby(numbered, lambda each: each[1] // BATCH_BYTES):
-            batch = [file for file, _ in group]
-            stdin = _list(file.blob for file in batch)
+            batch = [path for path, _ in group]
+            stdin = _list(files[path] for path in batch)
             # A batch ends within BATCH_BYTES, and may begin with a file of the most bytes.
             most = git.MAX_OUTPUT + BATCH_BYTES
             printed = self._run(["cat-file", "--batch"], stdin=stdin, max_output=most)
-            for file, found in zip(batch, git.split_objects(printed), strict=True):
-                yield file, found.data if found else b""
+            for path, found in zip(batch, git.split_objects(printed), strict=True):
+                yield path, found.data if found else b""
 
     def _fetch(self, *args: str, stdin: bytes = b"") -> None:
         common = ("fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--filter=blob:none")
@@ -366,40 +353,35 @@ def _list(blobs: Iterable[str]) -> bytes:
     return "".join(f"{blob}\n" for blob in blobs).encode()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GitFile:
-    """A file of a commit, and the id of its content."""
+def select_files(
+    source: GitSource, entries: Sequence[tuple[str, str, str]]
+) -> tuple[Mapping[str, str], list[str]]:
+    """Return the blobs of the files that a source's `paths` cover, and notes on those left out.
 
-    path: str
-    blob: str
-    mode: str = "100644"
-
-
-def select_files(source: GitSource, entries: Sequence[GitFile]) -> tuple[list[GitFile], list[str]]:
-    """Return the regular files that a source's `paths` cover, and notes on those left out.
-
-    Links, submodules and files with unsafe names are left out.
+    An entry is a mode, a blob and a path. Links, submodules and files with unsafe names are left
+    out.
     """
     covering = compile_paths(source.paths)
-    wanted = [file for file in entries if not source.paths or covering(file.path)]
-    regular = [file for file in wanted if file.mode.startswith("100")]
-    files = sorted((f for f in regular if rules.is_safe_path(f.path)), key=lambda file: file.path)
+    wanted = [entry for entry in entries if not source.paths or covering(entry[2])]
+    regular = {path: blob for mode, blob, path in wanted if mode.startswith("100")}
+    files = {path: regular[path] for path in sorted(filter(rules.is_safe_path, regular))}
     left_out = (
-        ("link", "", sum(file.mode == "120000" for file in wanted)),
-        ("submodule", "", sum(file.mode == "160000" for file in wanted)),
+        ("link", "", sum(mode == "120000" for mode, _, _ in wanted)),
+        ("submodule", "", sum(mode == "160000" for mode, _, _ in wanted)),
         ("file", " with an unsafe name", len(regular) - len(files)),
     )
     notes = [f"left out: {count(number, what)}{more}" for what, more, number in left_out if number]
-    matched = {path for file in files for path in covering(file.path)}
+    matched = {path for file in files for path in covering(file)}
     notes += [f"no file matches the path {path!r}" for path in source.paths if path not in matched]
     if others := _find_others(source, files):
-        files = [f for f in files if others.keys().isdisjoint(leading_directories(f.path))]
+        left = [path for path in files if others.keys().isdisjoint(leading_directories(path))]
+        files = {path: files[path] for path in left}
         notes.append(describe_editions(others, "paths (--path '{}')"))
     return files, notes
 
 
-def _find_others(source: GitSource, files: Sequence[GitFile]) -> Mapping[str, str]:
+def _find_others(source: GitSource, files: Iterable[str]) -> Mapping[str, str]:
     """Return the directories that hold documentation in languages that `paths` do not name."""
     named = {above for path in source.paths for above in leading_directories(f"{path}/")}
-    found = find_translations(file.path for file in files).items()
+    found = find_translations(files).items()
     return {path: kind for path, kind in found if path not in named}

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from llm_kb.references.errors import FetchError
 from llm_kb.references.sources import installed, rules
-from llm_kb.references.sources.git import Remotes
+from llm_kb.references.sources.git import Remotes, find_tags
 from llm_kb.references.sources.installed import Package
 from llm_kb.references.sources.records import GitSource, PackageSource, parse_package
 from llm_kb.references.sources.web import request
@@ -58,7 +58,7 @@ def resolve_package(source: PackageSource, remotes: Remotes) -> GitSource:
     rules.require_approved(url, remotes.policy)
     git = _find_tag(GitSource(url=url, role=source.role), source, remotes)
     files, _ = remotes.open(git).list_files(git)
-    return replace(git, paths=choose_documents((file.path for file in files), package.directory))
+    return replace(git, paths=choose_documents(files, package.directory))
 
 
 def follow_package(source: GitSource, remotes: Remotes) -> GitSource:
@@ -79,7 +79,7 @@ def _find_tag(git: GitSource, package: PackageSource, remotes: Remotes) -> GitSo
 
     The package's own tags come first: in a repository of several, another one is another's.
     """
-    found = remotes.find_tags(git)
+    found = find_tags(git, remotes.policy)
     for tag in list_tags(package.name, package.version or ""):
         if tag in found:
             return replace(git, ref=tag, commit=found[tag], package=str(package))
