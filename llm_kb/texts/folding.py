@@ -135,9 +135,11 @@ def find_sources(text: str, folded: str) -> Sequence[int]:
     for piece in _PIECE.finditer(text):
         sources += range(done, piece.start())
         done = piece.end()
-        length = len(fold(piece[0]))
+        # What follows decides how a name with signs is folded: `C++11`, `c++a`.
+        after = text[done : done + 1]
+        length = len(fold(piece[0] + after)) - len(fold(after))
         last = len(piece[0]) - 1
         sources += (piece.start() + min(at, last) for at in range(length))
     sources += range(done, len(text))
-    sources += [len(text)] * (len(folded) - len(sources))
+    sources += [len(text) - 1] * (len(folded) - len(sources))
     return sources[: len(folded)]

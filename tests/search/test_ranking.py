@@ -199,6 +199,7 @@ def test_a_text_is_named_where_it_is_nearest_to_the_top_of_a_file() -> None:
         ("a_parse", True),
         ("SPARSE", False),
         ("İ parse", True),
+        ("C++11 parsE", True),
         ("", False),
     ],
 )
