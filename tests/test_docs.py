@@ -24,6 +24,21 @@ DOCUMENTS = [
     *sorted((PROJECT / "docs" / "howto").glob("*.md")),
 ]
 
+INNER = [
+    PROJECT / "CONTRIBUTING.md",
+    PROJECT / "docs" / "design.md",
+    *sorted((PROJECT / "docs" / "decisions").glob("*.md")),
+]
+"""The pages about the code."""
+
+CODE = {
+    path.relative_to(PROJECT).as_posix(): path.read_text(encoding="utf-8", errors="replace")
+    for folder in ("llm_kb", "tests", "bench", "scripts", "sample_kb", "docs", ".ci")
+    for path in (PROJECT / folder).rglob("*")
+    if path.suffix in {".py", ".md", ".toml", ""} and path.is_file()
+}
+"""The files of the project, by path."""
+
 PARTS = PROJECT / "docs" / "parts.svg"
 
 HOME = "https://github.com/llm-kb/llm-kb"
@@ -78,6 +93,28 @@ def test_commands_of_examples_parse(path: Path) -> None:
         if line.startswith("llm kb"):
             words = shlex.split(re.split(r"[|<>]", line)[0], comments=True)
             parse("llm", HOST, words[1:])
+
+
+@pytest.fixture(scope="module")
+def words() -> frozenset[str]:
+    """All words of the code."""
+    code = [text for path, text in CODE.items() if not path.endswith(".md")]
+    return frozenset(re.findall(r"\w+", "\n".join(code)))
+
+
+@pytest.mark.parametrize("path", INNER, ids=lambda path: path.name)
+def test_what_pages_about_the_code_name_is_in_it(path: Path, words: frozenset[str]) -> None:
+    """Files and directories, names of more than one word, and what they say is in which file."""
+    text = re.sub(r"(?ms)^```.*?^```$", "", path.read_text(encoding="utf-8"))
+    named = re.findall(r"`([^`\n]+)`", text)
+    files = [name for name in named if re.fullmatch(r"[\w./-]+\.py|(?:[\w.-]+/)+", name)]
+    assert [name for name in files if not any(f"/{name}" in f"/{each}" for each in CODE)] == []
+    compound = re.compile(r"(?=.*_|[A-Z][a-z]+[A-Z])[A-Za-z_][\w.]*(?:\(\))?")
+    names = [name for name in named if compound.fullmatch(name)]
+    assert [name for name in names if not words.issuperset(re.findall(r"\w+", name))] == []
+    for name, file in re.findall(r"`(\w+)` (?:in|of) `([\w/]+\.py)`", text):
+        found = [each for place, each in CODE.items() if f"/{place}".endswith(f"/{file}")]
+        assert any(re.search(rf"\b{name}\b", each) for each in found), f"{file} has no {name}"
 
 
 def find_shell_lines(markdown: str) -> list[str]:
