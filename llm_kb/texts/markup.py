@@ -17,6 +17,8 @@ TAG = re.compile(r"</?[A-Za-z][^<>]{0,2000}>")
 LINK = re.compile(r"!?\[([^\[\]]*)\](?:\([^()]*\)|\[[^\[\]]*\])")
 """A link or a picture of Markdown, whose text is its first group."""
 
+_CODE = re.compile(r"(?<!`)(`+)(?!`)[^`\n]{0,1000}\1(?!`)")
+_INK = re.compile(r"[^\n]+")
 _FENCE = re.compile(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+){0,20}(`{3,}(?=[^`]*$)|~{3,})")
 _EMBEDDED = re.compile(
     r"(data:(?:image|audio|video|font|application)/[\w.+-]{1,60}(?:;[\w=.-]{1,60}){0,5},)"
@@ -44,3 +46,27 @@ def mark_fenced(lines: Iterable[str]) -> Iterator[tuple[bool, str]]:
             fence = mark
         elif found and mark.startswith(fence) and not line[found.end() :].strip():
             fence = ""
+
+
+def find_code(text: str) -> Iterator[tuple[bool, tuple[int, int]]]:
+    """Yield the spans of code in Markdown, and whether each is a line of a fenced block."""
+    at = 0
+    for is_fenced, line in mark_fenced(text.splitlines(keepends=True)):
+        whole = [(0, len(line))]
+        for start, end in whole if is_fenced else map(re.Match.span, _CODE.finditer(line)):
+            yield is_fenced, (at + start, at + end)
+        at += len(line)
+
+
+def hide_unread(text: str) -> str:
+    """Return Markdown with blanks in place of code and comments; offsets and lines stay."""
+    pieces: list[str] = []
+    at = 0
+    for _, (start, end) in find_code(text):
+        pieces += [text[at:start], _blank(text[start:end])]
+        at = end
+    return COMMENT.sub(lambda comment: _blank(comment[0]), "".join([*pieces, text[at:]]))
+
+
+def _blank(text: str) -> str:
+    return _INK.sub(lambda line: " " * len(line[0]), text)

@@ -14,11 +14,10 @@ from typing import NamedTuple
 
 from llm_kb.errors import KbError
 from llm_kb.files.containment import Containment
-from llm_kb.files.directory_topic import DirectoryTopic
 from llm_kb.files.layouts import is_agent_skill
+from llm_kb.knowledge_base.open_topic import OpenTopic
 from llm_kb.subjects.ignore import is_always_ignored
 from llm_kb.subjects.include import Include
-from llm_kb.subjects.topics import TopicConfig
 from llm_kb.texts.decoding import SNIFFED_BYTES, is_binary
 from llm_kb.texts.formats import (
     INSTALL,
@@ -75,7 +74,7 @@ def account_for(root: Path, paths: Iterable[str]) -> list[Leftover]:
 
 
 def find_unlisted(
-    root: Path, topics: Sequence[TopicConfig], most: int = MOST_ENTRIES
+    root: Path, topics: Sequence[OpenTopic], most: int = MOST_ENTRIES
 ) -> Mapping[str, Sequence[str]]:
     """Return the texts of a project that no topic has or leaves out, by their first directory.
 
@@ -99,12 +98,13 @@ def find_unlisted(
     return places
 
 
-def _find_settled(root: Path, topic: TopicConfig) -> Callable[[str], bool]:
+def _find_settled(root: Path, opened: OpenTopic) -> Callable[[str], bool]:
     """Return a test for the files that a topic has, or that its settings leave out."""
+    topic = opened.config
     inside = os.path.relpath(topic.root, os.path.realpath(root)).replace(os.sep, "/")
     prefix = "" if inside == "." else f"{inside}/"
     # A rule that ignores everything is written before those that keep something.
-    taken = {subject.path for subject in DirectoryTopic(topic).list().subjects}
+    taken = {subject.path for subject in opened.listing.subjects}
     include = Include(topic.include)
     is_chain = "*" in topic.ignore
 

@@ -183,11 +183,7 @@ class Inspection:
     def _inspect_unlisted(self) -> Iterator[Finding]:
         """Yield a finding for each of the directories with the most texts that no topic has."""
         root = self._kb.config.workspace or Path("/")
-        places = (
-            find_unlisted(root, [opened.config for opened in self._own])
-            if self._kb.config.workspace
-            else {}
-        )
+        places = find_unlisted(root, self._own) if self._kb.config.workspace else {}
         ranked = sorted(places, key=lambda place: (-len(places[place]), place))
         for place in ranked[:_MOST_PLACES]:
             paths = places[place]

@@ -15,12 +15,10 @@ from llm_kb.files.repository import Repository
 from llm_kb.search.roles import Role, find_role
 from llm_kb.subjects.links import WIKI_LINK
 from llm_kb.texts.formats import find_extension, find_format
-from llm_kb.texts.markup import mark_fenced
+from llm_kb.texts.markup import find_code, hide_unread
 from llm_kb.texts.safe import visible_line
 
 Span: TypeAlias = tuple[int, int]
-
-_CODE = re.compile(r"(?<!`)(`+)(?!`)[^`\n]{0,1000}\1(?!`)")
 
 _LINK = re.compile(
     r"\]\(<?(?![a-z][a-z0-9+.-]*:|[/#?{<])"
@@ -42,7 +40,7 @@ def find_dead_links(
     """
     if "](" not in text and "[[" not in text:
         return
-    plain = _hide_code(text)
+    plain = hide_unread(text)
     links: dict[str, Span] = {}
     for match in _LINK.finditer(plain):
         target = unquote(match["target"])
@@ -63,26 +61,6 @@ def find_dead_links(
         is_page = known is None or known.is_prose or not find_extension(name)
         if is_page and (problem := find_wiki_problem(name)):
             yield f"[[{visible_line(name)}]] leads to {problem}", span
-
-
-def _find_code(text: str) -> Iterator[tuple[bool, Span]]:
-    """Yield the spans of code in Markdown, and whether each is a line of a fenced block."""
-    at = 0
-    for is_fenced, line in mark_fenced(text.splitlines(keepends=True)):
-        whole = [(0, len(line))]
-        for start, end in whole if is_fenced else map(re.Match.span, _CODE.finditer(line)):
-            yield is_fenced, (at + start, at + end)
-        at += len(line)
-
-
-def _hide_code(text: str) -> str:
-    """Return Markdown with blanks in place of code."""
-    pieces: list[str] = []
-    at = 0
-    for _, (start, end) in _find_code(text):
-        pieces += [text[at:start], " " * (end - start)]
-        at = end
-    return "".join([*pieces, text[at:]])
 
 
 def _exists(path: Path) -> bool:
@@ -141,7 +119,7 @@ def _is_of_its_time(place: PurePosixPath) -> bool:
 def _find_paths(text: str) -> dict[str, Span]:
     """Return the words in backticks that may be paths, with their first places."""
     paths: dict[str, Span] = {}
-    for is_fenced, (start, end) in _find_code(text):
+    for is_fenced, (start, end) in find_code(text):
         for word in [] if is_fenced else text[start:end].strip("`").split():
             bare = word.partition("#")[0].strip("()[]{}<>,;:\"'")
             name = _LINE_NUMBER.sub("", bare).removeprefix("./").rstrip("/")
