@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 from llm_kb.capture import notes, store
 from llm_kb.capture.emission import InvalidEntryError, add_entry, parse_emission
 from llm_kb.capture.entries import EVERYWHERE, Entry, dump_json, normalize_place, read_fields
-from llm_kb.capture.rendering import Item, Section, code_span, shorten_commit
+from llm_kb.capture.rendering import Section, code_span, shorten_commit
 from llm_kb.errors import KbError
 from llm_kb.files.fields import Fields
 from llm_kb.files.git import GitError, read_objects, run_git
@@ -217,14 +217,14 @@ def parse_lessons(commit: str, data: bytes) -> Iterator[tuple[str, Wisdom]]:
             yield commit, wisdom
 
 
-def _make_item(commit: str, wisdom: Wisdom) -> Item:
+def _make_item(commit: str, wisdom: Wisdom) -> tuple[str, str]:
     file, lines = wisdom.get("file"), wisdom.get("lines")
     place = code_span(file) if file else ""
     if lines:
         place += f", lines {lines['start']}-{lines['end']}"
     kind = wisdom["category"].replace("_", " ")
     content = shorten(one_line(wisdom["content"]), _MAX_CHARS)
-    return Item(
+    return (
         normalize_place(file or EVERYWHERE),
         f"- {place}{': ' if place else ''}{kind}: {content} (from {shorten_commit(commit)})",
     )

@@ -24,26 +24,20 @@ Doubts: TypeAlias = Mapping[Anchor, Sequence[str]]
 """The reasons to doubt entries, in a few words each, keyed by their places and commits."""
 
 
-class Item(NamedTuple):
-    """A line of a list, and the place it is about, without a slash at the end."""
-
-    place: str
-    text: str
-
-
 class Section(NamedTuple):
     """A list of entries of one kind, and the slug of its subject."""
 
     slug: str
     title: str
     introduction: str
-    items: Sequence[Item]
+    items: Sequence[tuple[str, str]]
+    """Its lines, each with the place it is about before it, without a slash at the end."""
 
 
 def make_section(kind: Kind, store: KnowledgeStore, doubts: Doubts) -> Section:
     """Return the entries of one kind as a list for models."""
     items = [
-        Item(entries.normalize_place(entry.place or ""), render_item(entry, doubts))
+        (entries.normalize_place(entry.place or ""), render_item(entry, doubts))
         for entry in store.of_kind(kind)
     ]
     return Section(kind.key.replace("_", "-"), kind.title, kind.introduction, items)
@@ -102,11 +96,11 @@ def make_texts(sections: Iterable[Section]) -> dict[str, str]:
 
 def _render(section: Section) -> str:
     if len(section.items) <= MAX_ITEMS:
-        parts = ["\n".join(item.text for item in section.items)]
+        parts = ["\n".join(text for _, text in section.items)]
     else:
         groups: dict[str, list[str]] = {}
-        for item in sorted(section.items, key=lambda item: item.place):
-            groups.setdefault(item.place, []).append(item.text)
+        for place, text in sorted(section.items, key=itemgetter(0)):
+            groups.setdefault(place, []).append(text)
         parts = [f"## {_name_place(place)}\n\n" + "\n".join(t) for place, t in groups.items()]
     return "\n\n".join([f"# {section.title}", section.introduction, *parts]) + "\n"
 
@@ -120,11 +114,11 @@ def render_place(place: str, sections: Iterable[Section], *, exists: bool) -> st
     found: list[tuple[str, str]] = []
     is_about = exists
     for section in sections:
-        near = [item for item in section.items if _is_near(item.place, place)]
-        near.sort(key=lambda item: -len(item.place))
+        near = [(scope, text) for scope, text in section.items if _is_near(scope, place)]
+        near.sort(key=lambda item: -len(item[0]))
         is_about = is_about or bool(near)
-        everywhere = [item for item in section.items if item.place == entries.EVERYWHERE]
-        found += [(section.title, item.text) for item in (*near, *everywhere)]
+        everywhere = [item for item in section.items if item[0] == entries.EVERYWHERE]
+        found += [(section.title, text) for _, text in (*near, *everywhere)]
     if not is_about:
         return None
     parts = [f"# What applies to {code_span(place)}"]

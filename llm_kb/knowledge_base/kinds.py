@@ -6,10 +6,10 @@ commands and tools of a kind know their own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from llm_kb.capture import captured
 from llm_kb.config.settings import Config
@@ -102,30 +102,23 @@ def _find_shipped(config: Config, cwd: Path | None, user_dir: Path) -> Iterator[
     yield ShippedTopic(shipped, index=find_index(user_dir, config.workspace))
 
 
-class Row(NamedTuple):
-    """A kind of topic, and the function that finds its topics."""
-
-    kind: Kind
-    find: Find
-
-
-KINDS = (
-    Row(CONFIGURED, _find_configured),
-    Row(captured.KIND, captured.find),
-    Row(fetched.KIND, fetched.find),
-    Row(SHIPPED, _find_shipped),
-)
+KINDS: Mapping[Kind, Find] = {
+    CONFIGURED: _find_configured,
+    captured.KIND: captured.find,
+    fetched.KIND: fetched.find,
+    SHIPPED: _find_shipped,
+}
 """All kinds in the order of the menu; an id belongs to the first that has a topic of it."""
 
-GIVEN = tuple(row.kind for row in KINDS if row.kind.ids)
+GIVEN = tuple(kind for kind in KINDS if kind.ids)
 """The kinds whose topics need no configuration."""
 
 
 def find_topics(config: Config, cwd: Path | None, user_dir: Path) -> dict[str, Topic]:
     """Return every enabled topic by id, in the order of the menu."""
     found: dict[str, Topic] = {}
-    for row in KINDS:
-        for topic in row.find(config, cwd, user_dir):
+    for find in KINDS.values():
+        for topic in find(config, cwd, user_dir):
             found.setdefault(topic.config.id, topic)
     for adjustment in config.adjustments:
         if adjustment.id in found:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache, partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from llm_kb.errors import UnreadableError
@@ -67,10 +68,13 @@ def find_passages(  # noqa: PLR0913 - each is a choice of the caller
     IndexUnusableError, and what `find_embedder` raises and `Topic.documents`.
     """
     asked = parse_question(question)
-    sources = {each.config.id: _Sources(each, each.topic.documents()) for each in topics}
+    documents = {each.config.id: each.topic.documents() for each in topics}
+    open_once = {
+        each.config.id: cache(partial(_open, each, documents[each.config.id])) for each in topics
+    }
     try:
         result = search(
-            [each.documents for each in sources.values()],
+            list(documents.values()),
             asked,
             find_embedder,
             limit=limit + SPARE,
@@ -79,19 +83,19 @@ def find_passages(  # noqa: PLR0913 - each is a choice of the caller
         )
     except DocumentsGoneError:
         gone = EmptyTopicError(topics[0].config, topics[0].topic.list())
-        return Passages(passages=(), topics=tuple(sources), why_nothing=str(gone))
+        return Passages(passages=(), topics=tuple(documents), why_nothing=str(gone))
     passages: list[Passage] = []
     for hit in result.hits:
         if len(passages) == limit:
             break
         most = FIRST_PASSAGE if all(each.is_preloaded for each in passages) else NEXT_PASSAGE
         most = MAX_PASSAGE if whole else most
-        if source := sources[hit.topic].open(hit.path):
+        if source := open_once[hit.topic](hit.path):
             passages += _cut(source, hit, result.rarities, most)
     is_weak = all(passage.score < WEAK for passage in passages)
     return Passages(
         passages=tuple(passages),
-        topics=tuple(sources),
+        topics=tuple(documents),
         legs=result.legs,
         unknown=result.unknown,
         counts=result.counts if passages and is_weak else (),
@@ -113,35 +117,22 @@ class _Source(NamedTuple):
     """What was shown of it: starts and ends."""
 
 
-class _Sources:
-    """The subjects of a topic, each opened once."""
-
-    def __init__(self, opened: OpenTopic, documents: TopicDocuments) -> None:
-        self.documents = documents
-        self._opened = opened
-        self._sources: dict[str, _Source | None] = {}
-
-    def open(self, path: str) -> _Source | None:
-        """Return the subject at a path; None if it is gone, or may not be shown."""
-        if path not in self._sources:
-            self._sources[path] = self._open(path)
-        return self._sources[path]
-
-    def _open(self, path: str) -> _Source | None:
-        opened, subject = self._opened, self.documents.find_subject(path)
-        if subject is None or not is_shown(subject, opened.config.layout):
-            return None
-        try:
-            content = opened.topic.read(subject, MAX_FILE_BYTES + 1)
-        except UnreadableError:
-            return None
-        text = decode_text(content.data)
-        if text is None:
-            return None
-        text, _ = hide_embedded(text)
-        is_preloaded = subject.identity in opened.preloaded
-        outline = find_outline(subject.path, text)
-        return _Source(subject, outline, content.origin, is_preloaded, [])
+def _open(opened: OpenTopic, documents: TopicDocuments, path: str) -> _Source | None:
+    """Return the subject at a path of a topic; None if it is gone, or may not be shown."""
+    subject = documents.find_subject(path)
+    if subject is None or not is_shown(subject, opened.config.layout):
+        return None
+    try:
+        content = opened.topic.read(subject, MAX_FILE_BYTES + 1)
+    except UnreadableError:
+        return None
+    text = decode_text(content.data)
+    if text is None:
+        return None
+    text, _ = hide_embedded(text)
+    is_preloaded = subject.identity in opened.preloaded
+    outline = find_outline(subject.path, text)
+    return _Source(subject, outline, content.origin, is_preloaded, [])
 
 
 def _cut(source: _Source, hit: Hit, rarities: Mapping[str, float], most: int) -> Iterator[Passage]:

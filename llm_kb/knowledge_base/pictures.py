@@ -16,15 +16,11 @@ from llm_kb.texts.formats import find_format
 from llm_kb.texts.pictures import find_media_type
 
 
-def _takes_none(_media_type: str) -> bool:
-    return False
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PictureRules:
     """Which pictures an answer may have."""
 
-    takes: Callable[[str], bool] = _takes_none
+    takes: Callable[[str], bool] = lambda _: False
     """Tells whether the model, or the client, takes a media type."""
     most: int = 4
     most_bytes: int = 3_000_000

@@ -9,8 +9,8 @@ from llm_kb.errors import KbError, bound, quote
 from llm_kb.rendering.plain_text import shorten
 
 
-class PlacedError(KbError):
-    """An error of a file, a source or a topic, which the message names first."""
+class TopicFileError(KbError):
+    """A `topic.md` or a record of files that is invalid or cannot be read."""
 
     def __init__(self, where: str, reason: str) -> None:
         self.reason = bound(reason)  # it may contain others' text
@@ -22,10 +22,6 @@ class SourceError(KbError):
 
     def __init__(self, reason: str) -> None:
         super().__init__(bound(reason))  # it may contain others' text
-
-
-class TopicFileError(PlacedError):
-    """A `topic.md` or a record of files that is invalid or cannot be read."""
 
 
 class FetchError(KbError):
@@ -153,7 +149,6 @@ class ObsoleteTopicError(KbError):
     """A search in a topic that is marked obsolete."""
 
     def __init__(self, topic_id: str) -> None:
-        self.topic_id = topic_id
         super().__init__(
             f"reference topic {topic_id!r} is marked obsolete and is not searched; its files can"
             ' still be read, and `status = "active"` in its topic.md puts it back (see'

@@ -158,7 +158,7 @@ def _exchange(url: str, policy: Policy, headers: Mapping[str, str], deadline: fl
             if time.monotonic() >= deadline:
                 raise TimeoutError
             return Response(url=url, status=answer.status, headers=fields, body=body)
-    except (*HTTP_ERRORS, OSError, EOFError, zlib.error, ValueError) as error:
+    except (*HTTP_ERRORS, OSError, ValueError) as error:
         # After the deadline any error may come from it.
         is_late = time.monotonic() >= deadline
         late = f"no complete answer within {policy.timeout:g} s"
@@ -196,8 +196,11 @@ def _read_body(answer: Answer, fields: Mapping[str, str], url: str, most: int) -
 
 
 def unpack(data: bytes, url: str, most: int) -> bytes:
-    """Return what gzip has packed; raise TooLargeError before it is over `most` bytes."""
-    unpacked = gzip.GzipFile(fileobj=io.BytesIO(data)).read(most + 1)
+    """Return what gzip has packed; raise FetchError, TooLargeError for over `most` bytes."""
+    try:
+        unpacked = gzip.GzipFile(fileobj=io.BytesIO(data)).read(most + 1)
+    except (OSError, EOFError, zlib.error) as error:
+        raise FetchError(url, str(error)) from error
     if len(unpacked) > most:
         raise errors.TooLargeError(url, f"it is over the limit of {most:,} bytes")
     return unpacked
@@ -281,15 +284,8 @@ def fetch_text(url: str, policy: Policy, *, most: int = MAX_TEXT_BYTES) -> Page:
         if answer.status != 200 and not is_missing:
             raise FetchError(url, f"the server answered {answer.status}")
         if answer.body.startswith(_GZIP):  # a sitemap.xml.gz
-            answer = replace(answer, body=_unpack_list(answer, most))
+            answer = replace(answer, body=unpack(answer.body, url, most))
         return Page(url=answer.url, text="" if is_missing else _decode(answer), hosts=answer.hosts)
-
-
-def _unpack_list(answer: Response, most: int) -> bytes:
-    try:
-        return unpack(answer.body, answer.url, most)
-    except (OSError, EOFError, zlib.error) as error:
-        raise FetchError(answer.url, str(error)) from error
 
 
 def _read_text(answer: Response, policy: Policy) -> str:
