@@ -6,10 +6,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, TypeAlias
 
 from llm_kb.config.settings import Config, Layer, Origin, Setting, Value
@@ -28,8 +29,14 @@ TOPIC_ID_RULE = "up to 100 letters, digits, '.', '_' and '-', starting with a le
 MAX_TOPICS = 1_000
 """The most topics of one configuration."""
 
-MOST_ITEMS = 5_000
-"""The most values of all lists of a file: each pattern may need a look at every subject."""
+MOST_WORK = 5_000
+"""The most work that a configuration file may cause for each file of a directory: what the topics
+that have it count together, and the values of their lists."""
+
+TOPIC_WORK = 250
+"""What a topic counts, which lists, reads and indexes its files for itself."""
+
+_SIGNS = re.compile(r"[*?\[#]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +72,8 @@ class Key:
     """Whether only the user layer may set it."""
     replaces: bool = False
     """Whether a list of a higher layer replaces it, and does not extend it."""
+    work: int = 1
+    """What a value of the list counts: more for a walk of files than for a comparison."""
     is_place: bool = False
     """Whether `read` also takes the source of the layer."""
 
@@ -160,7 +169,7 @@ TABLES: Mapping[str, Mapping[str, Key]] = {
         "rewrite": Key(fields.read_line, user_only=True),
         "rewrite_menu": Key(fields.read_flag, user_only=True),
         "rewrite_seconds": Key(partial(fields.read_count, least=1), user_only=True),
-        "config_load_paths": Key(read_load_path, is_list=True, is_place=True),
+        "config_load_paths": Key(read_load_path, is_list=True, is_place=True, work=TOPIC_WORK),
         "allow_links_to": Key(read_directory, is_list=True, user_only=True, is_place=True),
     },
     "kb.references": {
@@ -176,15 +185,15 @@ TABLES: Mapping[str, Mapping[str, Key]] = {
     },
     "kb.capture": {"offer": Key(fields.read_flag), "branch_only": Key(fields.read_flag)},
     "kb.propose": {"offer": Key(fields.read_flag)},
-    "kb.check": {"ignore": Key(fields.read_line, is_list=True)},
+    "kb.check": {"ignore": Key(fields.read_line, is_list=True, work=10)},
     TOPIC: {
         "enable": Key(fields.read_flag),
         "title": Key(fields.read_line),
         "introduction": Key(fields.read_text),
         "description": Key(fields.read_text),
         "subjects": Key(read_directory, is_place=True),
-        "learned": Key(read_pattern, is_list=True),
-        "disabled": Key(read_pattern, is_list=True),
+        "learned": Key(read_pattern, is_list=True, work=10),
+        "disabled": Key(read_pattern, is_list=True, work=4),
         "include": Key(fields.read_line, is_list=True, replaces=True),
         "ignore": Key(fields.read_line, is_list=True),
         "ignored": Key(fields.read_flag),
@@ -220,10 +229,6 @@ def parse_layer(toml: Mapping[str, object], source: LayerSource) -> Settings:
     names = ("references", "capture", "propose", "check")
     tables = [kb, *map(kb.fields, names), *_list_topics(kb.fields("topic"))]
     where = source.origin.place or source.origin.layer.value
-    values = (value for table in tables for value in table.table.values())
-    if sum(len(value) for value in values if isinstance(value, list)) > MOST_ITEMS:
-        problem = f"the lists of a file may have {MOST_ITEMS:,} values together"
-        raise ConfigError(where, [f"{problem}; a pattern such as 'drafts/**' stands for many"])
     settings: dict[str, Setting] = {}
     for table in tables:
         settings |= _read_keys(table, source)
@@ -231,9 +236,42 @@ def parse_layer(toml: Mapping[str, object], source: LayerSource) -> Settings:
         document.has(key)
         document.report(key, f"unknown key; allowed: kb; did you mean 'kb.{key}'?")
     document.reject_unknown()
-    if document.problems:
-        raise ConfigError(where, document.problems)
+    if problems := [*document.problems, *_find_excess(settings)]:
+        raise ConfigError(where, problems)
     return settings
+
+
+def _find_excess(settings: Settings) -> Iterator[str]:
+    """Yield a problem for each directory whose files would be too much work.
+
+    A file in several topics is work for each of them, with the values of all their lists.
+    """
+    tables: dict[str, dict[str, Setting]] = {}
+    for key, setting in settings.items():
+        table, _, name = key.rpartition(".")
+        tables.setdefault(table, {})[name] = setting
+    work: Counter[str] = Counter()
+    for table, given in tables.items():
+        keys, place = TABLES.get(table, TABLES[TOPIC]), table
+        if table not in TABLES:
+            place = str(given["subjects"].value) if "subjects" in given else table
+            work[place] += TOPIC_WORK
+        for name, setting in given.items():
+            values = setting.value if isinstance(setting.value, tuple) else ()
+            work[place] += sum(_weigh(keys[name], value) for value in values)
+    for place in [*work]:
+        total = sum(work.get(str(above), 0) for above in (place, *PurePath(place).parents))
+        if total > MOST_WORK:
+            yield (
+                f"{place}: its topics and their lists count {total:,} for each file, a topic"
+                f" {TOPIC_WORK} and a value from 1 to 100; allowed: {MOST_WORK:,}; a pattern such"
+                " as 'drafts/**' stands for many"
+            )
+
+
+def _weigh(key: Key, value: str) -> int:
+    """Return what a value of a list counts, by its wildcards and its length."""
+    return key.work * (1 + min(len(_SIGNS.findall(value)), 8)) + len(value) // 50
 
 
 def _list_topics(topics: Fields) -> list[Fields]:

@@ -105,6 +105,13 @@ class DirectoryTopic:
         every = DirectoryTopic(replace(self.config, disabled=())).list().subjects
         return [subject for subject in every if subject.path not in kept]
 
+    def list_idle(self) -> Sequence[str]:
+        """Return the entries of `disabled` that disable nothing."""
+        if self._disabled is None:
+            return ()
+        self.list()
+        return self._disabled.list_idle()
+
     def stamp(self, path: str) -> tuple[int, int, int]:
         """Return the size of a file and the times of its last changes. Raises OSError."""
         # Not `Path.stat`: making a Path takes longer than the call.

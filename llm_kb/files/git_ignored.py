@@ -26,10 +26,8 @@ RULES = ".gitignore"
 class Limits:
     """What is read at most."""
 
-    rules_bytes: int = 1 << 16
-    """Of one `.gitignore`."""
-    rules: int = 5_000
-    """Lines of all `.gitignore` files together: every path is compared with each."""
+    rules_bytes: int = 200_000
+    """Of all `.gitignore` files together: rules are compiled, and compared with every path."""
     index_bytes: int = 64_000_000
     entries: int = 500_000
     """Files in the index."""
@@ -50,16 +48,18 @@ def is_repository(directory: str) -> bool:
 class GitIgnored:
     """What git ignores and does not track below a directory, by paths relative to it.
 
-    `read` are the files that the answers so far depend on, relative as well.
+    `read` are the files that the answers so far depend on, relative as well, and `unused` the
+    `.gitignore` files that are too much.
     """
 
     def __init__(self, root: Path, limits: Limits | None = None) -> None:
         self._root = os.fspath(root)
         self._limits = limits or Limits()
-        self._left = self._limits.rules
+        self._left = self._limits.rules_bytes
         self._rules: dict[str, IgnoreRules | None] = {}
         self._places: dict[str, bool] = {}
         self.read: set[str] = set()
+        self.unused: list[str] = []
         self._tree = _find_work_tree(self._root)
         self._prefix = ""
         if self._tree is not None:
@@ -123,13 +123,16 @@ class GitIgnored:
         if place not in self._rules:
             path = os.path.normpath(f"{self._tree}/{place}{RULES}")
             self.read.add(os.path.relpath(path, self._root))
-            lines: list[str] = []
+            data = b""
             with suppress(OSError):
-                data = read_regular(path, most=self._limits.rules_bytes)
+                data = read_regular(path, most=self._left + 1)
+            self._rules[place] = None
+            if len(data) > self._left:
+                self.unused.append(os.path.relpath(path, self._root))
+            elif data:
+                self._left -= len(data)
                 lines = data.decode("utf-8-sig", "replace").splitlines()
-            self._left -= len(lines)
-            is_used = lines and self._left >= 0
-            self._rules[place] = IgnoreRules([(RULES, lines)]) if is_used else None
+                self._rules[place] = IgnoreRules([(RULES, lines)])
         return self._rules[place]
 
 

@@ -173,8 +173,13 @@ def present_asked(  # noqa: PLR0913 - the last are options
     for span in spans:
         piece = _present_span(subject, content, text, span)
         # Lines have no depth, and no parts.
-        inner = [part for part in parts if span.start < part.start and part.end <= span.end]
-        if inner and span.depth and limit.measure(text[span.start : span.end]) > most:
+        is_long = span.depth and limit.measure(text[span.start : span.end]) > most
+        inner = [
+            part
+            for part in (parts if is_long else ())
+            if span.start < part.start and part.end <= span.end
+        ]
+        if inner:
             below = render_outline(subject.name, topic, text, span, inner, limit=limit)
             piece = _open(piece, below, limit)
         pieces.append(piece)

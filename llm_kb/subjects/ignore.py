@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import count, groupby
+from itertools import accumulate, count, groupby
 
 from llm_kb.subjects.topics import Skipped
 
@@ -32,9 +32,12 @@ MOST_RULES = 500
 _LONGEST_RULE = 1_000
 """The most characters of a rule."""
 
+_MOST_CHARACTERS = 40_000
+"""The most characters of all rules of one place, which are compiled together."""
+
 _MOST_STARRED = 4_000
-"""The most characters of all rules of one place with several `*`: such a rule and a name made for
-it cost the product of their lengths."""
+"""The most of them in rules with several `*`: such a rule and a name made for it cost the product
+of their lengths."""
 
 
 def is_always_ignored(name: str) -> bool:
@@ -59,8 +62,8 @@ class IgnoreRules:
     def __init__(self, groups: Iterable[tuple[str, Sequence[str]]]) -> None:
         """Compile the rules of each place, given as `(place, lines)`; the last rule wins."""
         self.problems: list[Skipped] = []
-        usable = [rule for where, rules in groups for rule in self._usable(where, rules)]
-        self._rules = _compile(tuple(usable))
+        usable = [tuple(self._usable(where, rules)) for where, rules in groups]
+        self._rules = [run for rules in reversed(usable) for run in _compile(rules)]
 
     def __bool__(self) -> bool:
         return bool(self._rules)
@@ -79,10 +82,12 @@ class IgnoreRules:
     def _usable(self, where: str, rules: Sequence[str]) -> list[_Rule]:
         usable: list[_Rule] = []
         left = _MOST_STARRED
-        if len(rules) > MOST_RULES:
-            surplus = f"the rules after the first {MOST_RULES} lines are left out"
+        ends = accumulate(map(len, rules[:MOST_RULES]))
+        kept = sum(end <= _MOST_CHARACTERS for end in ends)
+        if len(rules) > kept:
+            surplus = f"the rules after the first {kept} lines are left out"
             self.problems.append(Skipped(path=where, reason=surplus))
-        for number, text in enumerate(rules[:MOST_RULES], 1):
+        for number, text in enumerate(rules[:kept], 1):
             try:
                 rule = _parse_rule(text)
                 left -= len(text) if rule and rule.has_stars else 0
@@ -267,7 +272,7 @@ def _keep(source: str) -> str:
     return f"(?=(?P<g{number}>{source}))(?P=g{number})"
 
 
-@lru_cache(maxsize=32)
+@lru_cache(maxsize=256)
 def _compile(rules: tuple[_Rule, ...]) -> Sequence[tuple[bool, re.Pattern[str]]]:
     """Return one regex for each run of rules that ignore, or that keep, the last run first."""
     runs: list[tuple[bool, re.Pattern[str]]] = []
@@ -275,6 +280,8 @@ def _compile(rules: tuple[_Rule, ...]) -> Sequence[tuple[bool, re.Pattern[str]]]
         each = list(dict.fromkeys(group))
         names = "|".join(rule.source for rule in each if rule.is_name)
         paths = [rule.source for rule in each if not rule.is_name]
-        source = "|".join([*([f"(?:[^/]+/)*?(?:{names})"] if names else []), *paths])
+        # A name is the last of a path: those above it were decided before.
+        last = rf"(?:.*/)?(?=[^/]+/?\Z)(?:{names})"
+        source = "|".join([*([last] if names else []), *paths])
         runs.append((ignores, re.compile(source, re.DOTALL)))
     return runs[::-1]

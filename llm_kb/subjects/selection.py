@@ -11,7 +11,7 @@ from typing import Protocol
 
 from llm_kb import errors
 from llm_kb.errors import KbError, PatternError
-from llm_kb.subjects.patterns import compile_any, parse_pattern
+from llm_kb.subjects.patterns import Pattern, compile_any, parse_pattern
 from llm_kb.subjects.topics import Listing, Subject, slugify
 from llm_kb.texts.pictures import is_picture
 
@@ -237,12 +237,25 @@ class Disabled:
 
     def __init__(self, entries: Sequence[str], *, ignores_case: bool) -> None:
         self._ignores_case = ignores_case
-        self._matches = compile_any([parse_pattern(self._fold(entry)) for entry in entries])
+        self._patterns = {entry: parse_pattern(self._fold(entry)) for entry in entries}
+        self._matches = compile_any([*self._patterns.values()])
+        self._covered: set[str] = set()
 
     def covers(self, slug: str, paths: Iterable[str]) -> bool:
         """Tell whether a subject is disabled; `paths` are all that lead to its file."""
-        spellings = {slug}.union(*map(spell, paths))
-        return any(self._matches(self._fold(spelling)) for spelling in spellings)
+        spellings = {*map(self._fold, {slug}.union(*map(spell, paths)))}
+        is_covered = any(map(self._matches, spellings))
+        self._covered |= spellings if is_covered else set()
+        return is_covered
+
+    def list_idle(self) -> list[str]:
+        """Return the entries that cover nothing of what was asked about so far."""
+        return [entry for entry, pattern in self._patterns.items() if not self._has_met(pattern)]
+
+    def _has_met(self, pattern: Pattern) -> bool:
+        if pattern.literal is not None:
+            return pattern.literal in self._covered
+        return any(map(pattern.matches, self._covered))
 
     def _fold(self, text: str) -> str:
         return text.casefold() if self._ignores_case else text

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
 from enum import Enum, unique
 from functools import partial
 from hashlib import blake2b
@@ -31,7 +30,7 @@ from llm_kb.rendering.summaries import read_front_matter
 from llm_kb.search.index.documents import MAX_FILE_BYTES, TOO_LARGE, describe_unread
 from llm_kb.subjects.links import LinkTargets
 from llm_kb.subjects.patterns import parse_pattern
-from llm_kb.subjects.topics import Layout, Subject, TopicConfig
+from llm_kb.subjects.topics import Layout, Subject
 from llm_kb.texts.decoding import SNIFFED_BYTES, explain_conversion
 from llm_kb.texts.formats import find_format, is_readable, is_unread_document
 from llm_kb.texts.outlines.outline import find_outline, has_outline
@@ -214,7 +213,7 @@ class Inspection:
         no_parts = self._kb.find_missing_parts(opened, opened.learned)
         problems = [("learned", str(error)) for error in no_parts]
         missing = [("learned", each) for each in opened.learned.missing]
-        missing += [("disabled", each) for each in topic.disabled if not _disables_any(topic, each)]
+        missing += [("disabled", each) for each in DirectoryTopic(topic).list_idle()]
         problems += [(name, f"{each!r} matches nothing") for name, each in missing]
         for name, problem in problems:
             key = topic_key(topic.id, name)
@@ -391,18 +390,12 @@ def _sum_up(rule: Rule, files: Sequence[str], reason: str) -> Finding:
 
 def find_overlaps(topics: Iterable[OpenTopic]) -> Iterator[tuple[tuple[str, str], int]]:
     """Return the pairs of topics that list the same files, and how many."""
-    files = {
-        opened.config.id: {opened.config.root / subject.path for subject in opened.listing.listed}
-        for opened in topics
-    }
-    for one, other in combinations(files, 2):
-        if shared := len(files[one] & files[other]):
-            yield (one, other), shared
-
-
-def _disables_any(topic: TopicConfig, pattern: str) -> bool:
-    """Tell whether an entry of `disabled` disables anything by itself."""
-    return bool(DirectoryTopic(replace(topic, disabled=(pattern,))).list_disabled())
+    owners: defaultdict[str, list[str]] = defaultdict(list)
+    for opened in topics:
+        for subject in opened.listing.listed:
+            owners[f"{opened.config.root}/{subject.path}"].append(opened.config.id)
+    pairs = Counter(pair for ids in owners.values() for pair in combinations(ids, 2))
+    yield from pairs.items()
 
 
 # Texts

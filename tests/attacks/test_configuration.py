@@ -6,6 +6,8 @@ Reading one takes at most two seconds of processor time, and an error lists at m
 from __future__ import annotations
 
 import os
+import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,8 @@ from llm_kb.config.trust import set_trust
 from llm_kb.config.workspace import MAX_BYTES
 from llm_kb.errors import MAX_MESSAGE, MAX_PROBLEMS, ConfigError, KbError
 from llm_kb.knowledge_base.api import KnowledgeBase
+from llm_kb.knowledge_base.subject_list import list_topics
+from llm_kb.upkeep.check import Inspection
 from tests.cost import at_most
 
 SECONDS = 2
@@ -167,15 +171,69 @@ def test_a_workspace_does_not_turn_on_what_the_user_turned_off(
     assert [topic.enable for topic in config.adjustments] == [False]
 
 
-@pytest.mark.parametrize("key", ["learned", "disabled", "ignore"])
-def test_the_lists_of_a_configuration_are_bounded_together(tmp_path: Path, key: str) -> None:
-    """Each pattern may need a look at every subject, so their number is a cost of every search."""
+def make_topics(number: int) -> str:
+    """Return topics of one directory, each with a rule of its own."""
+    return "".join(f'[kb.topic.t{n}]\nsubjects = "kb"\nignore = ["x{n}"]\n' for n in range(number))
+
+
+def make_list(key: str, unit: str) -> Callable[[int], str]:
+    """Return a function that makes a topic with a list of so many values."""
+    return lambda number: (
+        f'[kb.topic.t0]\nsubjects = "kb"\n{key} = ['
+        + ",".join(f'"{unit.format(n)}"' for n in range(number))
+        + "]\n"
+    )
+
+
+PRODUCTS = {
+    "topics": (make_topics, 19),
+    "nested topics": (lambda n: make_topics(n).replace('"kb"', '"."', n // 2), 19),
+    "names to learn": (make_list("learned", "p{}"), 470),
+    "parts to learn": (make_list("learned", "f0#p-{}"), 230),
+    "hashes to learn": (make_list("learned", "#" * 60 + "{}"), 52),
+    "names that are disabled": (make_list("disabled", "p{}"), 1_180),
+    "globs that are disabled": (make_list("disabled", "*q*{}*"), 290),
+    "rules": (make_list("ignore", "/p{}"), 4_700),
+    "long rules": (make_list("ignore", "x" * 985 + "{}"), 225),
+    "patterns of files": (make_list("include", "*{}.md"), 2_370),
+}
+"""Two lists that multiply with the files of a directory, and the longest that is accepted."""
+
+
+def count_work(directory: Path, files: int) -> int:
+    """Return the number of calls of all functions that everything takes with so many files."""
+    (directory / "kb").mkdir(exist_ok=True)
+    for number in range(files):
+        (directory / f"kb/f{number}.md").write_text("# P 0\n\nWalrus.\n\n# P 1\n\nAlpha.\n")
+    calls = 0
+
+    def count(_frame: object, event: str, _argument: object) -> None:
+        nonlocal calls
+        calls += event.endswith("call")
+
+    sys.setprofile(count)
+    try:
+        kb = KnowledgeBase.discover(directory)
+        kb.section()
+        list(kb.find_passages("walrus").passages)
+        Inspection(kb, directory, lambda *_: None).run()
+        list(list_topics(kb, everything=True))
+    finally:
+        sys.setprofile(None)
+    return calls
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("make", "most"), PRODUCTS.values(), ids=PRODUCTS)
+def test_the_lists_of_a_configuration_and_files_do_not_multiply(
+    tmp_path: Path, make: Callable[[int], str], most: int
+) -> None:
+    """The longest list costs each file so much, and one of twice the length is refused."""
     (tmp_path / "kb").mkdir()
-    most = ",".join(f'"p{number}"' for number in range(2_501))
-    topic = '[kb.topic.{}]\nsubjects = "kb"\n{} = [{}]\n'
-    (tmp_path / "llm-kb.toml").write_text(topic.format("a", key, most))
-    assert "a" in KnowledgeBase.discover(tmp_path).topics
-    both = topic.format("a", key, most) + topic.format("b", key, most)
-    (tmp_path / "llm-kb.toml").write_text(both)
-    with pytest.raises(ConfigError, match=r"may have 5,000 values together"):
+    (tmp_path / "llm-kb.toml").write_text(make(2 * most))
+    with pytest.raises(ConfigError, match="for each file"):
         KnowledgeBase.discover(tmp_path)
+    (tmp_path / "llm-kb.toml").write_text(make(most))
+    count_work(tmp_path, 1)  # what is compiled or imported once
+    few, twice = count_work(tmp_path, 5), count_work(tmp_path, 10)
+    assert twice - few < 5 * 25_000

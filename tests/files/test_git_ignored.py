@@ -92,10 +92,11 @@ def test_what_is_read_is_bounded(repository: Path) -> None:
     for limits in (
         Limits(index_bytes=10),
         Limits(entries=1),
-        Limits(rules=0),
         Limits(rules_bytes=1),
     ):
-        assert not GitIgnored(root, limits).leaves_out("sub/b.md")
+        git_ignored = GitIgnored(root, limits)
+        assert not git_ignored.leaves_out("sub/b.md")
+        assert git_ignored.unused == ["../.gitignore"] * (limits.rules_bytes == 1)
 
 
 def test_a_link_is_no_way_to_an_ignored_file(repository: Path) -> None:
