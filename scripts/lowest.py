@@ -14,7 +14,7 @@ else:
 
 PYPROJECT = Path(__file__).resolve().parent.parent / "pyproject.toml"
 
-REQUIREMENT = re.compile(r"(?P<name>[\w.-]+)>=(?P<lowest>[\w.]+)(?P<marker>;.*)?")
+REQUIREMENT = re.compile(r"(?P<name>[\w.-]+)(?:\[[\w,-]+\])?>=(?P<lowest>[\w.]+)(?P<marker>;.*)?")
 
 
 def iter_lowest() -> Iterator[str]:
@@ -24,7 +24,7 @@ def iter_lowest() -> Iterator[str]:
     for requirement in (*project["dependencies"], *(each for extra in extras for each in extra)):
         match = REQUIREMENT.fullmatch(requirement)
         if match is None:
-            raise SystemExit(f"{PYPROJECT}: {requirement!r} has to be of the form 'name>=version'")
+            raise SystemExit(f"{PYPROJECT}: {requirement!r} has to be like 'name[extra]>=version'")
         yield f"{match['name']}=={match['lowest']}{match['marker'] or ''}"
 
 

@@ -15,7 +15,7 @@ from llm_kb.files.atomic import replace_file
 from llm_kb.files.converters import MAX_BYTES, PROGRAM
 from llm_kb.files.converters.notebook import read_notebook
 
-VERSION = 2
+VERSION = 3
 """Version of the converted text; texts of other versions are not used."""
 
 KEPT_SECONDS, FAILED_SECONDS = 60 * 86_400, 86_400
@@ -88,7 +88,7 @@ class Conversions:
             raise NotYetError("others took too long")
         path = self._path(kind, data)
         try:
-            text = _run(kind, data, seconds)
+            text = _run(kind, data, seconds, self._seconds)
         except ConversionError as error:
             if isinstance(error, _TooSlowError) and seconds < self._seconds:
                 raise NotYetError("others took too long") from error
@@ -117,14 +117,17 @@ class Conversions:
                     other.unlink()
 
 
-def _run(kind: str, data: bytes, seconds: float) -> bytes:
-    """Return the text of a document, converted in a separate process."""
+def _run(kind: str, data: bytes, seconds: float, most: float) -> bytes:
+    """Return the text of a document, converted in a separate process.
+
+    It is told the `most` seconds, not those that are left: what it leaves out then stays missing.
+    """
     # Imported here, since it takes longer to import than most requests need.
     from llm_kb.files.processes import TimedOutError, TooMuchOutputError, run_program  # noqa: PLC0415
 
     try:
         ended = run_program(
-            [sys.executable, "-m", PROGRAM, kind],
+            [sys.executable, "-m", PROGRAM, kind, str(most)],
             max_output=MAX_BYTES,
             stdin=data,
             # In the package's directory, so that nothing in the current one is imported.

@@ -30,7 +30,14 @@ from llm_kb.subjects.topics import (
     slugify,
 )
 from llm_kb.texts.decoding import decode_text, to_utf_8
-from llm_kb.texts.formats import INSTALL, find_converter, is_unread_document, needs_extra
+from llm_kb.texts.formats import (
+    INSTALL,
+    POINTER,
+    find_converter,
+    is_pointer,
+    is_unread_document,
+    needs_extra,
+)
 
 START_BYTES = 4096
 """A read of at most so many bytes does not start the conversion of a document."""
@@ -170,6 +177,8 @@ class DirectoryTopic:
             raise UnreadableError(path, describe(error)) from error
         if real != path and self.excludes(real):
             raise UnreadableError(path, "it leads to a file that is not a subject")
+        if is_pointer(data):
+            raise UnreadableError(path, POINTER)
         if not converter:
             return _as_utf_8(data, size)
         if not size:

@@ -19,6 +19,16 @@ START = 4_096
 """Bytes, or characters, at the start of a file by which an ambiguous extension is decided."""
 
 
+POINTER = "its content is in Git LFS and not here; in a clone of your own: git lfs pull"
+"""Why there is nothing to read in a pointer."""
+
+
+def is_pointer(data: bytes) -> bool:
+    """Tell whether a file is what Git LFS keeps in a repository instead of it."""
+    is_named = data.startswith(b"version https://git-lfs.github.com/spec/v1\n")
+    return is_named and len(data) < 1024 and b"\noid sha256:" in data
+
+
 class Kind(Enum):
     """What the files of a format are to a reader."""
 

@@ -132,7 +132,8 @@ class Inspection:
         self._own = [opened for id_, opened in kb.topics.items() if id_ in configured]
         self._resolved: dict[tuple[str, str], str] = {}
         """The reasons why references lead to no subject; empty if they lead to one."""
-        self._without_text: list[str] = []
+        self._unread: defaultdict[str, list[str]] = defaultdict(list)
+        """The files that cannot be read, by the reason."""
         self._contents: defaultdict[bytes, dict[str, str]] = defaultdict(dict)
         """The files of each content that was read: their real paths with their names."""
         self._targets: dict[str, LinkTargets] = {}
@@ -167,8 +168,8 @@ class Inspection:
             yield from self._inspect_subject(opened, subject)
             if number % 100 == 0 or number == len(read):
                 self._progress(number, len(read))
-        if self._without_text:
-            yield _sum_up(Rule.NO_TEXT, self._without_text, NO_TEXT)
+        for reason, unread in self._unread.items():
+            yield _sum_up(Rule.NO_TEXT if reason == NO_TEXT else Rule.SKIPPED, unread, reason)
         for files in (sorted(found.values()) for found in self._contents.values()):
             if len(files) > 1:
                 what = f"its content is also in {name_some(files[1:])}"
@@ -257,10 +258,8 @@ class Inspection:
         try:
             content = opened.topic.read(subject, MAX_FILE_BYTES)
         except UnreadableError as error:
-            if error.reason.endswith(NO_TEXT):
-                self._without_text.append(file)
-            else:
-                yield Finding(Rule.SKIPPED, file, error.reason)
+            is_empty = error.reason.endswith(NO_TEXT)
+            self._unread[NO_TEXT if is_empty else error.reason].append(file)
             return
         if content.size > MAX_FILE_BYTES:
             yield Finding(Rule.OVERSIZE, file, f"no search reads it: it is {TOO_LARGE}")

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 import pypdf
 from pypdf.generic import DecodedStreamObject, DictionaryObject, NameObject
 
+M = 'xmlns:m="http://schemas.openxmlformats.org/officeDocument/2006/math"'
 W = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
 RELS = 'xmlns="http://schemas.openxmlformats.org/package/2006/relationships"'
 OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
@@ -60,16 +61,22 @@ def make_pdf(
 
 def make_docx(paragraphs: Sequence[tuple[str, str]]) -> bytes:
     """Return a DOCX of paragraphs, each with its style (`Heading1`, or none) and text."""
-    body = "".join(
-        f'<w:p><w:pPr><w:pStyle w:val="{style}"/></w:pPr><w:r><w:t>{text}</w:t></w:r></w:p>'
-        for style, text in paragraphs
+    return pack_docx(
+        "".join(
+            f'<w:p><w:pPr><w:pStyle w:val="{style}"/></w:pPr><w:r><w:t>{text}</w:t></w:r></w:p>'
+            for style, text in paragraphs
+        )
     )
+
+
+def pack_docx(body: str) -> bytes:
+    """Return a DOCX of the XML of its body."""
     return pack(
         {
             "[Content_Types].xml": '<Types xmlns="http://schemas.openxmlformats.org/package/2006/'
             'content-types"><Default Extension="xml" ContentType="application/xml"/></Types>',
             "_rels/.rels": f'<Relationships {RELS}><Relationship Id="a" Type="{OFFICE}/'
             'officeDocument" Target="word/document.xml"/></Relationships>',
-            "word/document.xml": f"<w:document {W}><w:body>{body}</w:body></w:document>",
+            "word/document.xml": f"<w:document {W} {M}><w:body>{body}</w:body></w:document>",
         }
     )

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +16,14 @@ import pytest
 from llm_kb.errors import UnreadableError
 from llm_kb.files import conversion
 from llm_kb.files.conversion import ConversionError, Conversions
-from llm_kb.files.converters import documents as convert
-from llm_kb.files.converters.documents import BadDocumentError
+from llm_kb.files.converters.documents import BadDocumentError, convert_docx, convert_pdf
 from llm_kb.files.directory_topic import DirectoryTopic
 from llm_kb.subjects.topics import TopicConfig
 from llm_kb.texts import formats
+from llm_kb.texts.formats import POINTER
 from llm_kb.upkeep.check import Rule
 from tests.conftest import RunLlm
-from tests.files.office import make_docx, make_pdf, pack
+from tests.files.office import make_docx, make_pdf, pack, pack_docx
 
 GUIDE = make_pdf(["Installing\nRun the walrus in-\nstaller.", "Use\n# not a heading"])
 BOOK = make_pdf(
@@ -33,28 +34,102 @@ WORD = make_docx([("Heading1", "Rules"), ("", "Be brief."), ("Heading2", "Except
 
 
 @pytest.mark.parametrize(
-    ("kind", "data", "text"),
+    ("convert", "data", "text"),
     [
         pytest.param(
-            "pdf",
+            convert_pdf,
             GUIDE,
             "## Page 1\n\nInstalling\nRun the walrus installer.\n\n"
             "## Page 2\n\nUse\n\\# not a heading\n",
             id="pages",
         ),
         pytest.param(
-            "pdf",
+            convert_pdf,
             BOOK,
             "<!-- page 1 -->\n\n## Installing\n\nRun it.\n\n<!-- page 2 -->\n\n## Lost heading\n\n"
             "More of it.\n\n## Use\n\nUse it.\n",
             id="bookmarks",
         ),
-        pytest.param("docx", WORD, "# Rules\n\nBe brief.\n\n## Exceptions\n", id="docx"),
+        pytest.param(convert_docx, WORD, "# Rules\n\nBe brief.\n\n## Exceptions\n", id="docx"),
     ],
 )
-def test_a_document_becomes_markdown(kind: str, data: bytes, text: str) -> None:
-    made = convert.CONVERTERS[kind](data)
+def test_a_document_becomes_markdown(
+    convert: Callable[[bytes], str], data: bytes, text: str
+) -> None:
+    made = convert(data)
     assert "\n".join(filter(None, made.split("\n"))) == "\n".join(filter(None, text.split("\n")))
+
+
+def test_pages_for_which_there_is_no_time_are_counted() -> None:
+    text = "> The last 2 of 3 pages are missing: converting it takes too long\n\n## Page 1\n\na\n"
+    assert convert_pdf(make_pdf(["a", "b", "c"]), 0) == text
+
+
+def run(text: str, properties: str = "") -> str:
+    return f"<w:r><w:rPr>{properties}</w:rPr><w:t>{text}</w:t></w:r>"
+
+
+def m(name: str, *parts: str) -> str:
+    return f"<m:{name}>{''.join(parts)}</m:{name}>"
+
+
+def words(text: str) -> str:
+    return m("r", m("t", text))
+
+
+def cell(text: str, properties: str = "") -> str:
+    return f"<w:tc><w:tcPr>{properties}</w:tcPr><w:p>{run(text)}</w:p></w:tc>"
+
+
+RAISED = run("2", '<w:vertAlign w:val="superscript"/>')
+WIDE, TOP, BELOW = '<w:gridSpan w:val="2"/>', '<w:vMerge w:val="restart"/>', "<w:vMerge/>"
+SIGMA = '<m:naryPr><m:chr m:val="∑"/></m:naryPr>'
+BRACKETS = '<m:dPr><m:begChr m:val="["/><m:endChr m:val="]"/></m:dPr>'
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        pytest.param(
+            f"<w:p>{run('E = mc')}{RAISED}</w:p>",
+            "E = mc^2",
+            id="power",
+        ),
+        pytest.param(
+            f"<w:p>{run('As ')}"
+            + m("oMath", words("x="), m("f", m("num", words("a+b")), m("den", words("2"))))
+            + "</w:p>",
+            "As x=(a+b)/2",
+            id="fraction",
+        ),
+        pytest.param(
+            "<w:p><m:oMathPara>"
+            + m(
+                "oMath",
+                m("sSup", m("e", words("x")), m("sup", words("n+1"))),
+                words("="),
+                m("nary", SIGMA, m("sub", words("i=1")), m("sup", words("n")), m("e", words("i"))),
+                m("rad", m("deg"), m("e", words("y"))),
+                m("rad", m("deg", words("3")), m("e", words("z"))),
+                m("d", BRACKETS, m("e", words("a")), m("e", words("b"))),
+                m("func", m("fName", words("sin")), m("e", words("t"))),
+            )
+            + "</m:oMathPara></w:p>",
+            "x^(n+1)=∑_(i=1)^ni√(y)3√(z)[a|b]sin t",
+            id="on a line of its own",
+        ),
+        pytest.param(
+            f"<w:tbl><w:tr>{cell('Kind')}{cell('Limit', WIDE)}{cell('Unit')}</w:tr>"
+            f"<w:tr>{cell('net', TOP)}{cell('1')}{cell('2')}{cell('s')}</w:tr>"
+            f"<w:tr>{cell('', BELOW)}{cell('3')}{cell('4')}{cell('ms')}</w:tr></w:tbl>",
+            "| Kind | Limit |  | Unit |\n| --- | --- | --- | --- |\n"
+            "| net | 1 | 2 | s |\n| net | 3 | 4 | ms |",
+            id="merged cells",
+        ),
+    ],
+)
+def test_formulas_and_merged_cells_of_a_docx(body: str, text: str) -> None:
+    assert convert_docx(pack_docx(body)) == f"{text}\n"
 
 
 @pytest.mark.parametrize(
@@ -69,33 +144,35 @@ def test_a_document_becomes_markdown(kind: str, data: bytes, text: str) -> None:
     ],
 )
 def test_what_is_divided_at_line_ends_is_joined(lines: str, text: str) -> None:
-    assert convert.CONVERTERS["pdf"](make_pdf([lines])) == f"## Page 1\n\n{text}\n"
+    assert convert_pdf(make_pdf([lines])) == f"## Page 1\n\n{text}\n"
 
 
 @pytest.mark.parametrize("algorithm", ["RC4-128", "AES-128", "AES-256"])
 def test_a_document_that_opens_without_a_password_is_read(algorithm: str) -> None:
     data = make_pdf(["open"], owner="x", algorithm=algorithm)
-    assert convert.CONVERTERS["pdf"](data) == "## Page 1\n\nopen\n"
+    assert convert_pdf(data) == "## Page 1\n\nopen\n"
 
 
 @pytest.mark.parametrize(
-    ("kind", "data", "reason"),
+    ("convert", "data", "reason"),
     [
-        ("pdf", make_pdf(["secret"], password="x"), "it needs a password"),
-        ("docx", b"PK no zip", "it is damaged, or not of the kind that its name says"),
+        (convert_pdf, make_pdf(["secret"], password="x"), "it needs a password"),
+        (convert_docx, b"PK no zip", "it is damaged, or not of the kind that its name says"),
     ],
     ids=["password", "no archive"],
 )
-def test_a_hostile_document_is_refused(kind: str, data: bytes, reason: str) -> None:
+def test_a_hostile_document_is_refused(
+    convert: Callable[[bytes], str], data: bytes, reason: str
+) -> None:
     with pytest.raises(BadDocumentError, match=reason):
-        convert.CONVERTERS[kind](data)
+        convert(data)
 
 
 @pytest.mark.slow
 def test_a_bomb_is_refused() -> None:
     bomb = pack({"x": b"\0" * 200_000_001})
     with pytest.raises(BadDocumentError, match="it unpacks to more than 200 MB"):
-        convert.CONVERTERS["docx"](bomb)
+        convert_docx(bomb)
 
 
 @pytest.mark.parametrize(
@@ -270,3 +347,17 @@ def test_a_document_of_pictures_alone_is_a_note(run_llm: RunLlm, guides: Path) -
     line = "guides/1.pdf: note: it has no text, perhaps only pictures of it (2 more like it)"
     assert checked.exit_code == 0
     assert f"{line} [no-text]\n  {Rule.NO_TEXT.advice}\n" in checked.stdout
+
+
+def test_a_pointer_to_git_lfs_is_named_and_no_document(run_llm: RunLlm, guides: Path) -> None:
+    pointer = f"version https://git-lfs.github.com/spec/v1\noid sha256:{'0' * 64}\nsize 9000\n"
+    for name in ("book.pdf", "logo.png", "page.md"):
+        (guides / "guides" / name).write_text(pointer)
+
+    checked = run_llm(["kb", "check"])
+    learned = run_llm(["kb", "learn", "guides", "page"]).stdout
+
+    assert f"guides/book.pdf: error: {POINTER} (1 more like it) [skipped]" in checked.stdout
+    assert POINTER in learned
+    assert "sha256" not in learned
+    assert POINTER in run_llm(["kb", "search", "sha256"]).stderr

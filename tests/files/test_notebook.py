@@ -26,6 +26,10 @@ NOTEBOOK = {
                 {"output_type": "stream", "text": ["1\n"]},
                 {"output_type": "execute_result", "data": {"text/plain": ["2"]}},
                 {"output_type": "display_data", "data": {"image/png": "iVBORw0KGgo="}},
+                {
+                    "output_type": "display_data",
+                    "data": {"text/html": ["<style>p {}</style><table><tr><th>a", "<td>1</table>"]},
+                },
                 {"output_type": "error", "ename": "E", "evalue": "bad", "traceback": ["\x1b[0m"]},
             ],
         },
@@ -40,6 +44,7 @@ def test_cells_stand_in_order_with_what_they_printed() -> None:
     assert text.decode() == (
         "# Title\n\nWords.\n\n```python\nprint(1)\n1 + 1\n```\n\n```output\n1\n```\n\n"
         "```output\n2\n```\n\n```output\n(image/png: not shown)\n```\n\n"
+        "```output\n|  |  |\n| --- | --- |\n| a | 1 |\n```\n\n"
         "```output\nE: bad\n```\n\n````python\n'```'\n````\n"
     )
 
@@ -81,7 +86,9 @@ json_values = st.recursive(
     lambda values: (
         st.lists(values, max_size=4)
         | st.dictionaries(
-            st.sampled_from(["cells", "cell_type", "source", "outputs", "data", "text", "code"]),
+            st.sampled_from(
+                ["cells", "cell_type", "source", "outputs", "data", "text", "text/html", "code"]
+            ),
             values | st.just("code"),
             max_size=4,
         )

@@ -65,7 +65,7 @@ def test_hooks_of_a_repository_and_of_templates_do_not_run(
 def test_filters_and_fsmonitor_do_not_run(library: Library, remote: Remote, trap: Path) -> None:
     for key in ("filter.lfs.smudge", "filter.evil.smudge", "core.fsmonitor", "core.pager"):
         subprocess.run(["git", "config", "--global", key, f"touch {trap}; cat"], check=True)
-    pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n"
+    pointer = "what git-lfs replaces\n"
     # Written with plumbing: `git add` would run the filters itself.
     blob = subprocess.run(
         ["git", "hash-object", "-w", "--no-filters", "--stdin"],
@@ -101,16 +101,17 @@ def test_filters_and_fsmonitor_do_not_run(library: Library, remote: Remote, trap
     assert not trap.exists()
 
 
-def test_links_and_submodules_are_left_out_and_counted(
+def test_links_submodules_and_pointers_are_left_out_and_counted(
     library: Library, remote: Remote, tmp_path: Path
 ) -> None:
     (remote.directory / "passwd").symlink_to("/etc/passwd")
     (remote.directory / "up").symlink_to("../..")
-    remote.write({})
+    remote.write({"a.pdf": f"version https://git-lfs.github.com/spec/v1\noid sha256:{'0' * 64}\n"})
     remote.git("update-index", "--add", "--cacheinfo", f"160000,{remote.commit},sub")
     remote.git("commit", "--quiet", "-m", "submodule")
     plan = plan_topic(library, request(GitSource(url=remote.url)))
-    assert plan.sources[0].notes == ("left out: 2 links", "left out: 1 submodule")
+    left_out = ("2 links", "1 submodule", "1 file in Git LFS, never fetched")
+    assert plan.sources[0].notes == tuple(f"left out: {what}" for what in left_out)
     assert fetch(library, remote) == ["README.md", "docs/guide.md", "src/frob.py"]
 
 

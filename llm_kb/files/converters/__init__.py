@@ -6,5 +6,8 @@ PROGRAM = "llm_kb.files.converters.documents"
 NO_TEXT = "it has no text, perhaps only pictures of it"
 """Why a document is not converted that was scanned, or is a picture."""
 
+TOO_SLOW = "converting it takes too long"
+"""Why pages of a document are missing."""
+
 MAX_BYTES = 20_000_000
 """Size limit for a document, and for its text."""

@@ -1,6 +1,6 @@
 """A program that reads a document on standard input and writes it as Markdown.
 
-    python -m llm_kb.files.converters.documents pdf < guide.pdf
+    python -m llm_kb.files.converters.documents pdf 60 < guide.pdf
 
 Documents come from strangers, and their libraries are not made for hostile ones. So each is
 converted in a separate process with limits on memory and time, started by `files`.
@@ -13,21 +13,29 @@ import io
 import logging
 import re
 import sys
+import time
 import zipfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from itertools import repeat, takewhile
 from typing import Any
+from xml.etree import ElementTree as ET
 
 from llm_kb.errors import KbError
-from llm_kb.files.converters import MAX_BYTES, NO_TEXT
+from llm_kb.files.converters import MAX_BYTES, NO_TEXT, TOO_SLOW
 from llm_kb.search.word_vectors import is_word
 from llm_kb.texts.formats import INSTALL
+from llm_kb.texts.html.formulas import formula_text
 from llm_kb.texts.html.to_markdown import html_to_markdown
+from llm_kb.texts.html.tree import Element
 
 MEMORY_BYTES = 2_000_000_000
 PROCESSOR_SECONDS = 60
 MOST_UNPACKED = 200_000_000
 """Bytes that a packed document may unpack to."""
+
+_SHARE = 0.8
+"""The share of its time after which a conversion returns the pages that it has."""
 
 
 class BadDocumentError(KbError):
@@ -35,12 +43,15 @@ class BadDocumentError(KbError):
 
 
 def main() -> None:
-    """Convert standard input; the first argument names its kind. Errors go to standard error."""
+    """Convert standard input; the arguments are its kind and the seconds that it may take.
+
+    Errors go to standard error.
+    """
     _limit()
     logging.disable()  # the libraries warn at length, and quote the document
-    kind, data = sys.argv[1], sys.stdin.buffer.read()
+    kind, seconds, data = sys.argv[1], float(sys.argv[2]), sys.stdin.buffer.read()
     try:
-        text = CONVERTERS[kind](data)
+        text = convert_pdf(data, seconds) if kind == "pdf" else convert_docx(data)
         if not text.strip():
             raise BadDocumentError(NO_TEXT)  # noqa: TRY301
         written = text.encode("utf-8", "replace")
@@ -71,10 +82,14 @@ def _limit() -> None:
         resource.setrlimit(resource.RLIMIT_CPU, (PROCESSOR_SECONDS, PROCESSOR_SECONDS))
 
 
-def convert_pdf(data: bytes) -> str:
-    """Return the pages of a PDF; the headings are its bookmarks, else one for each page."""
+def convert_pdf(data: bytes, seconds: float = 60) -> str:
+    """Return the pages of a PDF; the headings are its bookmarks, else one for each page.
+
+    Near the end of its time the pages so far are all, with a note; the first is always read.
+    """
     import pypdf  # noqa: PLC0415 - an extra
 
+    end = time.monotonic() + seconds * _SHARE
     reader = pypdf.PdfReader(io.BytesIO(data))
     if reader.is_encrypted and not reader.decrypt(""):
         raise BadDocumentError("it needs a password")
@@ -82,11 +97,16 @@ def convert_pdf(data: bytes) -> str:
     with suppress(Exception):  # a broken outline costs the headings alone
         for at, level, title in _iter_bookmarks(reader, reader.outline):
             bookmarks.setdefault(at, []).append((level, title))
-    pages = [_read_page(page) for page in reader.pages]
-    if not any(pages):
-        return ""
+    numbers = takewhile(lambda at: not at or time.monotonic() < end, range(len(reader.pages)))
+    pages = [_read_page(reader.pages[at]) for at in numbers]
     title = str((reader.metadata and reader.metadata.title) or "").strip()
     parts = [f"# {title}"] if title else []
+    if missing := len(reader.pages) - len(pages):
+        parts.append(
+            f"> The last {missing:,} of {len(reader.pages):,} pages are missing: {TOO_SLOW}"
+        )
+    elif not any(pages):
+        return ""
     for number, text in enumerate(pages):
         if bookmarks:
             marked = _set_headings(text, bookmarks.get(number, ()))
@@ -158,12 +178,12 @@ def _letters(text: str) -> str:
 
 
 def convert_docx(data: bytes) -> str:
-    """Return the text of a DOCX with headings, lists and tables; pictures are left out."""
+    """Return the text of a DOCX with headings, lists, tables and formulas, without pictures."""
     import mammoth  # noqa: PLC0415 - an extra
 
     _check_archive(data)
     without = mammoth.images.img_element(lambda _: {})
-    html = mammoth.convert_to_html(io.BytesIO(data), convert_image=without).value
+    html = mammoth.convert_to_html(_with_formulas(data), convert_image=without).value
     return html_to_markdown(f"<main>{html}</main>", "")
 
 
@@ -177,7 +197,64 @@ def _check_archive(data: bytes) -> None:
         raise BadDocumentError(f"it unpacks to more than {MOST_UNPACKED // 1_000_000} MB")
 
 
-CONVERTERS: dict[str, Callable[[bytes], str]] = {"pdf": convert_pdf, "docx": convert_docx}
+def _with_formulas(data: bytes) -> io.BytesIO:
+    """Return a DOCX with its formulas, which the library leaves out, as words."""
+    written = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(written, "w") as new:
+        for name in old.namelist():
+            part = old.read(name)
+            is_text = name.startswith("word/") and name.endswith(".xml") and b"oMath" in part
+            new.writestr(name, _write_formulas(part) if is_text else part)
+    return written
+
+
+def _write_formulas(part: bytes) -> bytes:
+    root = ET.fromstring(part)  # noqa: S314 - in a process of its own
+    space = root.tag.rpartition("}")[0]
+    for parent in [*root.iter()]:
+        for at, child in enumerate(parent):
+            if _name(child) in {"oMath", "oMathPara"}:
+                parent[at] = ET.Element(f"{space}}}r")
+                ET.SubElement(parent[at], f"{space}}}t").text = formula_text(_as_mathml(child))
+    return ET.tostring(root)
+
+
+def _as_mathml(node: ET.Element) -> Element:
+    """Return a formula of Office, or a part of one, as MathML."""
+    name = _name(node)
+    inner = [_as_mathml(child) for child in node if not _name(child).endswith("Pr")]
+    children: list[Element | str] = [*inner] or [node.text or ""]
+    if name == "rad":
+        filled = [part for part in inner if part.text().strip()]
+        return Element("mroot" if len(filled) > 1 else "msqrt", {}, [*reversed(filled)])
+    if name == "d":
+        begin, end = _sign(node, "begChr", "("), _sign(node, "endChr", ")")
+        rows = [part for pair in zip(inner, repeat(_sign(node, "sepChr", "|"))) for part in pair]
+        children = [begin, *rows[:-1], end]
+    elif name == "nary":
+        limits = [part for part in inner if part.tag in {"sub", "sup"} and part.text().strip()]
+        names = "".join(part.tag for part in limits)
+        sign = Element(f"m{names}", {}, [_sign(node, "chr", "∫"), *limits])
+        children = [sign, *(part for part in inner if part.tag == "e")]
+    return Element(_MATHML.get(name, name), {}, children)
+
+
+def _sign(node: ET.Element, name: str, default: str) -> str:
+    """Return a sign that the properties of a part of a formula state."""
+    properties = next(iter(node), node)
+    stated = (child for child in properties if _name(child) == name)
+    return next((value for child in stated for value in child.attrib.values()), default)
+
+
+def _name(node: ET.Element) -> str:
+    """Return the name of an element without its namespace, of which there are two."""
+    return node.tag.rpartition("}")[2]
+
+
+_MATHML = {
+    "sSup": "msup", "sSub": "msub", "sSubSup": "msubsup", "f": "mfrac", "m": "mtable",
+    "eqArr": "mtable", "mr": "mtr", "func": "mtr", "limLow": "munder", "limUpp": "mover",
+}  # fmt: skip
 
 if __name__ == "__main__":
     main()

@@ -5,12 +5,17 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from itertools import count
 from typing import Any
 
 from llm_kb.texts.folding import ESCAPES
 
 LONGEST_OUTPUT = 2_000
 """Most characters of one output; a note replaces the rest."""
+
+LONGEST_PAGE, MOST_PAGES = 10_000, 100
+"""How much of an output in HTML is read, in characters, and how many of a notebook."""
 
 LEVELS = 6
 """Most levels of the headings that are cells of their own in format 3."""
@@ -33,9 +38,12 @@ def read_notebook(data: bytes) -> bytes:
     cells = _find_cells(notebook) if isinstance(notebook, Mapping) else None
     if cells is None:
         return data
-    language = _find_language(notebook)
+    language, pages = _find_language(notebook), count()
     text = "\n\n".join(
-        block for cell in cells if isinstance(cell, Mapping) for block in _render(cell, language)
+        block
+        for cell in cells
+        if isinstance(cell, Mapping)
+        for block in _render(cell, language, pages)
     )
     text += "\n" if cells else ""
     return text.encode("utf-8", "replace")  # JSON can name half surrogate pairs
@@ -61,15 +69,15 @@ def _find_name(name: object) -> str:
     return name if isinstance(name, str) and name.isidentifier() else ""
 
 
-def _render(cell: Mapping[str, Any], language: str) -> Iterator[str]:
+def _render(cell: Mapping[str, Any], language: str, pages: Iterator[int]) -> Iterator[str]:
     source = _join(cell.get("source", cell.get("input")))
     if cell.get("cell_type") == "code":
         if source.strip():
             yield _fence(source, language or _find_name(cell.get("language")))
         outputs = cell.get("outputs")
         for output in outputs if isinstance(outputs, list) else ():
-            text = _read_output(output).strip("\n") if isinstance(output, Mapping) else ""
-            if text:
+            text = _read_output(output, pages) if isinstance(output, Mapping) else ""
+            if text := text.strip("\n"):
                 yield _fence(text, "output")
     elif source.strip():
         level = cell.get("level") if cell.get("cell_type") == "heading" else None
@@ -78,8 +86,11 @@ def _render(cell: Mapping[str, Any], language: str) -> Iterator[str]:
         yield source.strip("\n")
 
 
-def _read_output(output: Mapping[str, Any]) -> str:
-    """Return the text of an output, or the names of the types that it holds instead."""
+def _read_output(output: Mapping[str, Any], pages: Iterator[int]) -> str:
+    """Return the text of an output, or the names of the types that it holds instead.
+
+    `pages` counts those in HTML alone.
+    """
     if output.get("output_type") in ("error", "pyerr"):
         text = f"{_join(output.get('ename'))}: {_join(output.get('evalue'))}"
     elif "text" in output:
@@ -89,11 +100,23 @@ def _read_output(output: Mapping[str, Any]) -> str:
         old = {name: output[name] for name in _OLD_TYPES if name in output}
         kinds = held if isinstance(held, Mapping) else old
         text = _join(kinds.get("text/markdown") or kinds.get("text/plain"))
+        html = "" if text else _join(kinds.get("text/html") or kinds.get("html"))
+        if html and next(pages) < MOST_PAGES:
+            text = _read_page(html[:LONGEST_PAGE])
         if not text and kinds:
             text = f"({', '.join(map(str, list(kinds)[:5]))}: not shown)"
     text = ESCAPES.sub("", text)
     left = len(text) - LONGEST_OUTPUT
     return f"{text[:LONGEST_OUTPUT]}\n({left:,} more characters)" if left > 0 else text
+
+
+def _read_page(html: str) -> str:
+    from llm_kb.texts.html.to_markdown import html_to_markdown  # noqa: PLC0415 - seldom needed
+    from llm_kb.texts.html.tree import PageTooComplexError  # noqa: PLC0415 - as above
+
+    with suppress(PageTooComplexError):
+        return html_to_markdown(html, "")
+    return ""
 
 
 def _join(source: object) -> str:

@@ -29,6 +29,8 @@ from llm_kb.references.sources.rules import host_and_port
 from llm_kb.references.sources.web import Page, find_page, no_text
 from llm_kb.references.topic.staging import PageLinks, Staged, asks_the_same
 from llm_kb.references.topic.topic_directory import RESERVED, FileRecord, hash_content, total_size
+from llm_kb.rendering.plain_text import count
+from llm_kb.texts.formats import is_pointer
 
 Progress = Callable[[str, int, int], None]
 """Called with the step, the work done and the total, 0 if it is unknown; no step is the end."""
@@ -195,10 +197,15 @@ def _fetch_git(task: _Task, source: GitSource) -> PlannedSource:
         for path, blob in files.items()
         if not _keep_blob(task, pinned, folder + path, blob)
     }
-    kept = len(files) - len(wanted)
+    kept, pointers = len(files) - len(wanted), 0
     for done, (path, data) in enumerate(repository.read(wanted), kept + 1):
-        task.staged.write(folder + path, data, _record_blob(task, pinned, wanted[path]))
+        if is_pointer(data):
+            pointers += 1
+        else:
+            task.staged.write(folder + path, data, _record_blob(task, pinned, wanted[path]))
         task.progress(f"fetching {source.url}", done, len(files))
+    if pointers:
+        left_out = [*left_out, f"left out: {count(pointers, 'file')} in Git LFS, never fetched"]
     return task.measure(pinned, (*notes, *left_out))
 
 
