@@ -24,7 +24,6 @@ from sdists import CACHE, fetch
 
 from llm_kb.errors import KbError
 from llm_kb.knowledge_base.api import KnowledgeBase
-from llm_kb.knowledge_base.tool_text import SEARCH_KNOWLEDGE
 from llm_kb.search.question import STOP_WORDS
 from llm_kb.texts.folding import fold
 
@@ -178,7 +177,7 @@ def read_subjects(kb: KnowledgeBase, question: str) -> Iterator[str]:
 
 def read_search(kb: KnowledgeBase, question: str) -> Iterator[str]:
     """Search, then load the lines beside the passage and the other's part, the likeliest first."""
-    answer = kb.answer_search(SEARCH_KNOWLEDGE, {"question": question})
+    answer = kb.answer_search({"question": question})
     yield answer
     beside = {f"{match[1]}#{match[2]}": match[0] for match in _PIECE.finditer(answer)}
     for address in rank_names(question, beside | dict(_NAMED.findall(answer))):

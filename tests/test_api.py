@@ -13,7 +13,6 @@ import pytest
 import llm_kb
 from llm_kb import KbError, KnowledgeBase
 from llm_kb.knowledge_base.open_topics import SEARCHED_FROM_SUBJECTS
-from llm_kb.knowledge_base.tool_text import SEARCH_KNOWLEDGE
 from tests.scripted import Script
 
 
@@ -346,7 +345,7 @@ def test_a_model_finds_and_reads_with_the_tools_of_add_to(
 def test_what_is_not_searched_is_told_to_a_model(kb: KnowledgeBase, tmp_path: Path) -> None:
     (tmp_path / "kb/large.md").touch()
     os.truncate(tmp_path / "kb/large.md", 20_000_001)
-    answer = kb.answer_search(SEARCH_KNOWLEDGE, {"question": "reviews"})
+    answer = kb.answer_search({"question": "reviews"})
     assert "not searched: t/large.md" in answer
 
 
@@ -358,14 +357,14 @@ def test_a_search_quotes_the_best_passage_and_a_sentence_of_others(
     (tmp_path / "kb/more.md").write_text(f"# More\n\n{filler}\nThe walrus swims.\n\n{filler}")
 
     def answer(**arguments: object) -> str:
-        return kb.answer_search(SEARCH_KNOWLEDGE, {"question": "walrus tusks", **arguments})
+        return kb.answer_search({"question": "walrus tusks", **arguments})
 
     quoted, _, named = answer().partition("\n<also>\n")
     assert quoted.startswith('<passage "t/best#walrus (lines 1-5)"')
     assert named.endswith(" (line 164): The walrus swims.\n</also>\n")
     assert "<also>" not in answer(limit=2)
     read = KnowledgeBase.discover(tmp_path, knowledge=["t/best"])
-    rest = read.answer_search(SEARCH_KNOWLEDGE, {"question": "walrus tusks"})
+    rest = read.answer_search({"question": "walrus tusks"})
     assert "t/best#walrus (lines 1-5): already in your system prompt" in rest
     assert len(rest.partition("<passage ")[2]) > 500
 
@@ -380,7 +379,7 @@ def test_the_lines_that_an_answer_names_are_those_of_the_file(
     for name, text in (("best", best), ("more", other)):
         (tmp_path / f"kb/{name}.md").write_text(text, encoding="utf-8", newline=end)
 
-    answer = kb.answer_search(SEARCH_KNOWLEDGE, {"question": "walrus tusks"})
+    answer = kb.answer_search({"question": "walrus tusks"})
 
     heading, _, _ = answer.partition("\n")
     (first, last, following) = map(int, re.findall(r"\d+(?=[-)])", heading)[-3:])

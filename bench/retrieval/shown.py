@@ -17,7 +17,6 @@ from known_items import QUESTIONS, Query, build_trees
 from sources import CACHE, SPLITS
 
 from llm_kb.knowledge_base.api import KnowledgeBase
-from llm_kb.knowledge_base.tool_text import SEARCH_KNOWLEDGE
 from llm_kb.rendering.passages import FOUND_NOTHING
 
 MOST_LINES = 30
@@ -57,7 +56,7 @@ def main() -> None:
     characters = share = nothing = 0
     first: Counter[int] = Counter()
     for name, query in questions:
-        answer = kb.answer_search(SEARCH_KNOWLEDGE, {"question": query.text, "topic": name})
+        answer = kb.answer_search({"question": query.text, "topic": name})
         shown = find_shown(query, answer)
         lines = min(query.last_line - query.first_line + 1, MOST_LINES)
         characters += len(answer)
@@ -71,7 +70,7 @@ def main() -> None:
     print(f"first shown by passage: {sorted(first.items())} (0: by none)")
     elsewhere = (QUESTIONS / "elsewhere.txt").read_text().splitlines()
     answers = [
-        kb.answer_search(SEARCH_KNOWLEDGE, {"question": question, "topic": name})
+        kb.answer_search({"question": question, "topic": name})
         for name in topics
         for question in elsewhere
     ]

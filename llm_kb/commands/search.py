@@ -17,6 +17,7 @@ from llm_kb.commands import _options, _output
 from llm_kb.config.workspace import find_cwd
 from llm_kb.errors import join_names
 from llm_kb.files.atomic import WriteError, replace_file
+from llm_kb.host.log import record_missed
 from llm_kb.host.rewriting import rewrite_question
 from llm_kb.host.terminal import draw_progress, is_terminal, style
 from llm_kb.knowledge_base.api import KnowledgeBase
@@ -96,6 +97,7 @@ def search(
         make 2>&1 | llm kb search
     """
     kb = KnowledgeBase.discover(fragments=kb_cfg)
+    asked = query
     if model := model or kb.config.rewrite:
         query, note = rewrite_question(kb, query, model, _output.say if verbose else None)
         _output.say(f"llm-kb: {note}")
@@ -115,6 +117,8 @@ def search(
         _output.show_json([_as_dict(passage) for passage in found.passages])
     else:
         _output.show("\n".join(_render(kb, passage) for passage in found.passages), nl=False)
+    if not found.passages or found.counts:
+        record_missed(kb.config.workspace, asked)
     if not found.passages:
         nowhere = kb.explain_nothing() if not topics and not kb.menu_ids else found.why_nothing
         why = (

@@ -16,7 +16,7 @@ from llm_kb.config.workspace import decode_bytes, read_bytes
 from llm_kb.errors import ConfigError, KbError
 from llm_kb.files.atomic import replace_below
 from llm_kb.files.fields import BadValueError, Fields, read_line
-from llm_kb.host.log import read_turns
+from llm_kb.host.log import list_missed, read_turns
 from llm_kb.host.terminal import draw_progress
 from llm_kb.knowledge_base.api import KnowledgeBase
 from llm_kb.rendering.parts import decode_exactly, find_line_numbers, find_spans
@@ -42,7 +42,7 @@ Place: TypeAlias = "tuple[str, str, tuple[int, int]]"
 @click.option(
     "--from-used",
     is_flag=True,
-    help="Add the searches that found nothing, by llm's log, to be answered",
+    help="Add searches that found nothing, models' and yours, to be answered",
 )
 @click.option("json_", "--json", is_flag=True, help="Output as JSON")
 @kb_cfg_option
@@ -72,8 +72,7 @@ def test(*, from_used: bool, json_: bool, kb_cfg: tuple[str, ...]) -> None:
     data = read_bytes(path) if path.exists() else b""
     known, demanded = read_questions(kb, decode_bytes(data, path), path)
     if from_used:
-        found_nothing = count_uses(kb, read_turns())["found_nothing"]
-        new = render_new([each["question"] for each in found_nothing], known)
+        new = render_new(_list_missed(kb), known)
         if new:
             replace_below(root, FILE, data + new.encode())
         say(f"llm-kb: {count(new.count('[[question]]'), 'question')} added to {path}")
@@ -92,6 +91,18 @@ def test(*, from_used: bool, json_: bool, kb_cfg: tuple[str, ...]) -> None:
     say(f"llm-kb: {render_total(report, demanded)}")
     if not report["enough"]:
         raise SystemExit(1)
+
+
+def _list_missed(kb: KnowledgeBase) -> Sequence[str]:
+    """Return the searches that found nothing. Raises KbError without any record of searches."""
+    missed = list_missed(kb.config.workspace)
+    try:
+        found_nothing = count_uses(kb, read_turns(), missed)["found_nothing"]
+    except KbError:  # who never asked a model has no log
+        if not missed:
+            raise
+        return missed
+    return [each["question"] for each in found_nothing]
 
 
 MOST_QUESTIONS = 1_000

@@ -10,11 +10,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import suppress
+from datetime import datetime, timezone
 from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple
 
 from llm_kb.errors import MAX_PATH_SHOWN, KbError, quote
+from llm_kb.files.atomic import WriteError, replace_file
 from llm_kb.host.llm_internals import find_asker, list_calls, list_fragments, open_log
 from llm_kb.host.request import SEARCH, SECTION
 from llm_kb.knowledge_base.tool_text import PROPOSE
@@ -23,6 +25,10 @@ from llm_kb.upkeep.usage import Turn
 
 _MARK = f"{SECTION}{{"
 """The start of the source of a memory, which is JSON."""
+
+
+MOST_MISSED, LONGEST_MISSED = 200, 1_000
+"""The searches of a person that are kept, and the characters of each."""
 
 
 class Memory(NamedTuple):
@@ -104,3 +110,29 @@ def read_turns(since: str = "") -> Iterator[Turn]:
                     for tool, arguments, answer, failed in list_calls(log, row[0])
                 ]
                 yield Turn(row[1], memory.workspace, sent, passages, calls)
+
+
+def record_missed(workspace: Path | None, question: str) -> None:
+    """Record a person's search that found nothing, unless `llm logs off` asks for no log."""
+    if workspace is None or (find_user_dir() / "logs-off").exists():
+        return
+    now = datetime.now(timezone.utc).isoformat()
+    records = [*_read_missed(), (now, str(workspace), question[:LONGEST_MISSED])][-MOST_MISSED:]
+    with suppress(WriteError, OSError):
+        replace_file(find_user_dir() / "kb" / "missed.json", json.dumps(records).encode())
+
+
+def list_missed(workspace: Path | None, since: str = "") -> list[str]:
+    """Return the searches of a person that found nothing in a workspace since a time."""
+    return [
+        question
+        for when, where, question in _read_missed()
+        if where == str(workspace) and when >= since
+    ]
+
+
+def _read_missed() -> list[tuple[str, str, str]]:
+    with suppress(OSError, ValueError, TypeError):
+        text = (find_user_dir() / "kb" / "missed.json").read_text()
+        return [(str(when), str(where), str(what)) for when, where, what in json.loads(text)]
+    return []

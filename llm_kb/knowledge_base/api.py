@@ -166,23 +166,21 @@ class KnowledgeBase(open_topics.OpenTopics):
         """
 
         def answer(**arguments: Any) -> str:
-            return self.answer_search(SEARCH_KNOWLEDGE, arguments, progress)
+            return self.answer_search(arguments, progress)
 
         topics = f"Available topics: {', '.join(self.menu_ids)}."
         described = f"{SEARCH_KNOWLEDGE.description} {topics}"
         return _make_tool(SEARCH_KNOWLEDGE._replace(description=described), answer)
 
-    def answer_search(
-        self, tool: ToolText, arguments: Mapping[str, Any], progress: Progress | None = None
-    ) -> str:
-        """Answer a call of a search tool with the arguments that a model wrote. Raises KbError."""
-        given = tool_text.read_arguments(tool, arguments)
+    def answer_search(self, arguments: Mapping[str, Any], progress: Progress | None = None) -> str:
+        """Answer a call of `search_knowledge` with the arguments of a model. Raises KbError."""
+        given = tool_text.read_arguments(SEARCH_KNOWLEDGE, arguments)
         topic = given.get("topic")
         found = self.find_passages(
             given["question"],
             [topic] if topic else [],
             min(given.get("limit", tool_text.DEFAULT_LIMIT), MOST_PASSAGES),
-            **tool_text.read_filters(tool, given),
+            **tool_text.read_filters(SEARCH_KNOWLEDGE, given),
             progress=progress,
         )
         return render_passages(found, given.get("limit", 1))

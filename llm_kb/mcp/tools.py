@@ -75,9 +75,6 @@ SECONDS, FETCH_SECONDS = 120, 900
 """Seconds that a call may go on without progress: conversions of documents take up to 120, and
 a fetch has bounds of its own."""
 
-SEARCH = SEARCH_KNOWLEDGE._replace(name="search")
-"""The search, under a shorter name: a client puts the server's name before it."""
-
 REFERENCES = (reference_calls.SEARCH, reference_calls.TOPIC_SEARCH, reference_calls.TOPIC_LIST)
 """The tools that read reference topics."""
 
@@ -148,7 +145,7 @@ def write_instructions(kb: KnowledgeBase, limits: Limits) -> str | None:
     topics |= {topic.id: topic for topic, subjects in kb.preloaded if subjects}
     line = describe_topics(list(topics.values()), limits.first_line)
     room = limits.instructions - len(line) - len("\n\n")
-    section = render_instructions(kb.preloaded, kb.menu(), room, SEARCH.name)
+    section = render_instructions(kb.preloaded, kb.menu(), room)
     return f"{line}\n\n{section}" if section else None
 
 
@@ -168,7 +165,7 @@ def render_tools(kb: KnowledgeBase) -> list[dict[str, Any]]:
 
 def render_broken(description: str) -> list[dict[str, Any]]:
     """Return the tools of a knowledge base that cannot be read."""
-    return [_render(tool, description) for tool in (LEARN, SEARCH)]
+    return [_render(tool, description) for tool in (LEARN, SEARCH_KNOWLEDGE)]
 
 
 def _render(tool: ToolText, description: str) -> dict[str, Any]:
@@ -188,7 +185,7 @@ def find_tools(kb: KnowledgeBase) -> list[ToolText]:
     """Return the tools that are served in this directory."""
     return [
         LEARN,
-        SEARCH,
+        SEARCH_KNOWLEDGE,
         *(REFERENCES if open_references(kb).ids() else []),
         reference_calls.CREATE,
         *([PROPOSE] if offers_proposals(kb) else []),
@@ -220,7 +217,7 @@ def _learn(kb: KnowledgeBase, arguments: Arguments, _: Report) -> Loaded:
 def _search(kb: KnowledgeBase, arguments: Arguments, report: Report) -> str:
     if not kb.menu_ids:
         raise KbError(f"{kb.directory}: {kb.explain_nothing()}")
-    return kb.answer_search(SEARCH, arguments, report)
+    return kb.answer_search(arguments, report)
 
 
 def _read_references(tool: ToolText, kb: KnowledgeBase, arguments: Arguments, _: Report) -> str:
@@ -271,7 +268,7 @@ def dump(value: object) -> str:
 
 ANSWERS: dict[str, Callable[[KnowledgeBase, Arguments, Report], str | Loaded]] = {
     LEARN.name: _learn,
-    SEARCH.name: _search,
+    SEARCH_KNOWLEDGE.name: _search,
     **{tool.name: partial(_read_references, tool) for tool in REFERENCES},
     reference_calls.CREATE.name: _create,
     PROPOSE.name: _propose,

@@ -35,7 +35,7 @@ other means, such as by reading non-hidden subjects first. This prevents
 exposing too much irrelevant knowledge upfront)"""
 
 SEARCH_LINE = """\
-Use the `{}` tool to find the passages of these topics that answer a question, by
+Use the `search_knowledge` tool to find the passages of these topics that answer a question, by
 their words and what these mean.
 """
 
@@ -83,17 +83,17 @@ class Menu:
         return plain_text.estimate_tokens(render_menu(self)) if self.lines else 0
 
 
-def render_menu(menu: Menu, *, search: bool = False, search_tool: str = "search_knowledge") -> str:
+def render_menu(menu: Menu, *, search: bool = False) -> str:
     """Return the menu between its heading and its notes; it has at least one topic.
 
-    `search` says whether the search is offered, as a tool of this name.
+    `search` says whether the search is offered.
     """
     note = f"(note: {'; '.join(menu.cuts)})\n\n" if menu.cuts else ""
     hidden = _HIDDEN_NOTE if menu.has_hidden else ""
     if menu.shell:
         footer = (hidden + _IN_SHELL.format(menu.shell)).lstrip("\n")
         return f"{_HEADER}{menu.lines}\n{note}{footer}"
-    found_by = f"{SEARCH_LINE.format(search_tool)}\n" if search else ""
+    found_by = f"{SEARCH_LINE}\n" if search else ""
     footer = _HOW + hidden
     return f"{_HEADER}{menu.lines}\n{note}{found_by}{footer}"
 

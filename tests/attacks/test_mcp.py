@@ -83,7 +83,7 @@ class Server:
 
 
 def test_a_line_of_2_mb_comes_back_as_the_command_shows_it(workspace: Path) -> None:
-    text, _ = mcp_client.call(workspace, "search", {"question": "needle"})
+    text, _ = mcp_client.call(workspace, "search_knowledge", {"question": "needle"})
     assert text.startswith('<passage "team/line#L1 (line 1)"')
     assert "\nneedle;xxx" in text
     assert len(text) < 6_200
@@ -140,11 +140,11 @@ def test_half_a_surrogate_pair_is_answered(workspace: Path, text: str, message: 
         pytest.param("learn", {"topic": ["team"]}, id="list"),
         pytest.param("learn", {"topic": "team", "subjects": 3}, id="number"),
         pytest.param("learn", {"topic": "team", "subjects": [["style"]]}, id="nested"),
-        pytest.param("search", {}, id="no query"),
-        pytest.param("search", {"question": None}, id="null question"),
-        pytest.param("search", {"question": {"a": "b"}}, id="table"),
-        pytest.param("search", {"question": "x", "topic": 3}, id="topic"),
-        pytest.param("search", {"question": "x", "topic": "nope"}, id="unknown topic"),
+        pytest.param("search_knowledge", {}, id="no query"),
+        pytest.param("search_knowledge", {"question": None}, id="null question"),
+        pytest.param("search_knowledge", {"question": {"a": "b"}}, id="table"),
+        pytest.param("search_knowledge", {"question": "x", "topic": 3}, id="topic"),
+        pytest.param("search_knowledge", {"question": "x", "topic": "nope"}, id="unknown topic"),
         pytest.param("", {}, id="no tool"),
         pytest.param("__class__", {}, id="attribute"),
     ],

@@ -237,6 +237,7 @@ OWN = {
     "files/atomic.py": ["mkdir", "mkdir"],  # the functions that everything else uses
     "files/conversion.py": ["mkdir", "replace_file"],  # a cache in the user's directory
     "files/git.py": ["symlink_to"],  # a temporary directory
+    "host/log.py": ["replace_file"],  # searches that found nothing, in the user's directory
     "host/terminal.py": ["open"],  # the user's terminal
     "proposals/inbox.py": ["replace_file"],  # what waits, in the user's directory
     "mcp/clients.py": ["replace_file"],  # a client's file in the home directory

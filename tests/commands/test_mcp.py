@@ -53,7 +53,7 @@ def test_tools_are_those_of_the_knowledge_base(workspace: Path) -> None:
         "Learn about knowledge base topics and subjects. Available topics: project (General)."
         " One call can load several subjects, those of another topic as topic/subject."
     )
-    assert search.name == "search"
+    assert search.name == "search_knowledge"
     assert create.name == "reference_topic_create"
     hints = [tool.annotations.read_only_hint for tool in (learn, search, create)]
     assert hints == [True, True, False]
@@ -105,8 +105,12 @@ def test_a_list_may_be_written_as_json_as_for_the_tool_of_the_host(workspace: Pa
 def test_search_answers_with_places_and_never_with_what_is_hidden(workspace: Path) -> None:
     async def conversation(client: Client) -> list[tuple[str, bool]]:
         return [
-            read(await client.call_tool("search", {"question": "EYES"})),
-            read(await client.call_tool("search", {"question": "nothing", "topic": "project"})),
+            read(await client.call_tool("search_knowledge", {"question": "EYES"})),
+            read(
+                await client.call_tool(
+                    "search_knowledge", {"question": "nothing", "topic": "project"}
+                )
+            ),
         ]
 
     assert talk(conversation, workspace) == [
@@ -147,14 +151,14 @@ def test_search_answers_with_places_and_never_with_what_is_hidden(workspace: Pat
             id="missing argument",
         ),
         pytest.param(
-            "search",
+            "search_knowledge",
             {"question": [3]},
-            "search: question: found a list; allowed: a string;"
+            "search_knowledge: question: found a list; allowed: a string;"
             " its arguments are question (required), topic, limit, role, paths, tags",
             id="wrong type",
         ),
         pytest.param(
-            "search",
+            "search_knowledge",
             {"question": " . "},
             "the question has no word to look for",
             id="no word",
@@ -162,7 +166,7 @@ def test_search_answers_with_places_and_never_with_what_is_hidden(workspace: Pat
         pytest.param(
             "write",
             {},
-            "unknown tool 'write'; tools: learn, search, reference_topic_create",
+            "unknown tool 'write'; tools: learn, search_knowledge, reference_topic_create",
             id="unknown tool",
         ),
     ],
@@ -208,7 +212,7 @@ def test_a_broken_configuration_is_told_to_the_client(workspace: Path) -> None:
 
     instructions, described, answer, later = talk(conversation, start_process(cwd=workspace))
     assert instructions.startswith("The knowledge base cannot be read. Tell the user the reason: ")
-    assert set(described) == {"learn", "search"}
+    assert set(described) == {"learn", "search_knowledge"}
     assert answer[1]
     for text in (instructions, *described.values(), answer[0]):
         assert str(path) in text
@@ -217,7 +221,7 @@ def test_a_broken_configuration_is_told_to_the_client(workspace: Path) -> None:
 
 
 def test_without_topics_search_says_so(tmp_path: Path) -> None:
-    text, is_error = call(tmp_path, "search", {"question": "anything"})
+    text, is_error = call(tmp_path, "search_knowledge", {"question": "anything"})
     assert is_error
     assert text.startswith(f"{tmp_path}: there is no knowledge base here: ")
 

@@ -233,6 +233,22 @@ def test_without_a_log_there_are_no_searches_to_add(run_llm: RunLlm, tmp_path: P
     assert (tmp_path / "questions.toml").read_text() == before
 
 
+def test_a_search_of_ones_own_that_found_nothing_becomes_a_question(
+    run_llm: RunLlm, tmp_path: Path, user_dir: Path
+) -> None:
+    before = (tmp_path / "questions.toml").read_text()
+    run_llm(["kb", "search", "zeppelin mooring"])
+    run_llm(["kb", "search", "approvals"])
+    (user_dir / "logs-off").touch()
+    run_llm(["kb", "search", "a secret zeppelin"])
+
+    result = run_llm(["kb", "test", "--from-used"])
+
+    assert (result.exit_code, "1 question added" in result.stderr) == (0, True)
+    added = (tmp_path / "questions.toml").read_text().removeprefix(before)
+    assert added.splitlines()[:3] == ["", "[[question]]", 'ask = "zeppelin mooring"']
+
+
 def test_without_a_workspace_there_is_nothing_to_test(run_llm: RunLlm, tmp_path: Path) -> None:
     (tmp_path / "llm-kb.toml").unlink()
 

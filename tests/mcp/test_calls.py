@@ -63,7 +63,7 @@ def test_what_is_pre_loaded_can_be_learned_and_does_not_push_the_menu_out(tmp_pa
 
     instructions, listing, loaded = talk(conversation, served)
     assert len(instructions) < 2_048
-    assert "Use the `search` tool to find the passages" in instructions
+    assert "Use the `search_knowledge` tool to find the passages" in instructions
     assert "word word" not in instructions
     assert "`learn` these first: t/large, t/one, t/two\n" in instructions
     assert "- one\n" in listing

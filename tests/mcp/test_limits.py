@@ -221,7 +221,7 @@ def test_an_error_and_a_search_fit_too(tmp_path: Path, client: object, most: int
     reader = Reader(
         write(tmp_path, {f"{n}.md": sized(LINES["chinese"], 9_000) for n in range(30)}), client
     )
-    assert size(reader.call("search", question="知识", limit=20)) <= most
+    assert size(reader.call("search_knowledge", question="知识", limit=20)) <= most
     assert size(reader.learn(*[f"{'无' * 900}{number}" for number in range(20)])) <= most
     assert size(reader.call("x" * 1_000_000)) <= most
 

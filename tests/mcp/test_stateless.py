@@ -56,7 +56,7 @@ def test_tools_are_listed_and_called(workspace: Path) -> None:
     listed = ask(workspace, "tools/list")
     wire.ListToolsResult.model_validate(listed)
     assert {"resultType", "ttlMs", "cacheScope", "_meta"} <= listed.keys()
-    called = ask(workspace, "tools/call", name="search", arguments={"question": "short"})
+    called = ask(workspace, "tools/call", name="search_knowledge", arguments={"question": "short"})
     wire.CallToolResult.model_validate(called)
     assert (called["resultType"], called["_meta"], called["isError"]) == ("complete", INFO, False)
     assert "ttlMs" not in called
@@ -131,5 +131,5 @@ def test_the_sdks_client_speaks_to_it_in_every_mode(
         return client.protocol_version, tools[:2], read(answer)[0]
 
     found = talk(conversation, start_process(cwd=workspace), mode=mode)
-    assert found[:2] == (version, ["learn", "search"])
+    assert found[:2] == (version, ["learn", "search_knowledge"])
     assert found[2].startswith("# Topic: Style (t)")

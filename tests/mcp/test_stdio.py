@@ -37,7 +37,7 @@ def stuck(kb, given, report):
         time.sleep(60)
     return "done"
 
-tools.ANSWERS["search"] = stuck
+tools.ANSWERS["search_knowledge"] = stuck
 tools.SECONDS = 1
 {LLM_KB}
 """
@@ -62,9 +62,9 @@ class Client:
         self.write(json.dumps(message | ({"id": id_} if id_ is not None else {})).encode() + b"\n")
 
     def search(self, id_: object, question: str, **more: Any) -> None:
-        """Call the tool `search`."""
+        """Call the tool `search_knowledge`."""
         arguments = {"question": question, **({"limit": more.pop("limit")} if more else {})}
-        self.send("tools/call", id_, name="search", arguments=arguments)
+        self.send("tools/call", id_, name="search_knowledge", arguments=arguments)
 
     def receive(self) -> dict[str, Any]:
         """Wait for a message."""
@@ -106,7 +106,7 @@ def client(workspace: Path) -> Iterator[Client]:
 
 @pytest.fixture
 def stuck(workspace: Path) -> Iterator[Client]:
-    """A client of a server whose `search` does not end by itself; its deadline is one second."""
+    """A client of a server whose search does not end by itself; its deadline is one second."""
     client = Client(workspace, STUCK)
     yield client
     client.end()
