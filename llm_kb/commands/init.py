@@ -72,11 +72,11 @@ def init(rules: tuple[str, ...], dry_run: bool, yes: bool) -> None:
     topics = found.topics
     if is_new:
         _write(root, topics, dry_run=dry_run)
-    _report(found)
+    _report(found if is_new or dry_run else found._replace(left_out={}, others=()))
     if is_new:
         _say_next(is_empty=not topics)
     elif not topics:
-        say("Every page is in a topic already, or left out")
+        say("Every page is in a topic already, or left out: llm kb init --dry-run names these")
     elif not dry_run:
         _add(topics, yes=yes or bool(rules))
 

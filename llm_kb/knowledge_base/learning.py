@@ -238,14 +238,9 @@ def describe_each(
     opened: OpenTopic,
     subjects: Sequence[Subject],
     config: Config,
-    describe: Callable[[bytes, str, str], str] = summarize,
+    describe: Callable[[bytes, str, str], str],
 ) -> list[MenuSubject]:
-    """Return subjects for a list, each with a text, and large ones with their tokens.
-
-    A skill has its whole description, by which models choose it.
-    """
-    if opened.config.layout is Layout.SKILLS:
-        describe = partial(summarize, limit=LONGEST_DESCRIPTION)
+    """Return subjects for a list, each with a text, and large ones with their tokens."""
     entries = []
     for subject in subjects:
         size = opened.find_size(subject) or 0
@@ -272,7 +267,10 @@ def make_menu(left: Sequence[OpenTopic], config: Config, shell: str = "") -> Men
 
     def describe(entry: MenuTopic) -> MenuTopic:
         topic = opened[entry.topic.id]
-        return entry._replace(subjects=describe_each(topic, topic.left, config))
+        # A skill has its whole description, by which models choose it.
+        is_skills = topic.config.layout is Layout.SKILLS
+        whole = partial(summarize, limit=LONGEST_DESCRIPTION) if is_skills else summarize
+        return entry._replace(subjects=describe_each(topic, topic.left, config, whole))
 
     lists = config.menu == "subjects"
     topics = [

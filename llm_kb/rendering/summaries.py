@@ -46,6 +46,10 @@ _MDX_IMPORT = re.compile(r"(?:import|export)\s(?:.*\sfrom\s|\s*(?:[\"'{*]|defaul
 
 _MARKUP = re.compile(r"[^\w\"'(\[*`:]|:[^:]+:(?:[ \t]|$)|__[ \t]")
 """Lines of another markup than Markdown that are not text: directives, fields, indented ones."""
+_TITLE_FIELD = re.compile(r"^[ \t]{0,8}(?:#\+|:)?title:[ \t]+(.+)$", re.IGNORECASE | re.MULTILINE)
+_FIELDS = 1_000
+"""Characters at the start of a text in which a title is looked for that is no heading."""
+
 _RST_ROLE = re.compile(r":[\w.+-]+:`[!~]?([^`]*)`")
 
 
@@ -66,7 +70,9 @@ def summarize(data: bytes, path: str, slug: str = "", limit: int = LONGEST_SUMMA
     found, rest = read_front_matter(text)
     summary = next(filter(None, (one_line(found.get(key, "")) for key in KEYS)), "")
     if not summary:
-        lines = chain([one_line(found.get("title", ""))], _prose_lines(rest[:LOOKED_AT], known))
+        lines = chain(
+            [one_line(_find_written_title(found, rest))], _prose_lines(rest[:LOOKED_AT], known)
+        )
         summary = _choose(lines, _loosen(slug.rpartition("/")[2]))
     if not summary and known.is_built:
         summary = _first_comment(text)
@@ -84,15 +90,37 @@ def find_label(data: bytes, path: str, slug: str) -> str:
     if known is None or not known.is_prose:
         return ""
     found, rest = read_front_matter(text)
-    summary = next(filter(None, (one_line(found.get(key, "")) for key in KEYS)), "")
+    written = (one_line(found.get(key, "")) for key in KEYS)
+    summary = next(filter(None, (one_line(find_purpose(known.markup, text)), *written)), "")
     if not summary:
-        is_markdown = known.is_markdown or known.is_plain_text
-        outline = outline_markdown(rest) if is_markdown else outline_markup(known.markup, rest)
-        titles = chain([found.get("title", "")], (each.title for each in outline.sections[:1]))
-        title = next(filter(_has_words, map(_plain, titles)), "")
+        title = _find_title(found, rest, known)
         names = {_loosen(slug), _loosen(slug.rpartition("/")[2])}
         summary = "" if _loosen(title) in names else title
     return shorten(defuse(summary), LONGEST_LABEL)
+
+
+def find_title(text: str, path: str) -> str:
+    """Return the title of prose: from its front matter, else its first heading; empty without."""
+    known = find_format(path, text)
+    if known is None or not known.is_prose or known.converter:
+        return ""
+    return _find_title(*read_front_matter(text), known)
+
+
+def _find_title(found: Mapping[str, str], rest: str, known: Format) -> str:
+    is_markdown = known.is_markdown or known.is_plain_text
+    rest = rest[:LOOKED_AT]
+    outline = outline_markdown(rest) if is_markdown else outline_markup(known.markup, rest)
+    titles = chain(
+        [_find_written_title(found, rest)], (each.title for each in outline.sections[:1])
+    )
+    return next(filter(_has_words, map(_plain, titles)), "")
+
+
+def _find_written_title(found: Mapping[str, str], rest: str) -> str:
+    """Return the title in front matter, or in the fields above a text, as of a BIP or a PEP."""
+    field = _TITLE_FIELD.search(rest[:_FIELDS])
+    return found.get("title", "") or (field[1] if field else "")
 
 
 def _choose(lines: Iterable[str], name: str) -> str:

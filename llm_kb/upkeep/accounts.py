@@ -26,6 +26,7 @@ from llm_kb.texts.formats import (
     find_format,
     has_generated_name,
     is_unread_document,
+    needs_extra,
 )
 from llm_kb.upkeep.project_files import find_project
 
@@ -134,11 +135,11 @@ def _describe_texts(kind: str, paths: Collection[str]) -> Leftover:
     common = os.path.commonpath([f"./{path}" for path in paths])
     place = os.path.normpath(os.path.dirname(common) if len(paths) == 1 else common)  # noqa: PTH120
     where = "" if place == "." else f" in {place}"
-    what = f"text files of {kind}" if kind else "text files without an extension"
+    noun = "documents" if needs_extra(next(iter(paths))) else "text files"
+    what = f"{noun} of {kind}" if kind else f"{noun} without an extension"
     id_ = re.sub(r"[^a-z0-9]+", "-", Path(place).name.lower()).strip("-") or kind.strip(".").lower()
-    add = f"llm kb add {id_ or 'texts'} {shlex.quote(place)}"
-    if kind:
-        add += f" --include {shlex.quote(f'*{kind}')}"
+    which = f"--include {shlex.quote(f'*{kind}')}" if kind else "--ignore '*.*'"
+    add = f"llm kb add {id_ or 'texts'} {shlex.quote(place)} {which}"
     return Leftover(f"{what}{where} are in no topic", paths, add)
 
 

@@ -5,21 +5,26 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from itertools import chain, count
 from pathlib import Path
 from typing import NamedTuple
 
+from llm_kb.files.containment import Containment
 from llm_kb.files.directory_topic import DirectoryTopic
 from llm_kb.files.layouts import SKILL_FILE
 from llm_kb.knowledge_base.open_topic import OpenTopic
 from llm_kb.knowledge_base.subject_list import list_topic
+from llm_kb.rendering.plain_text import shorten
+from llm_kb.rendering.summaries import find_title
 from llm_kb.subjects.ignore import IgnoreRules
 from llm_kb.subjects.include import Include
 from llm_kb.subjects.names import find_flaw
 from llm_kb.subjects.topics import Layout, TopicConfig
-from llm_kb.texts.formats import find_extension
+from llm_kb.texts.decoding import decode_text
+from llm_kb.texts.formats import find_extension, find_stem
 from llm_kb.texts.safe import UNUSABLE
 from llm_kb.upkeep import project_files
 from llm_kb.upkeep.accounts import Leftover, account_for
@@ -34,6 +39,9 @@ _SHARES, _NAMED_SHARES = (0.002, 0.1), (0.0, 0.02)
 _FEW = 2
 """Most pages outside of all other topics that are in the overview."""
 _MOST_NAMED = 5
+_MOST_READ, _READ_BYTES = 1_000, 64_000
+"""The most pages of a topic that are read for titles and links, and the first bytes of each."""
+_LONGEST_TITLE = 60
 
 
 class Proposals(NamedTuple):
@@ -76,9 +84,11 @@ def propose_topics(
     for path in sorted(found.keys() - covered):
         left_out[found[path][0]].append(path)
     groups = _group(left_out.pop(""), {path: sizes[path] for path in sizes.keys() - patterns})
-    proposals = [_name_topic(place, paths) for place, paths in groups.items()]
+    pages = [(place, {path: sizes[path] for path in paths}) for place, paths in groups.items()]
+    proposals = [_name_topic(root, place, each) for place, each in pages]
     for rule in rules:
-        proposals += _name_rule(rule, {path: patterns.pop(path) for path in left_out.pop(rule)})
+        taken_patterns = {path: patterns.pop(path) for path in left_out.pop(rule)}
+        proposals += _name_rule(root, rule, taken_patterns, sizes)
     topics: dict[str, Proposal] = {}
     taken = {topic.id for topic in existing}
     for proposal in proposals:
@@ -178,10 +188,11 @@ _SAME = {"doc": "docs", "documentation": "docs", "adr": "decisions", "adrs": "de
 _TITLES = {"docs": "Documentation", ".github": "Contributing"}
 
 
-def _name_topic(place: str, paths: Sequence[str]) -> Proposal:
+def _name_topic(root: Path, place: str, sizes: Mapping[str, int]) -> Proposal:
     """Return the topic of the pages of a directory."""
+    paths = list(sizes)
     inside = place if _find_hidden(paths[0]) else _narrow(paths)
-    content = _name_content(inside, paths)
+    content = _name_content(root, inside, sizes)
     if place == ".":
         about = f"Pages about {content}."
         if len(paths) <= 2 * _MOST_TOPICS:
@@ -217,7 +228,9 @@ def _name_topic(place: str, paths: Sequence[str]) -> Proposal:
     return Proposal(id_, title, about, inside, paths, layout=layout)
 
 
-def _name_rule(rule: str, patterns: Mapping[str, str]) -> Iterator[Proposal]:
+def _name_rule(
+    root: Path, rule: str, patterns: Mapping[str, str], sizes: Mapping[str, int]
+) -> Iterator[Proposal]:
     """Yield topics of the pages that a rule would leave out, with their patterns.
 
     Only in a topic of its own are the pages of a hidden directory listed.
@@ -228,7 +241,7 @@ def _name_rule(rule: str, patterns: Mapping[str, str]) -> Iterator[Proposal]:
     title = project_files.RULES[rule].what.capitalize()
     for hidden, paths in parts.items():
         place = _narrow(paths)
-        about = f"{title}: {_name_content(place, paths)}."
+        about = f"{title}: {_name_content(root, place, {path: sizes[path] for path in paths})}."
         kept = {_name_kind(path) if hidden else _keep(patterns[path], path) for path in paths}
         yield Proposal(rule, title, about, place if hidden else ".", paths, sorted(kept))
 
@@ -246,15 +259,54 @@ def _narrow(paths: Sequence[str]) -> str:
     return common.rpartition("/")[0] if common in paths else common
 
 
-def _name_content(place: str, paths: Sequence[str]) -> str:
-    """Return the names on the first level below a place, those with the most pages first."""
+def _name_content(root: Path, place: str, sizes: Mapping[str, int]) -> str:
+    """Return what the pages below a place are about: its directories and pages of most weight.
+
+    A page weighs its size, as often as it is linked to, and is named by its title.
+    """
     start = len(place) + 1 if place else 0
-    titles = (_title(path[start:].split("/")[0]) for path in paths)
-    names = Counter(re.sub(r"^[\d .]+(?=\D)", "", title) for title in titles)
-    silent = re.compile(r"(?i)index|readme|introduction|summary|\d*")
-    telling = [name for name in names if not silent.fullmatch(name)] or list(names)
-    ranked = sorted(telling, key=lambda name: (-names[name], name))
-    return ", ".join(ranked[:_MOST_NAMED]) + (" and more" if len(ranked) > _MOST_NAMED else "")
+    # Of a directory its first pages: what leads to the others is in the outer ones.
+    read = sorted(sizes, key=lambda path: (path.count("/"), -sizes[path]))[:_MOST_READ]
+    texts = {path: _read_text(root, path) for path in read}
+    linked = Counter(chain.from_iterable({*_find_linked(text)} for text in texts.values()))
+    parts: defaultdict[str, list[str]] = defaultdict(list)
+    weights: Counter[str] = Counter()
+    for path, size in sizes.items():
+        part = path[start:].partition("/")[0]
+        parts[part].append(path)
+        weights[part] += size * (1 + linked[find_stem(path).lower()])
+    telling = [part for part in parts if not _SILENT.fullmatch(find_stem(part))] or list(parts)
+    ranked = sorted(telling, key=lambda part: (-weights[part], part))
+    only = {part: parts[part][0] for part in ranked if len(parts[part]) == 1}
+    titles = (_find_page_title(only.get(part, ""), texts) or _title(part) for part in ranked)
+    names = dict.fromkeys(re.sub(r"^[\d .]+(?=\D)", "", title) for title in titles)
+    return ", ".join([*names][:_MOST_NAMED]) + (" and more" if len(names) > _MOST_NAMED else "")
+
+
+_SILENT = re.compile(r"(?i)index|readme|introduction|summary|\d*")
+_LINKED = re.compile(
+    r"(?:\]\(|\[\[|:doc:`(?:[^`<>]{0,200}<)?|xref:|link:|include::|\\(?:input|include)\{|href=[\"'])"
+    r"(?P<target>[^\s()\[\]{}`\"'#<>|]{1,200})"
+)
+
+
+def _find_linked(text: str) -> Iterator[str]:
+    """Yield the names of the pages to which the links of a text in any markup lead."""
+    return (find_stem(match["target"]).lower() for match in _LINKED.finditer(text))
+
+
+def _read_text(root: Path, path: str) -> str:
+    """Return the start of a page; empty if it cannot be read as text."""
+    with suppress(OSError):
+        return decode_text(Containment(root, ()).read_file(path, _READ_BYTES)[0], whole=False) or ""
+    return ""
+
+
+def _find_page_title(path: str, texts: Mapping[str, str]) -> str:
+    """Return the title of a page; empty if its text was not read, or says none."""
+    if not texts.get(path) or _SILENT.fullmatch(find_stem(path)):
+        return ""
+    return shorten(UNUSABLE.sub("", find_title(texts[path], path)), _LONGEST_TITLE)
 
 
 def _title(name: str) -> str:
@@ -289,7 +341,13 @@ def _complete(
     include += [path for path in hidden if path not in include and not proposal.layout]
     takes = Include(include).takes
     surplus = [] if proposal.layout else sorted(filter(takes, files - kept))
-    known = {path.removeprefix(place): pattern for path, pattern in patterns.items()}
+    known = {
+        path.removeprefix(place): f"/{pattern.removeprefix(f'/{place}')}"
+        if pattern.startswith(f"/{place}")
+        else pattern
+        for path, pattern in patterns.items()
+        if path.startswith(place)
+    }
     ignore = _list_patterns(proposal.ignore, surplus, kept, known)
     directory = Path(os.path.realpath(root / proposal.subjects))
     topic = TopicConfig(
@@ -320,16 +378,25 @@ def _list_patterns(
     places = {f"{place}/" for path in kept for place in list_parents(path)}
 
     @cache
-    def is_usable(pattern: str) -> bool:
-        return not any(map(IgnoreRules([("", [pattern])]).ignores, (*kept, *places)))
+    def find_rules(pattern: str) -> Callable[[str], bool] | None:
+        """Return what a pattern ignores; None if that is something kept."""
+        ignores = IgnoreRules([("", [pattern])]).ignores
+        return None if any(map(ignores, (*kept, *places))) else ignores
 
-    patterns = dict.fromkeys(filter(is_usable, first))
+    patterns = {pattern: None for pattern in first if find_rules(pattern)}
     for path in sorted(surplus, key=lambda path: (path in known, path)):
         parents = [*list_parents(path)]
         empty = next((place for place in parents if f"{place}/" not in places), "")
         options = [known.get(path, ""), f"/{escape(empty)}/" if empty else "", f"/{escape(path)}"]
-        if not patterns.keys() & options and not any(map(find_flaw, path.split("/"))):
-            patterns[next(each for each in options if each and is_usable(each))] = None
+        able = [
+            each
+            for each in options
+            if each
+            and (rules := find_rules(each))
+            and any(map(rules, (path, *(f"{place}/" for place in parents))))
+        ]
+        if not patterns.keys() & able and not any(map(find_flaw, path.split("/"))):
+            patterns[able[0]] = None
     return tuple(patterns)
 
 

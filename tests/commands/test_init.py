@@ -222,7 +222,34 @@ def test_the_introduction_of_documentation_names_its_parts(tmp_path: Path) -> No
     make_files(tmp_path, *(f"docs/{part}/{page}.md" for part in parts for page in "abc"))
     make_files(tmp_path, "docs/404.md")
     ((topic,), *_) = propose_topics(tmp_path)
-    assert topic.introduction == "How this project is used and how it works: Api, Usage."
+    assert topic.introduction == "How this project is used and how it works: Usage, Api."
+
+
+def test_the_introduction_names_the_largest_and_most_linked_pages_by_their_titles(
+    tmp_path: Path,
+) -> None:
+    make_files(tmp_path, *(f"docs/{name}.md" for name in ("aaa", "index", "bbb", "store", "zzz")))
+    (tmp_path / "docs/zzz.md").write_text("# Rules for reviews\n" + "Long text.\n" * 99)
+    (tmp_path / "docs/store.md").write_text("# Where data is kept\n" + "Text.\n" * 84)
+    (tmp_path / "docs/aaa.md").write_text("See [the store](store.md#x).\n")
+    (tmp_path / "docs/bbb.md").write_text("See [[none]].\n" * 5)
+    ((topic,), *_) = propose_topics(tmp_path)
+    assert topic.introduction == (
+        "How this project is used and how it works:"
+        " Rules for reviews, Where data is kept, Bbb, Aaa."
+    )
+    (tmp_path / "docs/index.md").write_text("[it](store.md)\n")
+    ((topic,), *_) = propose_topics(tmp_path)
+    assert "works: Where data is kept, Rules for reviews" in topic.introduction
+
+
+def test_languages_are_ignored_where_the_topic_is(tmp_path: Path) -> None:
+    languages = ("de_DE", "en_US", "ja_JP")
+    make_files(tmp_path, *(f"src/x/doc/{each}/{page}.md" for each in languages for page in "abcd"))
+    make_files(tmp_path, "src/x/doc/own/page.md")
+    ((topic,), *_) = propose_topics(tmp_path)
+    assert (topic.subjects, topic.ignore) == ("src/x/doc", ("/de_DE/", "/ja_JP/"))
+    assert (topic.totals[0], len(topic.pages)) == (5, 5)
 
 
 def test_a_checklist_is_a_page_and_a_list_of_words_is_not(tmp_path: Path, run_llm: RunLlm) -> None:
@@ -368,16 +395,12 @@ def test_again_it_proposes_what_is_new(tmp_path: Path, run_llm: RunLlm) -> None:
     run_llm(["kb", "init"])
     before = (tmp_path / "llm-kb.toml").read_text()
     assert run_llm(["kb", "init"]).stderr == (
-        "Left out:\n"
-        "       1  data and settings (llm-kb.toml)\n"
-        "Every page is in a topic already, or left out\n"
+        "Every page is in a topic already, or left out: llm kb init --dry-run names these\n"
     )
     make_files(tmp_path, "docs/a.md")
     proposed = run_llm(["kb", "init"])
     assert proposed.stderr == (
         "  docs       1 subject           ~3 tokens  docs\n"
-        "Left out:\n"
-        "       1  data and settings (llm-kb.toml)\n"
         f"Error: there is no terminal to ask on: Add them to {tmp_path}/llm-kb.toml?"
         " Pass -y to say yes\n"
     )

@@ -185,12 +185,12 @@ def test_descriptions_of_skills_are_shortened_evenly_and_the_listing_says_so(
 ) -> None:
     files = {
         f"s{number}/SKILL.md": f"---\nname: s{number}\ndescription: {'用法 ' * 200}\n---\n"
-        for number in range(60)
+        for number in range(160)
     }
     answer = Reader(write(tmp_path, files, layout="skills"), client).call("learn", topic="t")
     assert size(answer) <= most
     assert "(note: descriptions are " in answer
-    assert len(re.findall(r"^- s\d+", answer, re.MULTILINE)) == 60
+    assert len(re.findall(r"^- s\d+", answer, re.MULTILINE)) == 160
 
 
 @pytest.mark.parametrize(("client", "most"), CLIENTS)

@@ -85,7 +85,8 @@ def test_texts_of_unknown_formats_have_a_line_with_the_command_that_takes_them(
     assert list_lines(run_llm) == [
         "12  text files of .chap in book are in no topic (book/ch0/x.chap):"
         " llm kb add book book --include '*.chap'",
-        "1  text files without an extension in b are in no topic (b/notes): llm kb add b b",
+        "1  text files without an extension in b are in no topic (b/notes):"
+        " llm kb add b b --ignore '*.*'",
         "1  text files of .zz are in no topic (a.zz): llm kb add zz . --include '*.zz'",
         "1  pictures and other binary files (data/x.raw)",
     ]
