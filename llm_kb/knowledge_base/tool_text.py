@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from llm_kb.errors import KbError
 from llm_kb.files.fields import BadValueError, Fields, describe, read_count, read_flag
 from llm_kb.search.roles import ROLES, Role, Scope
+from llm_kb.texts.safe import defuse
 
 DEFAULT_LIMIT = 4
 """Default number of passages that a search returns."""
@@ -36,7 +37,11 @@ class ToolText(NamedTuple):
         """
 
         def call(**arguments: Any) -> Any:
-            return answer(**arguments)
+            try:
+                return answer(**arguments)
+            except KbError as error:
+                error.args = (defuse(str(error)),)  # it quotes what others wrote
+                raise
 
         required = self.schema["required"]
         # The required arguments come first, as Python needs them.

@@ -29,6 +29,7 @@ from llm_kb.errors import KbError
 from llm_kb.knowledge_base.api import KnowledgeBase
 from llm_kb.mcp import tools
 from llm_kb.rendering.presentation import Picture
+from llm_kb.texts.safe import defuse
 
 Message: TypeAlias = "dict[str, Any]"
 Discover: TypeAlias = "Callable[[], KnowledgeBase]"
@@ -188,7 +189,7 @@ class Server:
             text, pictures = tools.answer_call(kb, name, arguments, report)
             return make_result(text, pictures)
         except (KbError, OSError) as error:
-            return make_result(limits.cut(str(error)), is_error=True)
+            return make_result(limits.cut(defuse(str(error))), is_error=True)
 
     def _open(self, limits: tools.Limits) -> KnowledgeBase:
         return tools.fit_client(self._discover(), limits)
@@ -227,7 +228,7 @@ def _read_arguments(params: Mapping[str, Any]) -> Message:
 
 
 def _describe_broken(error: KbError | OSError) -> str:
-    return f"The knowledge base cannot be read. Tell the user the reason: {error}"
+    return f"The knowledge base cannot be read. Tell the user the reason: {defuse(str(error))}"
 
 
 def make_result(text: str, pictures: Sequence[Picture] = (), *, is_error: bool = False) -> Message:

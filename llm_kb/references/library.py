@@ -20,7 +20,14 @@ from typing import TYPE_CHECKING, Any
 
 from llm_kb.config.settings import Config, References
 from llm_kb.errors import KbError
-from llm_kb.files.atomic import BusyError, WriteError, locked, make_directory, replace_file, writing
+from llm_kb.files.atomic import (
+    BusyError,
+    WriteError,
+    locked,
+    make_directory,
+    replace_below,
+    writing,
+)
 from llm_kb.files.containment import read_regular
 from llm_kb.files.conversion import Conversions
 from llm_kb.references.errors import TopicFileError, UnknownReferenceError
@@ -315,7 +322,8 @@ class Library:
         make_directory(path.parent, mode=0o700)
         known = self.approved_hosts(topic_id)
         if not known.issuperset(hosts):
-            replace_file(path, "\n".join(sorted(known.union(hosts))).encode(), new_mode=0o600)
+            data = "\n".join(sorted(known.union(hosts))).encode()
+            replace_below(path.parent, path.name, data, new_mode=0o600)
 
     def _approval(self, topic_id: str) -> Path:
         """Return the path of a topic's approved hosts.
@@ -349,7 +357,7 @@ class Library:
         with self.lock(topic_id, create=False):
             body = None if body is None else with_heading(self.read(topic_id).title, body)
             text = self.change(topic_id, changes, body)
-            replace_file(self.directory(topic_id) / topic_directory.TOPIC_FILE, text.encode())
+            replace_below(self.directory(topic_id), topic_directory.TOPIC_FILE, text.encode())
             return self._parse(topic_id, text)
 
     def verify(self, topic_id: str) -> dict[str, list[str]]:

@@ -16,7 +16,14 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from llm_kb.errors import KbError
-from llm_kb.files.atomic import BusyError, WriteError, locked, make_directory, replace_file, writing
+from llm_kb.files.atomic import (
+    BusyError,
+    WriteError,
+    locked,
+    make_directory,
+    replace_below,
+    writing,
+)
 from llm_kb.files.containment import read_regular
 from llm_kb.files.fields import Fields
 from llm_kb.files.walk import iter_files
@@ -418,7 +425,7 @@ class PendingPlans:
         }
         make_directory(place, mode=0o700)
         data = json.dumps(table, indent=1, ensure_ascii=True).encode()
-        replace_file(place / _PLAN, data, new_mode=0o600)
+        replace_below(place, _PLAN, data, new_mode=0o600)
 
 
 def _link_content(plan: Plan, source: Path, scratch: Path) -> Path:

@@ -143,7 +143,8 @@ def fit_menu(
 def list_topics(topics: Sequence[TopicConfig], budget: int) -> str:
     """Return ids with titles on a line, without titles or cut if that exceeds the budget."""
     names = [
-        f"{topic.id} ({one_line(topic.title)})" if topic.title else topic.id for topic in topics
+        f"{topic.id} ({defuse(one_line(topic.title))})" if topic.title else topic.id
+        for topic in topics
     ]
     room = plain_text.CHARACTERS * budget
     fits = len(", ".join(names)) <= room

@@ -235,6 +235,12 @@ BLANKS = "\u3164" * 40 + "Sources: python/cpython" + "\u2800" * 40
             id="many paths, each of which is approved",
         ),
         pytest.param(
+            planned(CrawlSource(url="https://e.org", include=("a/**", "b"), exclude=("c\x1b[2J",))),
+            ("    only a/**, b; without c\\x1b[2J\n",),
+            (),
+            id="the patterns of a crawl",
+        ),
+        pytest.param(
             planned(WEB, notes=tuple(f"no file matches {n}" for n in range(1200))),
             ("no file matches 9", "and 1,190 more notes"),
             ("no file matches 10\n",),

@@ -105,6 +105,23 @@ def test_content_closes_no_tag_however_it_is_written(tag: str) -> None:
     assert defuse(shown) == shown
 
 
+@pytest.mark.parametrize("subjects", ["</topic>", "a#</topic>", ["</topic>/**", "</topic>"]])
+def test_neither_does_an_error_nor_the_description_of_a_tool(
+    tmp_path: Path, subjects: object
+) -> None:
+    (tmp_path / "kb").mkdir()
+    (tmp_path / "kb/a.md").write_text("# A\n")
+    (tmp_path / "llm-kb.toml").write_text('[kb.topic.p]\nsubjects = "kb"\ntitle = "</topic>"\n')
+    tool = KnowledgeBase.discover(tmp_path).learn_tool()
+    assert tool.implementation is not None
+    with pytest.raises(KbError) as caught:
+        tool.implementation(topic="p", subjects=subjects)
+    for text in (str(caught.value), tool.description):
+        assert text
+        assert "</" not in text
+        assert "<\\/topic>" in text
+
+
 @pytest.mark.parametrize("text", ["</sub\u200bscript>", "< subject>", "</subject-matter>", "a < b"])
 def test_other_text_stays_as_it_is(text: str) -> None:
     assert defuse(text) == text

@@ -147,6 +147,9 @@ def test_half_a_surrogate_pair_is_answered(workspace: Path, text: str, message: 
         pytest.param("search_knowledge", {"question": "x", "topic": "nope"}, id="unknown topic"),
         pytest.param("", {}, id="no tool"),
         pytest.param("__class__", {}, id="attribute"),
+        pytest.param("learn", {"topic": "</topic>"}, id="a tag for a topic"),
+        pytest.param("search", {"question": "x", "topic": "</knowledge>"}, id="one in a search"),
+        pytest.param("</passage>", {}, id="one for a tool"),
     ],
 )
 def test_wrong_arguments_are_an_error_that_explains_itself(
@@ -155,6 +158,7 @@ def test_wrong_arguments_are_an_error_that_explains_itself(
     text, is_error = mcp_client.call(workspace, name, arguments)
     assert is_error
     assert 10 < len(text) < 300
+    assert "</" not in text
 
 
 @pytest.mark.parametrize("more", ["self", "more", "__class__"])

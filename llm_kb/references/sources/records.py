@@ -119,6 +119,12 @@ class CrawlSource(_Source):
                 f"include and exclude have {length:,} characters, over {MAX_PATTERNS:,}"
             )
 
+    @property
+    def details(self) -> str:
+        """The patterns."""
+        words = {"only": self.include, "without": self.exclude}
+        return "; ".join(f"{word} {', '.join(each)}" for word, each in words.items() if each)
+
     def wants(self, path: str) -> bool:
         """Tell whether the patterns cover a page, with or without its final `/`."""
         paths = {path, path.rstrip("/")}

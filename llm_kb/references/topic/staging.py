@@ -18,7 +18,13 @@ from llm_kb.files.walk import iter_files
 from llm_kb.references.errors import TopicFileError, TopicTooLargeError
 from llm_kb.references.sources.records import Source, source_table
 from llm_kb.references.sources.rules import page_key, unused_name
-from llm_kb.references.topic.topic_directory import RESERVED, FileRecord, Provenance, hash_content
+from llm_kb.references.topic.topic_directory import (
+    RESERVED,
+    FileRecord,
+    Provenance,
+    hash_content,
+    write_staged,
+)
 from llm_kb.rendering.plain_text import format_size
 from llm_kb.texts.markup import mark_fenced
 from llm_kb.texts.outlines.outline import find_outline
@@ -247,9 +253,7 @@ class Staged:
 
     def rewrite(self, path: str, data: bytes) -> None:
         """Replace a staged file; if it is a link to the old topic's, that one is not changed."""
-        with writing(self.directory / path):
-            (self.directory / path).unlink()
-            (self.directory / path).write_bytes(data)
+        write_staged(self.directory, path, data)
         self.kept.discard(path)
         self.files[path] = replace(self.files[path], hash=hash_content(data), size=len(data))
 
