@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,14 +14,13 @@ from llm_kb.knowledge_base.proposing import check_edits, find_topic
 from llm_kb.proposals.inbox import Inbox, Proposal, digest
 from llm_kb.proposals.places import read_place
 from llm_kb.rendering.differences import render_difference
-from llm_kb.rendering.passages import Passage
 from llm_kb.upkeep.check import Inspection
 
-_ASKED = 400
+ASKED = 400
 """The characters of a new text by which a passage is looked for that says the same."""
 
-_ALIKE = 0.6
-"""The share of the words of a new text that such a passage has."""
+ALIKE = 0.4
+"""The share of the telling words of a new text that such a passage has; measured."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,22 +107,16 @@ def _iter_notes(
 
 
 def _find_alike(kb: KnowledgeBase, proposal: Proposal) -> str:
-    """Return the address of the passage that has most words of a new text; empty without one."""
+    """Return the address of the passage that says most of a new text; empty if none says much."""
     new = " ".join(each.new for each in proposal.edits)
-    words = _list_words(new)
     try:
-        found: list[Passage] = list(kb.find_passages(new[:_ASKED], limit=3, whole=True).passages)
+        found = kb.find_passages(new[:ASKED], limit=3).passages
     except KbError:
         return ""
-    for each in found:
-        is_own = (each.topic, each.path) == (proposal.topic, proposal.path)
-        if not is_own and len(words & _list_words(each.text)) > _ALIKE * max(len(words), 1):
-            return f"{each.topic}/{each.address}"
-    return ""
-
-
-def _list_words(text: str) -> set[str]:
-    return set(re.findall(r"\w{3,}", text.casefold()))
+    own = (proposal.topic, proposal.path)
+    others = [each for each in found if (each.topic, each.path) != own and each.score >= ALIKE]
+    most = max(others, key=lambda each: each.score, default=None)
+    return f"{most.topic}/{most.address}" if most else ""
 
 
 def keep(kb: KnowledgeBase, inbox: Inbox, view: View) -> Path:
