@@ -385,7 +385,8 @@ def test_the_lines_that_an_answer_names_are_those_of_the_file(
     (first, last, following) = map(int, re.findall(r"\d+(?=[-)])", heading)[-3:])
     (lacking,) = re.findall(r"^\[… line (\d+)\] (.*)$", answer, re.MULTILINE)
     (named,) = re.findall(r"^t/more#\S+ \(line (\d+)\): (.*)$", answer, re.MULTILINE)
-    shown = answer.splitlines()[1 : 2 + last - first]
+    above, *shown = answer.splitlines()[1 : 3 + last - first]
+    assert above == "under: Animals"
     assert shown == best.splitlines()[first - 1 : last]
     assert following > last
     assert (lacking, named) == (

@@ -189,7 +189,7 @@ def _render(kb: KnowledgeBase, passage: Passage) -> str:
     if is_terminal(sys.stdout):
         address += style(f"  {visible_line(_name_line(kb, passage))}", dim=True)
     copies = join_names(passage.also_in, MAX_NAMED)
-    notes = [_find_headings(passage), f"also in {copies}" if copies else "", passage.origin or ""]
+    notes = [passage.above, f"also in {copies}" if copies else "", passage.origin or ""]
     lines = [style(visible_line(note), dim=True) for note in notes if note]
     return "\n".join([address, *lines, visible_text(passage.text), ""])
 
@@ -199,9 +199,3 @@ def _name_line(kb: KnowledgeBase, passage: Passage) -> str:
     file = name_file(kb.find_topic(passage.topic), passage.path, find_cwd() or Path("/"))
     # An editor that follows it would look for a line of the Markdown in the notebook.
     return file if find_converter(passage.path) else f"{file}:{passage.first_line}"
-
-
-def _find_headings(passage: Passage) -> str:
-    """Return the headings of a passage from the top of its text, unless it shows them all."""
-    headings = passage.title.replace(" > ", ", ").split(", ")
-    return "" if all(each in passage.text for each in headings) else passage.title

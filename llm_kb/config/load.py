@@ -168,7 +168,7 @@ def _add_fragment(merged: Settings, path: Path, own: LayerSource, found: trust.L
     withheld: set[str] = set()
     if source.bounds:  # `auto` counts here: the user named the fragment
         keys = trust.find_withheld(layer, merged, resolve_links(source.bounds))
-        withheld = set(keys) - set(trust.ACTING_KEYS)
+        withheld = set(keys) - {*trust.ACTING_KEYS, trust.LIMIT_KEY}
     if withheld:
         reason = "your own topics and references are not this file's to show"
         problems = [f"{key}: {reason}; use -k or an assignment" for key in sorted(withheld)]

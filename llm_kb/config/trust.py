@@ -30,10 +30,14 @@ ACTING_KEYS = ("kb.auto", "kb.capture.offer", "kb.propose.offer")
 SHOWING_KEY = "kb.references.menu"
 """The key by which a workspace shows the user's reference topics to models."""
 
+LIMIT_KEY = "kb.max_result_chars"
+"""A limit that a workspace only lowers: answers are paid by the user."""
+
 _MEANINGS = {
     "kb.auto": "send its section, and offer learn, on every prompt and chat here",
     "kb.capture.offer": "offer emit_knowledge beside learn, which writes to the notes of git here",
     "kb.propose.offer": "offer propose_subject beside learn, whose proposals wait for you",
+    LIMIT_KEY: "let answers be longer than your own limit",
     SHOWING_KEY: "name your reference topics to models that are offered learn, and search them",
 }
 
@@ -41,10 +45,10 @@ _MEANINGS = {
 def find_withheld(layer: Settings, below: Settings, root: Path) -> tuple[str, ...]:
     """Return the dotted keys of a workspace's layer that count only once it is trusted.
 
-    These are settings that act unasked, such as `auto = true`, and those by which a model
-    could see more of what is not the workspace's: the reference topics, and a topic that a
-    lower layer defined outside the workspace, or adjusted. Turning such a topic off, or
-    disabling subjects of it, needs no trust. `root` is the workspace with links resolved.
+    These are settings that act unasked, such as `auto = true`, a limit of answers above the user's,
+    and those by which a model could see more of what is not the workspace's: the reference topics,
+    and a topic that a lower layer defined outside the workspace, or adjusted. Turning such a topic
+    off, or disabling subjects of it, needs no trust. `root` is the workspace with links resolved.
     """
     known = by_topic(below)
     keys = [
@@ -52,6 +56,8 @@ def find_withheld(layer: Settings, below: Settings, root: Path) -> tuple[str, ..
         for key in (*ACTING_KEYS, SHOWING_KEY)
         if key in layer and layer[key].value not in {False, ()}
     ]
+    if LIMIT_KEY in layer and not _is_lower(layer[LIMIT_KEY].value, below):
+        keys.append(LIMIT_KEY)
     for id_, fields in by_topic(layer).items():
         place = known.get(id_, {}).get("subjects")
         is_inside = place is not None and Path(str(place.value)).is_relative_to(root)
@@ -63,6 +69,12 @@ def find_withheld(layer: Settings, below: Settings, root: Path) -> tuple[str, ..
             if name in fields and (name not in EXCLUDING or fields[name].value is True)
         ]
     return tuple(keys)
+
+
+def _is_lower(most: object, below: Settings) -> bool:
+    """Tell whether a limit is not above that of lower layers; 0 is none."""
+    allowed = below[LIMIT_KEY].value if LIMIT_KEY in below else Config().max_result_chars
+    return not allowed or 0 < int(str(most)) <= int(str(allowed))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

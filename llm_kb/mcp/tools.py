@@ -7,14 +7,15 @@ approved its plan.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import accumulate
 from pathlib import Path
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
-from llm_kb.capture import annotation, emission, entries, store
+from llm_kb.capture import annotation, emission, store
 from llm_kb.config.load import read_layer, user_source
 from llm_kb.config.settings import Config, Layer, Origin
 from llm_kb.errors import KbError, quote
@@ -64,9 +65,41 @@ class Limits:
         missing = len(data) - len(start.encode("utf-8", "replace"))
         return f"{start}\n(note: cut here; {missing:,} bytes are not shown; ask for less at once)"
 
+    def fit(self, value: Any) -> str:
+        """Return a value as JSON that is no longer: of its lists some rows, then what is left out.
+
+        Raises KbError if not even that fits.
+        """
+        if not self.answer or _size(value) <= self.answer:
+            return dump(value)
+        table = value if isinstance(value, dict) else {"rows": value}
+        lists = {key: rows for key, rows in table.items() if isinstance(rows, list)}
+        kept, notes = {**table, **dict.fromkeys(lists, ())}, list[str]()
+        room = self.answer - _size(kept) - len(lists) * MOST_NAMED
+        keys = sorted(lists, key=lambda key: _size(lists[key]))
+        for key in keys:
+            rows = lists[key]
+            # The longest list gets what the others leave.
+            share = room if key == keys[-1] else room // 4
+            ends = accumulate(_size(row) + len(", ") for row in rows)
+            kept[key] = rows[: sum(end <= share for end in ends)]
+            room -= _size(kept[key])
+            if rest := rows[len(kept[key]) :]:
+                notes.append(name_rest(key, rest))
+        kept["warnings"] = [*kept.get("warnings", ()), *notes]
+        if _size(kept) > self.answer:
+            raise KbError(
+                f"the answer has {_size(value):,} bytes, and {self.answer:,} are allowed;"
+                " ask for less at once"
+            )
+        return dump(kept if table is value else [*kept["rows"], {"warnings": notes}])
+
 
 CODEX = Limits(answer=11_000)
 """For models that Codex does not know, it cuts answers at 12,000 bytes, from the middle."""
+
+MOST_NAMED = 300
+"""Bytes of a note that names what was left out of a list."""
 
 MOST_ITEMS, MOST_CHARACTERS = 200, 200_000
 """The most items and characters of an annotation: each entry is compared with all others."""
@@ -221,7 +254,8 @@ def _search(kb: KnowledgeBase, arguments: Arguments, report: Report) -> str:
 
 
 def _read_references(tool: ToolText, kb: KnowledgeBase, arguments: Arguments, _: Report) -> str:
-    return dump(reference_calls.read(open_references(kb), tool, read_arguments(tool, arguments)))
+    found = reference_calls.read(open_references(kb), tool, read_arguments(tool, arguments))
+    return Limits(answer=kb.config.max_result_chars).fit(found)
 
 
 def _create(kb: KnowledgeBase, arguments: Arguments, report: Report) -> str:
@@ -234,7 +268,8 @@ def _create(kb: KnowledgeBase, arguments: Arguments, report: Report) -> str:
         raise PendingPlans(library).ask_later(plan)
 
     given = read_arguments(reference_calls.CREATE, arguments)
-    return dump(reference_calls.create(library, given, {"ghost": "mcp"}, keep, report))
+    created = reference_calls.create(library, given, {"ghost": "mcp"}, keep, report)
+    return Limits(answer=kb.config.max_result_chars).fit(created)
 
 
 def _propose(kb: KnowledgeBase, arguments: Arguments, _: Report) -> str:
@@ -258,12 +293,30 @@ def _annotate(kb: KnowledgeBase, arguments: Arguments, _: Report) -> str:
         )
     root = store.require_repository(kb.directory).root
     result = annotation.annotate(root, annotation.parse_live_input(text))
-    return entries.dump_json(result).decode()
+    return Limits(answer=kb.config.max_result_chars).fit(result)
 
 
 def dump(value: object) -> str:
     """Return a value as the JSON that models read."""
     return json.dumps(value, ensure_ascii=False)
+
+
+def _size(value: object) -> int:
+    return len(dump(value).encode("utf-8", "replace"))
+
+
+def name_rest(key: str, rows: Sequence[Any]) -> str:
+    """Return a line on the rows of a list that were left out, with the calls that bring them."""
+    line = f"{len(rows):,} more {key} did not fit"
+    calls: list[str] = []
+    for row in rows if key != "warnings" else ():
+        id_ = row.get("topic_id", "")
+        call = f"learn({id_!r}, [{row['file'] + '#L' + row['lines']!r}])" if "file" in row else id_
+        if _size(f"{line}: {', '.join([*calls, call])}; and others") <= MOST_NAMED:
+            calls.append(call)
+    if not calls:
+        return f"{line}; ask for less at once"
+    return f"{line}: {', '.join(calls)}{'; and others' * (len(calls) < len(rows))}"
 
 
 ANSWERS: dict[str, Callable[[KnowledgeBase, Arguments, Report], str | Loaded]] = {

@@ -6,7 +6,6 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import NamedTuple
 
 from llm_kb.rendering.parts import find_holding, find_line, find_line_numbers, name_lines
 from llm_kb.rendering.plain_text import shorten
@@ -59,19 +58,18 @@ _END = re.compile(r"(?<=[.!?])\s|\n")
 _TAG = re.compile(r"</[a-z][a-z0-9]*>|<br ?/?>|<[a-z][a-z0-9]*[ \t][^<>\n=]{0,200}=[^<>\n]{0,500}>")
 """HTML that says nothing; not `<name>`, which often stands for a name."""
 
-_ITEM = r"[ \t]*(?:[-*+•]|#\.|\(?[0-9a-z]{1,3}[.)])[ \t]+\S"
 _EDGE = re.compile(
     r"\n[ \t\r\n]*\n"  # after a paragraph
-    rf"|\n(?={_ITEM})"  # before an item of a list
+    r"|\n(?=[ \t]*(?:[-*+•]|#\.|\(?[0-9a-z]{1,3}[.)])[ \t]+\S)"  # before an item of a list
 )
 _STEP = re.compile(r"[ \t]*(?:#|\(?[0-9]{1,3})[.)][ \t]")
+_ANNOUNCES = re.compile(r".*:\Z|\.\. [^_\n]+::", re.DOTALL)
 _CODE = re.compile(r"[ \t]*(?:`{3}|~{3}|\.\. (?:code|sourcecode|highlight))")
 _INDENT = re.compile(r"[ \t]*")
-_FENCE = re.compile(r"\s*(?:`{3,}|~{3,})\s*")
-_DIRECTIVE = re.compile(r"\.\. [^_\n]+::")
-_TITLE = re.compile(r"#{1,6}[ \t][^\n]*|(?:[^\n]*\n)?[^\n]+\n([^\w\s])\1+")
-_NOT_SHOWN = re.compile(r"[ \t\r\n]*\n|\.\. _[^\n]*:[ \t]*\r?\n")
-"""Blank lines, or the label of a cross reference, above a passage."""
+_NOT_SHOWN = re.compile(
+    r"[ \t\r\n]*\n|\.\. _[^\n]*:[ \t]*\r?\n|[ \t]*(?:`{3,}|~{3,})[ \t]*\r?\n(?=[ \t]*\r?\n)"
+)
+"""Blank lines, the label of a cross reference, or the end of a block of code above a passage."""
 
 _NOT_SAID = re.compile(
     r"^ {0,3}\[(?!\^)[^\[\]\n]{1,200}\]:[ \t]+<?(?:[a-z][a-z0-9+.-]*:|[/.#])\S*"
@@ -90,11 +88,11 @@ def find_excerpt(
 ) -> tuple[int, int, Section] | None:
     """Return the start and the end of the text to show for a found span, and its part.
 
-    It has about `most` characters, those with the rarest words; `rarities` are those of the words'
-    stems. `shown` are spans that are not shown again. A small part is shown whole. Otherwise the
-    excerpt has whole blocks: a single one may be longer. It may extend beyond the span, but not
-    beyond the part. The part is the smallest that has the lines, or lines around them above all
-    parts, across several and amid a long one. Returns None if nothing is left to show.
+    A small part is shown whole. Of a longer one it is the window of whole blocks, of about `most`
+    characters, with the rarest words; `rarities` are those of the words' stems. It may extend
+    beyond the span, but not beyond the part. The part is the smallest that has the lines, or lines
+    around them above all parts, across several and amid a long one. Returns None if there is
+    nothing to show, or any of it is `shown` already.
     """
     text = outline.text
     # The text below the front matter is more informative, if there is any.
@@ -102,33 +100,18 @@ def find_excerpt(
     start = _skip(text, max(span[0], body), len(text))
     if start >= len(text):
         return None
-    start, end = _choose(
-        outline, (start, min(max(span[1], start + 1), start + REACH)), rarities, most, body
-    )
-    start = _enter_section(outline, start, end)
-    for before in shown:
-        if start < before[1] and before[0] < end:
-            start, end = (start, before[0]) if start < before[0] else (before[1], end)
-    start, end = trim(text, _leave_fence(outline, start), end)
-    return (start, end, _find_part(outline, start, end)) if start < end else None
+    end = min(max(span[1], start + 1), start + REACH)
+    part = find_holding(outline.sections, start, end)
+    limits = part[:2] if part else (body, len(text))
+    start, end = trim(text, *_choose(outline, limits, (start, end), rarities, most))
+    if start >= end or any(start < after and before < end for before, after in shown):
+        return None
+    return start, end, _find_part(outline, start, end)
 
 
-def _leave_fence(outline: Outline, start: int) -> int:
-    """Return a start, or the end of the block of code of which only the closing fence is left."""
-    at = bisect_right(outline.wholes, (start, len(outline.text))) - 1
-    end = outline.wholes[at][1] if at >= 0 and outline.wholes[at][0] < start else start
-    return max(start, end) if _FENCE.fullmatch(outline.text, start, end) else start
-
-
-def _enter_section(outline: Outline, start: int, end: int) -> int:
-    """Return the start of the section that a heading without text of its own leads to."""
-    starts = [section.start for section in outline.sections if start <= section.start < end]
-    if starts[:1] == [start] and not outline.is_code:
-        for below in starts[1:]:
-            if not _TITLE.fullmatch(outline.text[start:below].strip()):
-                break
-            start = below
-    return start
+def _is_line(text: str) -> bool:
+    """Tell whether one line alone of a text has words, as of a heading and what underlines it."""
+    return len(re.findall(r"\w[^\n]*", text)) == 1
 
 
 def _find_section(outline: Outline, start: int, end: int) -> Section:
@@ -169,11 +152,8 @@ def name_more(outline: Outline, start: int, end: int, shown: Sequence[tuple[int,
     for span in ((end, below), (above, start)):
         first, last = trim(text, *span)
         is_new = not any(first < after and before < last for before, after in shown)
-        if (
-            is_new
-            and WORTH <= last - first <= 2 * BESIDE
-            and not _TITLE.fullmatch(text, first, last)
-        ):
+        is_heading = first == part.start and _is_line(text[first:last])
+        if is_new and WORTH <= last - first <= 2 * BESIDE and not is_heading:
             return name_lines(*find_line_numbers(text, first, last))
     return ""
 
@@ -181,41 +161,45 @@ def name_more(outline: Outline, start: int, end: int, shown: Sequence[tuple[int,
 # The blocks that an excerpt consists of
 
 
-class _Block(NamedTuple):
-    """A paragraph with its heading, its code and its indented lines, or an item of a list."""
-
-    start: int
-    end: int
-    opens: bool
-    """Whether a heading or a definition begins here."""
-
-
 def _choose(
     outline: Outline,
+    limits: tuple[int, int],
     span: tuple[int, int],
     rarities: Mapping[str, float],
     most: int,
-    body: int,
 ) -> tuple[int, int]:
-    """Return the part that has a span if it is small, else the blocks with the rarest words."""
-    around = find_holding(outline.sections, *span)
-    limits = around[:2] if around else _find_free(outline, span, body)
+    """Return the limits if they are near, else the window of blocks with the rarest words.
+
+    It begins with a block of the span that has some, and has as many of the next as there is room
+    for; at the end of the limits also some of those before.
+    """
     if limits[1] - limits[0] <= WHOLE * most:
         return limits
-    blocks = _find_blocks(outline, limits, span, most)
-    first, last = _fill(blocks, _find_best(outline, blocks, rarities, span, most), most, span[1])
-    start, end = blocks[first].start, blocks[last].end
+    opens = _find_openings(outline, *limits)
+    blocks = _find_blocks(outline, limits, span, opens, most)
+    texts = (_NOT_SAID.sub("", outline.text[start:end]) for start, end in blocks)
+    words = [set(find_stems(text, rarities)) for text in texts]
+    best, first, last = (0.0, False, False), 0, 0
+    for at, (start, end) in enumerate(blocks):
+        if start >= span[1] or end <= span[0]:
+            continue
+        until = at + 1
+        while until < len(blocks) and blocks[until][1] - start <= most:
+            edge = blocks[until][0]
+            if edge in opens and (start not in opens or edge >= span[1]):
+                break
+            until += 1
+        said = sum(rarities[stem] for stem in set[str]().union(*words[at:until]))
+        rating = said, bool(words[at]), start in opens
+        if rating > best or not last:
+            best, first, last = rating, at, until
+    end = blocks[last - 1][1]
+    while first and blocks[first][0] not in opens and end - blocks[first - 1][0] <= most:
+        first -= 1
+    start = blocks[first][0]
     part = find_holding(outline.sections, start, end)
     is_small = part and part.end - part.start <= WHOLE * most
     return part[:2] if part and is_small else (start, end)
-
-
-def _find_free(outline: Outline, span: tuple[int, int], body: int) -> tuple[int, int]:
-    """Return what no section divides around a span that is in none."""
-    edges = [edge for section in outline.sections for edge in section[:2]]
-    above = max((edge for edge in edges if edge <= span[0]), default=body)
-    below = min((edge for edge in edges if edge >= span[1]), default=len(outline.text))
-    return max(above, body), below
 
 
 def _find_openings(outline: Outline, start: int, end: int) -> set[int]:
@@ -228,19 +212,17 @@ def _find_openings(outline: Outline, start: int, end: int) -> set[int]:
 
 
 def _find_blocks(
-    outline: Outline, limits: tuple[int, int], span: tuple[int, int], most: int
-) -> list[_Block]:
+    outline: Outline, limits: tuple[int, int], span: tuple[int, int], opens: set[int], most: int
+) -> list[tuple[int, int]]:
     """Return the blocks around a span: paragraphs, items, code, each with what announces it."""
     text = outline.text
     start, end = max(limits[0], span[0] - 2 * most), min(limits[1], span[1] + 2 * most)
-    edges = {match.end() for match in _EDGE.finditer(text, start, end)}
-    opens = _find_openings(outline, start, end)
-    edges |= opens
+    edges = {match.end() for match in _EDGE.finditer(text, start, end)} | opens
     # What is at an end of these characters may be a piece of a block.
     if start > limits[0]:
-        start = min((edge for edge in edges if edge <= span[0]), default=span[0])
+        start = min((edge for edge in edges if start < edge <= span[0]), default=span[0])
     if end < limits[1]:
-        end = max((edge for edge in edges if edge >= span[1]), default=span[1])
+        end = max((edge for edge in edges if span[1] <= edge < end), default=span[1])
     edges = {edge for edge in edges if start < edge < end}
     blocks: list[tuple[int, int]] = []
     for first, last in pairwise(sorted({start, end, *edges})):
@@ -248,8 +230,7 @@ def _find_blocks(
             blocks[-1] = blocks[-1][0], last
         else:
             blocks.append((first, last))
-    pieces = [piece for block in blocks for piece in _split(text, *block, most)]
-    return [_Block(first, last, first in opens) for first, last in pieces]
+    return [piece for block in blocks for piece in _split(text, *block, most)]
 
 
 def _belongs(outline: Outline, start: int, edge: int, end: int, opens: set[int]) -> bool:
@@ -258,14 +239,12 @@ def _belongs(outline: Outline, start: int, edge: int, end: int, opens: set[int])
     at = bisect_right(outline.wholes, (edge, 0)) - 1
     if at >= 0 and edge < outline.wholes[at][1] <= outline.wholes[at][0] + CAP:
         return True
-    near = max(start, edge - LONG_BLOCK)
-    above, _, paragraph = text[near:edge].rstrip().rpartition("\n\n")
-    begin = near + len(above) + 2 if above else near
-    is_heading = begin in opens and "\n" not in paragraph
-    is_title = not opens.isdisjoint((start, begin)) and _TITLE.fullmatch(paragraph)
-    if paragraph.endswith(":") or _DIRECTIVE.match(paragraph):
+    paragraph = text[max(start, edge - LONG_BLOCK) : edge].rstrip().rpartition("\n\n")[2]
+    if _ANNOUNCES.match(paragraph):
         return True
-    if not outline.is_code and (is_heading or is_title):
+    begin = text.rfind(paragraph, start, edge)
+    is_first = begin in opens or (start in opens and begin == _skip(text, start, edge))
+    if is_first and not outline.is_code and _is_line(paragraph):
         return True
     if edge in opens or end - start > LONG_BLOCK:
         return False
@@ -274,82 +253,17 @@ def _belongs(outline: Outline, start: int, edge: int, end: int, opens: set[int])
 
 
 def _split(text: str, start: int, end: int, most: int) -> Iterator[tuple[int, int]]:
-    """Yield a block, or pieces that end with an item, a sentence or a line if it is too long."""
+    """Yield a block, or pieces that end with a sentence or a line if it is too long."""
     while end - start > max(LONG_BLOCK, most):
-        cut = _find_cut(text, start, start + most)
+        middle, limit = start + most // 2, start + most
+        ends = (found.end() for found in _END.finditer(text, middle, limit))
+        cut = max((each for each in ends if not _WRAPPED.match(text, each - 1)), default=0)
+        cut = cut or text.find("\n", limit, start + LONG_BLOCK) + 1
+        cut = cut or text.rfind(" ", middle, limit) + 1 or limit
         yield start, cut
         start = cut
     if start < end:
         yield start, end
-
-
-def _find_cut(text: str, start: int, limit: int) -> int:
-    """Return where a block that is too long is cut: before an item, or after a line or sentence."""
-    middle = (start + limit) // 2
-    edges = (found.end() for found in _EDGE.finditer(text, middle, limit))
-    items = [edge for edge in edges if not text[middle:edge].rstrip().endswith(":")]
-    if items:
-        return items[0]
-    line = text.rfind("\n", start, limit) + 1 or text.find("\n", limit, start + LONG_BLOCK) + 1
-    if line and not _WRAPPED.match(text, line - 1):
-        return line
-    sentences = (found.end() for found in _END.finditer(text, middle, limit))
-    return max(sentences, default=0) or line or text.rfind(" ", middle, limit) + 1 or limit
-
-
-def _find_best(
-    outline: Outline,
-    blocks: Sequence[_Block],
-    rarities: Mapping[str, float],
-    span: tuple[int, int],
-    most: int,
-) -> tuple[int, int]:
-    """Return the first and the last block of the run within a span with the rarest words."""
-    found = [n for n, each in enumerate(blocks) if each.start < span[1] and span[0] < each.end]
-    held = {number: _find_words(outline, blocks[number], rarities) for number in found}
-    best = (0.0, False, False), found[0], found[0]
-    for first in found:
-        words: dict[str, float] = {}
-        begins = bool(held[first]), blocks[first].opens
-        for last in range(first, found[-1] + 1):
-            is_other = blocks[last].opens and not blocks[first].opens
-            if last > first and (is_other or blocks[last].end - blocks[first].start > most):
-                break
-            words.update(held[last])
-            rating = (sum(words.values()), *begins)
-            if rating > best[0]:
-                best = rating, first, last
-    return best[1:]
-
-
-def _find_words(outline: Outline, block: _Block, rarities: Mapping[str, float]) -> dict[str, float]:
-    """Return the words of a question that a block or its heading has, with their rarities."""
-    sections = outline.sections
-    at = bisect_right(sections, block.start, key=lambda section: section.start) - 1
-    title = sections[at].title if at >= 0 and block.start < sections[at].end else ""
-    said = _NOT_SAID.sub("", outline.text[block.start : block.end])
-    return {stem: rarities[stem] for stem in find_stems(f"{title}\n{said}", rarities)}
-
-
-def _fill(blocks: Sequence[_Block], run: tuple[int, int], most: int, found: int) -> tuple[int, int]:
-    """Return a run extended to its heading, on to the next one, and back, as far as that fits.
-
-    It continues below the next heading only before the end of what was `found`.
-    """
-    first, last = run
-    opening = next((at for at in range(first, -1, -1) if blocks[at].opens), first)
-    if blocks[last].end - blocks[opening].start <= most:
-        first = opening
-    while last + 1 < len(blocks) and blocks[last + 1].end - blocks[first].start <= most:
-        below = blocks[last + 1]
-        if below.opens and (below.start >= found or not blocks[first].opens):
-            break
-        last += 1
-    while first and not blocks[first].opens:
-        if blocks[last].end - blocks[first - 1].start > most:
-            break
-        first -= 1
-    return first, last
 
 
 def trim(text: str, start: int, end: int) -> tuple[int, int]:

@@ -57,6 +57,12 @@ class Passage:
     missing_line: int = 0
 
     @property
+    def above(self) -> str:
+        """The headings from the top of the subject to its text; empty if it shows them all."""
+        headings = self.title.replace(" > ", ", ").split(", ")
+        return "" if all(each in self.text for each in headings) else self.title
+
+    @property
     def heading(self) -> str:
         """The address with its topic, and the lines."""
         return f"{self.topic}/{self.address} ({self.lines})"
@@ -141,8 +147,8 @@ def render_passages(found: Passages, quoted: int | None = None) -> str:
 def _render(passage: Passage, origin: str | None, room: int, quoted: int | None) -> str:
     """Return one passage between its tags, with a limited number of characters.
 
-    Its origin is named unless it is that of the one before. A passage by itself is followed by the
-    sentence that it lacks, which is data as well.
+    The headings above it come first, then its origin unless it is that of the one before. A passage
+    by itself is followed by the sentence that it lacks, which is data as well.
     """
     text = passage.text
     if len(text) > room:
@@ -150,9 +156,9 @@ def _render(passage: Passage, origin: str | None, room: int, quoted: int | None)
         text = f"{text[:cut]}\n(note: cut here)"
     if passage.missing and quoted == 1:
         text = f"{text}\n[… line {passage.missing_line}] {one_line(passage.missing)}"
-    source = ""
+    source = f"under: {defuse(one_line(passage.above))}\n" if passage.above else ""
     if passage.origin and passage.origin != origin:
-        source = f"source: {defuse(one_line(passage.origin))}\n"
+        source += f"source: {defuse(one_line(passage.origin))}\n"
     more = f", more: {passage.more}" if passage.more and quoted is not None else ""
     copies = f", also in {name_some(passage.also_in)}" if passage.also_in else ""
     place = f'"{attribute(passage.heading)}", score {passage.score}{more}{attribute(copies)}'

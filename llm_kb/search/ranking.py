@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from heapq import nlargest
 from itertools import accumulate
 from statistics import fmean
@@ -145,23 +145,22 @@ class _Comparison:
         self.looked_up = 1.0 if question.name else self.pasted
         """How much of the question is looked up, not asked: a name is, and what is pasted."""
 
-    def measure_words(self, hit: Hit) -> float:
-        """Return the logarithm of its score by words, as a share of the best."""
-        return math.log(max(hit.bm25 / self.best, self.least))
+    def measure(self, hit: Hit) -> dict[str, float]:
+        """Return the features of a hit."""
+        return {
+            # BM25, as a share of the best, and the same of the best of its page.
+            "words": math.log(max(hit.bm25 / self.best, self.least)),
+            "page": math.log(max(self.pages[hit.topic, hit.path] / self.best_page, LEAST)),
+            # How often it has the words, which BM25 hardly counts.
+            "uses": self.rarities.measure_uses(hit.text) if self.looked_up < 1 else 0.0,
+            "run": self.runs[hit.place],
+            "meaning": self._measure_meaning(hit),
+            # What is pasted may be from anywhere.
+            "role": hit.prior * (1.0 - self.pasted),
+            "named": float(_is_named(hit, self.names)),
+        }
 
-    def measure_page(self, hit: Hit) -> float:
-        """Return the logarithm of what the best of its page score: the page is on the matter."""
-        return math.log(max(self.pages[hit.topic, hit.path] / self.best_page, LEAST))
-
-    def measure_uses(self, hit: Hit) -> float:
-        """Return how often it has the words, which BM25 hardly counts."""
-        return self.rarities.measure_uses(hit.text)
-
-    def measure_run(self, hit: Hit) -> float:
-        """Return how much of the question it has word for word."""
-        return self.runs[hit.place]
-
-    def measure_meaning(self, hit: Hit) -> float:
+    def _measure_meaning(self, hit: Hit) -> float:
         """Return how much nearer in meaning it is than the hits are on average.
 
         The average of what an embedding model and the vectors of words say, if both were asked.
@@ -173,14 +172,6 @@ class _Comparison:
         ]
         return fmean(nearer or [0.0])
 
-    def measure_role(self, hit: Hit) -> float:
-        """Return what its role and its topic count: what is pasted may be from anywhere."""
-        return hit.prior * (1.0 - self.pasted)
-
-    def is_named(self, hit: Hit) -> float:
-        """Return 1 if the question is its heading, or names a definition in it."""
-        return float(_is_named(hit, self.names))
-
 
 def _find_usual(values: Iterable[float | None]) -> float | None:
     """Return the average of what was compared; None if nothing was."""
@@ -188,38 +179,20 @@ def _find_usual(values: Iterable[float | None]) -> float | None:
     return fmean(known) if known else None
 
 
-class _Feature(NamedTuple):
-    """A feature, with its weight for a question and for what is looked up."""
-
-    measure: Callable[[_Comparison, Hit], float]
-    question: float
-    look_up: float
-
-    def weigh(self, looked_up: float) -> float:
-        """Return its weight for a question, as much of which as given is looked up."""
-        return self.question + (self.look_up - self.question) * looked_up
-
-
-FEATURES = (
-    _Feature(_Comparison.measure_words, question=1.0, look_up=1.0),
-    _Feature(_Comparison.measure_page, question=0.5, look_up=0.5),
-    _Feature(_Comparison.measure_uses, question=2.0, look_up=0.0),
-    # What is looked up is mentioned elsewhere too.
-    _Feature(_Comparison.measure_run, question=2.0, look_up=1.0),
-    _Feature(_Comparison.measure_meaning, question=4.0, look_up=0.0),
-    _Feature(_Comparison.measure_role, question=1.0, look_up=1.0),
-    _Feature(_Comparison.is_named, question=1.0, look_up=1.0),
-)
-"""What orders the hits: the sum of the features by their weights."""
+# What is looked up is mentioned elsewhere too, in whatever words.
+_LOOK_UP = {"words": 1, "page": 0.5, "uses": 0, "run": 1, "meaning": 0, "role": 1, "named": 1}
+_QUESTION = {"words": 1, "page": 0.5, "uses": 2, "run": 2, "meaning": 4, "role": 1, "named": 1}
+"""The weights of the features, whose sum orders the hits."""
 
 
 def rank(hits: Sequence[Hit], question: Question, rarities: Rarities) -> list[Hit]:
     """Return the hits, best first, each text once, with how well each answers."""
     compared = _Comparison(hits, question, rarities)
-    weights = [(each.measure, each.weigh(compared.looked_up)) for each in FEATURES]
+    share = compared.looked_up
+    weights = {name: asked + (_LOOK_UP[name] - asked) * share for name, asked in _QUESTION.items()}
 
     def weigh(hit: Hit) -> float:
-        return sum(weight * measure(compared, hit) for measure, weight in weights if weight)
+        return sum(weights[name] * value for name, value in compared.measure(hit).items())
 
     ordered = sorted(hits, key=weigh, reverse=True)
     return _join_copies([hit._replace(score=_find_score(hit, rarities)) for hit in ordered])

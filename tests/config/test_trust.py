@@ -11,7 +11,15 @@ import pytest
 
 from llm_kb.config.layers import Settings
 from llm_kb.config.settings import Layer, Origin, Setting
-from llm_kb.config.trust import TRUST_FILE, Layers, is_trusted, read_trust, set_trust
+from llm_kb.config.trust import (
+    LIMIT_KEY,
+    TRUST_FILE,
+    Layers,
+    find_withheld,
+    is_trusted,
+    read_trust,
+    set_trust,
+)
 from llm_kb.files.atomic import WriteError
 
 FILE = Path("/w/llm-kb.toml")
@@ -86,6 +94,27 @@ def test_a_value_that_is_no_digest_trusts_nothing(tmp_path: Path) -> None:
 def test_a_directory_in_the_records_place_trusts_nothing(tmp_path: Path) -> None:
     (tmp_path / TRUST_FILE).mkdir()
     assert read_trust(tmp_path) == {}
+
+
+@pytest.mark.parametrize(
+    ("user", "workspace", "is_withheld"),
+    [
+        (None, 100_000, False),
+        (None, 100_001, True),
+        (None, 0, True),
+        (500, 400, False),
+        (500, 600, True),
+        (0, 0, False),
+        (0, 600, False),
+    ],
+)
+def test_a_workspace_only_lowers_the_limit_of_an_answer(
+    user: int | None, workspace: int, *, is_withheld: bool
+) -> None:
+    origins = (Origin(layer=Layer.USER),)
+    below = {} if user is None else {LIMIT_KEY: Setting(value=user, origins=origins)}
+    own = {LIMIT_KEY: Setting(value=workspace, origins=origins)}
+    assert find_withheld(own, below, Path("/w")) == ((LIMIT_KEY,) if is_withheld else ())
 
 
 def _trust_one(arguments: tuple[str, Path]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from functools import partial
 from pathlib import Path
@@ -9,8 +10,11 @@ from typing import Any
 
 import pytest
 
+from llm_kb.errors import KbError
 from llm_kb.knowledge_base.api import KnowledgeBase
 from llm_kb.mcp.server import Server
+from llm_kb.mcp.tools import Limits
+from llm_kb.references.topic.topic_file import TopicFile, render_topic_file
 
 CODEX, OTHER = {"name": "codex-mcp-client", "version": "0.171.0"}, {"name": "x", "version": "1"}
 CLIENTS = [pytest.param(CODEX, 11_000, id="codex"), pytest.param(OTHER, 20_000, id="other")]
@@ -224,6 +228,40 @@ def test_an_error_and_a_search_fit_too(tmp_path: Path, client: object, most: int
     assert size(reader.call("search_knowledge", question="知识", limit=20)) <= most
     assert size(reader.learn(*[f"{'无' * 900}{number}" for number in range(20)])) <= most
     assert size(reader.call("x" * 1_000_000)) <= most
+
+
+@pytest.mark.parametrize(("client", "most"), CLIENTS)
+def test_what_does_not_fit_of_an_answer_in_json_is_named_by_the_call_that_brings_it(
+    tmp_path: Path, user_dir: Path, client: object, most: int
+) -> None:
+    for number in range(60):
+        topic = TopicFile(
+            id=f"topic-{number}", title="海豹" * 40, body="知识" * 400, files=("a.md",)
+        )
+        directory = user_dir / "kb" / "references" / topic.id
+        directory.mkdir(parents=True)
+        (directory / "topic.md").write_text(render_topic_file(topic), encoding="utf-8")
+        (directory / "a.md").write_text(f"# A\n\nwalrus {number} {'海豹吃鱼。' * 460}\n", "utf-8")
+    reader = Reader(write(tmp_path, {"one.md": "One.\n"}), client)
+
+    listing = reader.call("reference_topic_list")
+    *rows, left = json.loads(listing)
+    assert size(listing) <= most
+    assert left["warnings"][0].startswith(f"{60 - len(rows)} more rows did not fit: topic-")
+
+    text = reader.call("reference_search", question="walrus", limit=10)
+    found = json.loads(text)
+    assert most / 2 < size(text) <= most
+    assert 0 < len(found["results"]) < 10
+    (named,) = [each for each in found["warnings"] if " more results did not fit: " in each]
+    topic_id, address = re.findall(r"learn\('(.*?)', \['(.*?)'\]\)", named)[0]
+    number = topic_id.rpartition("-")[2]
+    assert f"walrus {number} " in reader.learn(address, topic=topic_id)
+
+
+def test_an_answer_in_json_that_cannot_be_made_shorter_is_an_error() -> None:
+    with pytest.raises(KbError, match=r"has 1,009 bytes, and 500 are allowed"):
+        Limits(answer=500).fit({"a": "x" * 1_000})
 
 
 USER = [
