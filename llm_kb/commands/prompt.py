@@ -63,8 +63,8 @@ def prompt(
     else:
         _output.say(f"llm-kb: {kb.explain_nothing(learn=not preloaded)}")
     cuts = () if preloaded else kb.menu(command).cuts
-    if cuts:
-        _output.say(f"llm-kb: {'; '.join(cuts)}")
+    for line in (*(["; ".join(cuts)] if cuts else []), *kb.lost_imports):
+        _output.say(f"llm-kb: {line}")
 
 
 def count_costs(kb: OpenTopics, *, learn: bool, shell: str = "") -> dict[str, Any]:

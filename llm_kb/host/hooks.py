@@ -28,6 +28,7 @@ from llm_kb.host.log import Memory, read_memory, render_memory
 from llm_kb.host.propose_tool import find_token, make_propose_tool, say_waiting
 from llm_kb.host.terminal import draw_progress, say
 from llm_kb.knowledge_base.api import KnowledgeBase, attach
+from llm_kb.knowledge_base.open_topic import follow_imports
 from llm_kb.knowledge_base.pictures import PictureRules
 from llm_kb.knowledge_base.proposing import list_proposable, offers_proposals
 from llm_kb.references.listing import recent_references
@@ -215,8 +216,9 @@ class _Preparation:
             has_menu = "learn" in added & tools
             section = kb.section(learn=has_menu, search="search_knowledge" in tools)
             if section:
-                if large := describe_large(kb.preloaded):
-                    say(large)
+                for line in (describe_large(kb.preloaded), *kb.lost_imports):
+                    if line:
+                        say(line)
                 yield section, requests.SECTION
         if "References" in added:
             listed = kb.menu_ids if "learn" in tools else ()
@@ -307,9 +309,11 @@ def load_fragments(reference: str) -> list[llm.Fragment | llm.Attachment]:
     found = kb.require(topic, pattern)
     opened = kb.find_topic(topic)
     topic = opened.config.id
-    subjects = kb.present(opened, found)
-    if large := describe_large([(opened.config, subjects)]):
-        say(large)
+    followed = follow_imports(opened.topic, found)
+    subjects = kb.present(opened, followed.selection)
+    for line in (describe_large([(opened.config, subjects)]), *followed.lost):
+        if line:
+            say(line)
     return [
         attach(presented.picture)
         if presented.picture

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from llm_kb.config.settings import Config
 from llm_kb.errors import NoMatchError, NoPartError, UnreadableError
 from llm_kb.files.layouts import SKILL_FILE, find_bundled, list_bundled
-from llm_kb.knowledge_base.open_topic import OpenTopic
+from llm_kb.knowledge_base.open_topic import OpenTopic, list_imports
 from llm_kb.knowledge_base.pictures import NO_PICTURES, PictureRules, present_picture
 from llm_kb.rendering import learn_text
 from llm_kb.rendering.limit import NO_LIMIT, Limit
@@ -93,7 +93,10 @@ def load(  # noqa: PLR0913 - the last are options
             limit=limit,
             pictures=pictures.after(answer.pictures),
         )
+        imported, _ = list_imports(opened.topic, subject)
+        imports = [each.name for each in imported if each.identity not in preloaded]
         for piece in pieces:
+            piece = append_below(piece, subject, learn_text.render_imports(imports, topic))
             answer.add(append_files(piece, subject, files, limit))
         missing += errors
     if answer.is_empty and not already:
@@ -198,10 +201,17 @@ def append_files(
     piece: Presented, subject: Subject, files: Sequence[Subject], limit: Limit
 ) -> Presented:
     """Return a SKILL.md with a list of its files, and any other piece as it is."""
-    if not files or not subject.path.endswith(SKILL_FILE) or piece.name != subject.name:
+    if not files or not subject.path.endswith(SKILL_FILE):
         return piece
     bundled = learn_text.render_files([each.name for each in list_bundled(files, subject)], limit)
-    return piece._replace(below="\n\n".join(filter(None, (piece.below, bundled))))
+    return append_below(piece, subject, bundled)
+
+
+def append_below(piece: Presented, subject: Subject, text: str) -> Presented:
+    """Return a whole subject with a text below it, and any other piece as it is."""
+    if not text or piece.name != subject.name:
+        return piece
+    return piece._replace(below="\n\n".join(filter(None, (piece.below, text))))
 
 
 # Listings and the menu

@@ -162,6 +162,11 @@ class OpenTopics:
         tagged = keep_tagged([opened.config.tags for opened in chosen], tags)
         return [chosen[number] for number in tagged]
 
+    @property
+    def lost_imports(self) -> list[str]:
+        """A line for each import of a pre-loaded guide that is not pre-loaded with it."""
+        return [line for opened in self.active for line in opened.followed.lost]
+
     def has_preloaded(self) -> bool:
         """Tell whether any subject is pre-loaded, by this section or before."""
         return any(opened.learned.subjects for opened in self.active)

@@ -1,13 +1,17 @@
-"""Links as wikis write them: `[[name]]`, `[[name#part]]`, `[[name|shown]]`. Pure."""
+"""Links as wikis write them, `[[name#part|shown]]`, and imports of guides, `@docs/x.md`. Pure."""
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from posixpath import dirname, join, normpath
+from typing import NamedTuple
 
 from llm_kb.subjects.selection import compose
 from llm_kb.subjects.topics import Subject
+from llm_kb.texts.formats import find_extension, find_format, find_stem
+from llm_kb.texts.markup import hide_unread
 
 WIKI_LINK = re.compile(
     r"(?<!\\)\[\[\s{0,8}(?P<name>[^\[\]|#\\\n\"$=<>{}*:]{1,300}?)\s{0,8}"
@@ -46,3 +50,41 @@ class LinkTargets:
 def _loosen(name: str) -> str:
     """Return a name without case, and with one kind of separator, as wikis take it."""
     return _SEPARATORS.sub("-", name.casefold())
+
+
+_GUIDE = re.compile(
+    r"(?i)(?:agents?|claude|gemini|qwen|codex|crush|warp|copilot-instructions|[\w.-]{0,99}rules)"
+    r"(?:\.local|\.override)?"
+)
+_IMPORT = re.compile(r"(?<![^\s(\[\"'*:,>])@(?P<target>[~./]{0,9}\w[\w./+-]{0,300})")
+
+
+class Import(NamedTuple):
+    """An `@path` in a guide."""
+
+    target: str
+    """As it is written."""
+    path: str
+    """In the topic; empty if it leads outside."""
+    span: tuple[int, int]
+
+    @property
+    def is_meant(self) -> bool:
+        """Whether it is certainly a file: `@team` and `@scope/package` may be something else."""
+        return bool(find_extension(self.target) and find_format(self.target))
+
+
+def is_guide(path: str) -> bool:
+    """Tell whether a file is one that coding tools read first: they expand an `@path` in it."""
+    return _GUIDE.fullmatch(find_stem(path)) is not None
+
+
+def find_imports(path: str, text: str) -> Iterator[Import]:
+    """Yield the imports in the text of a guide, outside code and comments."""
+    if "@" not in text:
+        return
+    for match in _IMPORT.finditer(hide_unread(text)):
+        target = match["target"].rstrip(".")
+        below = normpath(join(dirname(path), target))
+        is_inside = target[0] not in "~/" and below.partition("/")[0] != ".."
+        yield Import(target, compose(below) if is_inside else "", match.span())

@@ -7,9 +7,9 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import Enum, unique
-from functools import partial
+from functools import cached_property, partial
 from hashlib import blake2b
-from itertools import combinations, pairwise
+from itertools import combinations, islice, pairwise
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
@@ -21,14 +21,14 @@ from llm_kb.files.fields import suggest
 from llm_kb.files.layouts import SKILL_FILE, is_shown
 from llm_kb.files.repository import find_repository
 from llm_kb.files.topic_documents import find_unsearched
-from llm_kb.knowledge_base.open_topic import EmptyTopicError, OpenTopic
+from llm_kb.knowledge_base.open_topic import EmptyTopicError, OpenTopic, find_imported
 from llm_kb.knowledge_base.open_topics import OpenTopics
 from llm_kb.knowledge_base.subject_list import name_file, name_place
 from llm_kb.rendering.plain_text import count, name_some
 from llm_kb.rendering.presentation import present
 from llm_kb.rendering.summaries import read_front_matter
 from llm_kb.search.index.documents import MAX_FILE_BYTES, TOO_LARGE, describe_unread
-from llm_kb.subjects.links import LinkTargets
+from llm_kb.subjects.links import LinkTargets, find_imports, is_guide
 from llm_kb.subjects.patterns import parse_pattern
 from llm_kb.subjects.topics import Layout, Subject
 from llm_kb.texts.decoding import SNIFFED_BYTES, explain_conversion
@@ -36,7 +36,7 @@ from llm_kb.texts.formats import find_format, is_readable, is_unread_document
 from llm_kb.texts.outlines.outline import find_outline, has_outline
 from llm_kb.texts.safe import REORDERING, TAG_CHARACTERS, visible_line, visible_text
 from llm_kb.upkeep.accounts import find_unlisted
-from llm_kb.upkeep.named_places import History, find_dead_links, read_history
+from llm_kb.upkeep.named_places import History, find_dead_links, find_includes, read_history
 
 LEVELS = ("error", "warning", "note")
 """The levels of rules: what does not work, what could be better, and what is good to know."""
@@ -75,6 +75,10 @@ class Rule(Enum):
         " a topic of its own.",
     )
     UNLISTED = _NOTE, "No topic has them: `llm kb init` proposes topics, `llm kb add` makes one."
+    INCLUDED = (
+        _NOTE,
+        "Models see the directive, not that text: add the file to a topic if it matters.",
+    )
     DUPLICATE = _NOTE, "It takes the place of another passage: keep one, and ignore the others."
 
     def __init__(self, level: str, advice: str) -> None:
@@ -134,6 +138,8 @@ class Inspection:
         """The reasons why references lead to no subject; empty if they lead to one."""
         self._unread: defaultdict[str, list[str]] = defaultdict(list)
         """The files that cannot be read, by the reason."""
+        self._included: list[tuple[str, str]] = []
+        """The files that include others of no topic, each with the sentence on one."""
         self._contents: defaultdict[bytes, dict[str, str]] = defaultdict(dict)
         """The files of each content that was read: their real paths with their names."""
         self._targets: dict[str, LinkTargets] = {}
@@ -168,6 +174,10 @@ class Inspection:
             yield from self._inspect_subject(opened, subject)
             if number % 100 == 0 or number == len(read):
                 self._progress(number, len(read))
+        if self._included:
+            (_, what), *_ = self._included
+            files = list(dict.fromkeys(file for file, _ in self._included))
+            yield _sum_up(Rule.INCLUDED, files, f"{what}, which is in no topic")
         for reason, unread in self._unread.items():
             yield _sum_up(Rule.NO_TEXT if reason == NO_TEXT else Rule.SKIPPED, unread, reason)
         for files in (sorted(found.values()) for found in self._contents.values()):
@@ -289,8 +299,38 @@ class Inspection:
         """Find what a text of a subject names that is not there."""
         file = self._file(opened, path)
         yield from self._check_references(file, text)
-        if (known := find_format(path)) and known.is_markdown:
+        for each in islice(find_imports(path, text) if is_guide(path) else (), MOST_LINKS):
+            if each.is_meant and find_imported(opened.topic, each) is None:
+                what = f"an import leads to no subject of {opened.config.id}: @{each.target}"
+                yield _locate(Rule.DEAD_LINK, file, what, text, each.span)
+        known = find_format(path, text)
+        if known:
+            yield from self._check_includes(file, opened, path, text, known.markup)
+        if known and known.is_markdown:
             yield from self._check_places(file, opened, path, text)
+
+    def _check_includes(
+        self, file: str, opened: OpenTopic, path: str, text: str, markup: str
+    ) -> Iterator[Finding]:
+        """Report the files that a text includes and that are nowhere; gather those in no topic."""
+        root = opened.config.root
+        above = [self._kb.config.workspace] if self._kb.config.workspace else []
+        included = find_includes(text, markup, [(root / path).parent, root, *above])
+        for name, place, span in islice(included, MOST_LINKS):
+            if place is None:
+                what = f"an include leads to nothing: {visible_line(name)}"
+                yield _locate(Rule.DEAD_LINK, file, what, text, span)
+            elif os.path.normpath(place) not in self._files:
+                self._included.append((file, f"it includes {visible_line(name)}"))
+
+    @cached_property
+    def _files(self) -> frozenset[str]:
+        """The files of all topics that are checked."""
+        return frozenset(
+            f"{opened.config.root}{os.sep}{subject.path}"
+            for opened in self._own
+            for subject in opened.listing.subjects
+        )
 
     def _check_size(self, file: str, text: str, subject: Subject) -> Iterator[Finding]:
         most = self._kb.config.max_result_chars

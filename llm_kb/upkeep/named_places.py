@@ -63,6 +63,38 @@ def find_dead_links(
             yield f"[[{visible_line(name)}]] leads to {problem}", span
 
 
+_INCLUDES = {
+    "markdown": re.compile(
+        r"""^[ \t>]*-{1,9}8<-{1,9}[ \t]+"(?P<snippet>[^"\n]{1,300})\""""
+        r"|^[ \t>]*[`~:]{3,9}\{(?:literal)?include\}[ \t]+(?P<myst>\S{1,300})"
+        r"|\{\{#(?:rustdoc_)?include[ \t]+(?P<book>[^}\s]{1,300})",
+        re.MULTILINE,
+    ),
+    "rst": re.compile(r"^\.\.[ \t]+(?:literal)?include::[ \t]+(\S{1,300})", re.MULTILINE),
+    "asciidoc": re.compile(r"^include::([^\[\]\s]{1,300})\[", re.MULTILINE),
+    "org": re.compile(r'^#\+include:[ \t]+"?([^"\s]{1,300})', re.MULTILINE | re.IGNORECASE),
+}
+"""The directives by which a text of each markup takes another, whose text models do not see."""
+
+
+def find_includes(
+    text: str, markup: str, directories: Sequence[Path]
+) -> Iterator[tuple[str, Path | None, Span]]:
+    """Yield the files that a text includes as written, where each is, and its place.
+
+    It may be below any of the directories; None if it is in none.
+    """
+    for match in _INCLUDES[markup].finditer(text) if markup in _INCLUDES else ():
+        group = match.lastindex or 0
+        written = match[group]
+        target = re.sub(r"(?<=.):[\w:-]{0,99}\Z", "", written).lstrip("/")
+        # What the tool fills in, or fetches, may be anywhere.
+        if not target or re.search(r"[{}$<>%]|://", target):
+            continue
+        places = (each / target for each in directories)
+        yield written, next(filter(_exists, places), None), match.span(group)
+
+
 def _exists(path: Path) -> bool:
     # `Path.exists` raises for a path that is too long.
     return os.path.exists(os.path.normpath(path))  # noqa: PTH110

@@ -394,6 +394,34 @@ def test_links_of_wikis_lead_to_subjects(run_llm: RunLlm, tmp_path: Path) -> Non
     assert run_llm(["kb", "learn", "a", "[[one]]"]).stdout == "In brackets.\n"
 
 
+def test_includes_of_every_markup_are_followed(run_llm: RunLlm, tmp_path: Path) -> None:
+    config = f'{CONFIG}[kb.check]\nignore = ["unlisted"]\n'
+    pages = {
+        "a.rst": ".. include:: gone.rst\n.. literalinclude:: ../src/x.py\n"
+        ".. include:: <isonum.txt>\n",
+        "b.adoc": "include::gone.adoc[]\ninclude::{path}/x.adoc[]\ninclude::sub/part.adoc[]\n",
+        "c.md": '```py\n--8<-- "src/x.py:main"\n--8<-- "gone.py"\n```\n{{#include gone.rs:1:9}}\n'
+        "```{include} sub/part.adoc\n```\n",
+        "d.org": '#+INCLUDE: "gone.org" src\n',
+        "sub/part.adoc": "Part.\n",
+    }
+    write_files(tmp_path, {**GOOD, **{f"kb/{name}": text for name, text in pages.items()}})
+    write_files(tmp_path, {"llm-kb.toml": config, "src/x.py": "x = 1\n"})
+    assert check(run_llm, 0) == [
+        ("dead-link", "kb/a.rst", 1, "an include leads to nothing: gone.rst"),
+        ("dead-link", "kb/b.adoc", 1, "an include leads to nothing: gone.adoc"),
+        ("dead-link", "kb/c.md", 3, "an include leads to nothing: gone.py"),
+        ("dead-link", "kb/c.md", 5, "an include leads to nothing: gone.rs:1:9"),
+        ("dead-link", "kb/d.org", 1, "an include leads to nothing: gone.org"),
+        (
+            "included",
+            "kb/a.rst",
+            None,
+            "it includes ../src/x.py, which is in no topic (1 more like it)",
+        ),
+    ]
+
+
 def test_a_page_with_many_dead_links_says_how_many(run_llm: RunLlm, tmp_path: Path) -> None:
     text = "".join(f"[[x{number}]]\n" for number in range(203))
     write_files(tmp_path, {**GOOD, "kb/two.md": text})
