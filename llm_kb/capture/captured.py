@@ -33,7 +33,7 @@ def find(config: Config, cwd: Path | None, user_dir: Path) -> Iterator[CapturedT
     if repository := find_knowledge(cwd) if cwd else None:
         yield CapturedTopic(
             repository,
-            branch_only=config.capture.branch_only,
+            branch_only=config.capture_branch_only,
             index=find_index(user_dir, config.workspace),
         )
 

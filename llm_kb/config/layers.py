@@ -203,6 +203,9 @@ TABLES: Mapping[str, Mapping[str, Key]] = {
 }
 """The keys of each table; those of `kb.topic` are of each topic's table."""
 
+SMALL_TABLES = ("capture", "propose", "check")
+"""The tables below `kb` whose keys are fields of `Config`: `capture_offer`."""
+
 
 def topic_key(topic: str, field_name: str) -> str:
     """Return the dotted key of a topic's field."""
@@ -226,13 +229,13 @@ def parse_layer(toml: Mapping[str, object], source: LayerSource) -> Settings:
     """
     document = Fields(toml)
     kb = document.fields("kb")
-    names = ("references", "capture", "propose", "check")
+    names = ("references", *SMALL_TABLES)
     tables = [kb, *map(kb.fields, names), *_list_topics(kb.fields("topic"))]
     where = source.origin.place or source.origin.layer.value
     settings: dict[str, Setting] = {}
     for table in tables:
         settings |= _read_keys(table, source)
-    for key in sorted({"topic", "references", "check", *TABLES["kb"]} & toml.keys()):
+    for key in sorted({"topic", *names, *TABLES["kb"]} & toml.keys()):
         document.has(key)
         document.report(key, f"unknown key; allowed: kb; did you mean 'kb.{key}'?")
     document.reject_unknown()
@@ -334,15 +337,10 @@ def merge(layers: Iterable[Settings], *, extends: bool = False) -> Settings:
 def list_defaults() -> dict[str, Any]:
     """Return the default of every key by dotted key, except for those of topics."""
     config = Config()
-    records = {
-        "kb": config,
-        "kb.references": config.references,
-        "kb.capture": config.capture,
-        "kb.propose": config.propose,
-    }
-    return {
-        f"{table}.{name}": getattr(records.get(table), name, ())
-        for table, keys in TABLES.items()
-        for name in keys
-        if table != TOPIC
-    }
+    defaults = {f"kb.{name}": getattr(config, name, ()) for name in TABLES["kb"]}
+    references = TABLES["kb.references"]
+    defaults |= {f"kb.references.{name}": getattr(config.references, name) for name in references}
+    for table in SMALL_TABLES:
+        keys = TABLES[f"kb.{table}"]
+        defaults |= {f"kb.{table}.{name}": getattr(config, f"{table}_{name}") for name in keys}
+    return defaults

@@ -13,7 +13,7 @@ from typing import Any
 from llm_kb import errors
 from llm_kb.config import layers, trust, workspace
 from llm_kb.config.layers import TOPIC, LayerSource, Settings, by_topic, merge, topic_key
-from llm_kb.config.settings import Capture, Config, Layer, Origin, Propose, References, Setting
+from llm_kb.config.settings import Config, Layer, Origin, References, Setting
 from llm_kb.errors import ConfigError, KbError, UnknownTopicError
 from llm_kb.files.containment import resolve_links
 from llm_kb.files.fields import suggest
@@ -238,15 +238,18 @@ def resolve(
         references["dir"] = Path(references["dir"])
     if model := merged.get("kb.references.embedding_model"):
         references["embedding_model"] = model.value  # an empty one is none, and no default
+    small = {
+        f"{table}_{name}": value
+        for table in layers.SMALL_TABLES
+        for name, value in _given(merged, f"kb.{table}").items()
+    }
     resolved = [_resolve_topic(id_, fields, links) for id_, fields in fields_of.items()]
     return Config(
         **general,
+        **small,
         topics=tuple(topic for topic in resolved if "subjects" in fields_of[topic.id]),
         adjustments=tuple(topic for topic in resolved if "subjects" not in fields_of[topic.id]),
         references=References(**references),
-        capture=Capture(**_given(merged, "kb.capture")),
-        propose=Propose(**_given(merged, "kb.propose")),
-        check_ignore=_given(merged, "kb.check").get("ignore", ()),
         workspace=workspace.owner_of(file) if file else None,
         workspace_file=file,
         withheld=withheld,

@@ -63,26 +63,11 @@ class References:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Capture:
-    """`[kb.capture]`: the use of knowledge captured in a repository."""
-
-    offer: bool = False
-    """Whether `emit_knowledge` comes with `learn`."""
-    branch_only: bool = False
-    """Whether entries of commits that are not on this branch are left out."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Propose:
-    """`[kb.propose]`: changes of subjects that models propose."""
-
-    offer: bool = False
-    """Whether `propose_subject` comes with `learn`."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
-    """The effective configuration after all layers, with the origin of each value."""
+    """The effective configuration after all layers, with the origin of each value.
+
+    A key of a small table has the name of the table before it: `capture_offer`.
+    """
 
     auto: bool = False
     menu: str = "topics"
@@ -103,8 +88,12 @@ class Config:
     adjustments: tuple[TopicConfig, ...] = ()
     """Changes to topics whose subjects are not configured; their `root` is not used."""
     references: References = References()
-    capture: Capture = Capture()
-    propose: Propose = Propose()
+    capture_offer: bool = False
+    """Whether `emit_knowledge` comes with `learn`."""
+    capture_branch_only: bool = False
+    """Whether captured entries of commits that are not on this branch are left out."""
+    propose_offer: bool = False
+    """Whether `propose_subject` comes with `learn`."""
     check_ignore: tuple[str, ...] = ()
     """The rules whose findings `llm kb check` leaves out."""
     workspace: Path | None = None

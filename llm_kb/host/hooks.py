@@ -167,7 +167,7 @@ class _Preparation:
         elif "search_knowledge" in tools and "learn" not in tools:
             # Without `learn`, the model could not read the subjects that it finds.
             _leave_out(tools, "search_knowledge", "it needs learn; add -T learn", is_error=False)
-        if "learn" in tools and kb.config.capture.offer and self._has_repository:
+        if "learn" in tools and kb.config.capture_offer and self._has_repository:
             tools.add("emit_knowledge")
         self._decide_proposals(kb, tools)
         return tools

@@ -97,7 +97,7 @@ def _find_shipped(config: Config, cwd: Path | None, user_dir: Path) -> Iterator[
         " propose pages.",
         root=Path(__file__).parent / "skills",
         ignored=True,
-        is_offered=config.capture.offer or config.propose.offer,
+        is_offered=config.capture_offer or config.propose_offer,
     )
     yield ShippedTopic(shipped, index=find_index(user_dir, config.workspace))
 

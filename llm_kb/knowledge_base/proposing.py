@@ -32,7 +32,7 @@ def list_proposable(kb: OpenTopics) -> list[str]:
 
 def offers_proposals(kb: OpenTopics) -> bool:
     """Tell whether `propose_subject` comes with `learn`, as configured."""
-    return kb.config.propose.offer and bool(list_proposable(kb))
+    return kb.config.propose_offer and bool(list_proposable(kb))
 
 
 def find_topic(kb: OpenTopics, name: str) -> DirectoryTopic:
