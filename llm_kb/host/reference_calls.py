@@ -32,6 +32,7 @@ from llm_kb.references.fetched import FetchedTopic
 from llm_kb.references.library import Library, open_library
 from llm_kb.references.listing import list_topics, topic_hit_entry
 from llm_kb.references.lookup import find_meant, find_topics
+from llm_kb.references.sources.records import TYPES as SOURCE_TYPES
 from llm_kb.references.topic.topic_file import (
     Status,
     TopicFile,
@@ -55,7 +56,7 @@ _SOURCE = {
         "type": string(
             "git: a repository. web: one page. crawl: the pages below a page, on its host."
             " package: the documentation of a library at the version installed here.",
-            ["git", "web", "crawl", "package"],
+            SOURCE_TYPES,
         ),
         "url": string("http(s) URL of the repository or page; not for package."),
         "ecosystem": string("package only: where it is published.", ["pypi", "npm", "crate"]),

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from dataclasses import fields as fields_of
 from functools import lru_cache
 from pathlib import PurePosixPath
-from typing import Any, ClassVar
+from typing import Any, ClassVar, get_args
 from urllib.parse import urlsplit
 
 from llm_kb.errors import PatternError
@@ -189,9 +189,8 @@ _ON_GITHUB = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,38}/[A-Za-z0-9_-][\w.-]{0,99
 
 Source = GitSource | WebSource | CrawlSource | PackageSource
 
-_TYPES: dict[str, type[Source]] = {
-    each.type: each for each in (GitSource, WebSource, CrawlSource, PackageSource)
-}
+TYPES: dict[str, type[Source]] = {each.type: each for each in get_args(Source)}
+"""The records by the `type` of their tables."""
 
 
 def read_source(
@@ -203,11 +202,11 @@ def read_source(
     owner may add keys.
     """
     known = len(fields.problems)
-    kind = fields.choice("type", [*_TYPES])
+    kind = fields.choice("type", [*TYPES])
     if not kind:
         return None
     values: dict[str, Any] = {}
-    for key in (each.name for each in fields_of(_TYPES[kind])):
+    for key in (each.name for each in fields_of(TYPES[kind])):
         try:
             is_url = key == "url"
             values[key] = _read_url(fields, kind, protocols) if is_url else _READERS[key](fields)
@@ -218,7 +217,7 @@ def read_source(
     if len(fields.problems) > known:
         return None
     try:
-        return _TYPES[kind](**values)
+        return TYPES[kind](**values)
     except SourceError as error:
         fields.report("", str(error))
         return None
