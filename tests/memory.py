@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from llm_kb.errors import UnreadableError
-from llm_kb.files.topic_documents import TopicDocuments
+from llm_kb.files.topic_documents import TopicDocuments, stamp_content
 from llm_kb.knowledge_base.kinds import Topic
 from llm_kb.subjects.topics import Content, Listing, Subject, TopicConfig, slugify
 
@@ -25,8 +25,16 @@ class MemoryTopic:
         return self.config.is_offered
 
     def documents(self) -> TopicDocuments:
-        """Return nothing: it is not searched."""
-        raise NotImplementedError
+        """Return the texts as a search reads them."""
+        return TopicDocuments(self)
+
+    def list_watched(self) -> tuple[Listing, None]:
+        """Return all of them; a change is seen by reading them."""
+        return self.list(), None
+
+    def stamp(self, path: str) -> tuple[int, int, int]:
+        """Return what changes with a text."""
+        return stamp_content((self.files[path] or "").encode())
 
     def find_file(self, path: str) -> None:
         """Return no file."""

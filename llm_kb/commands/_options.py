@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -123,15 +124,17 @@ _tag_option = click.option(
 )
 
 
-def filter_options(command: F) -> F:
-    """Add the options that narrow a search; `make_filters` reads them."""
-    return _role_option(_path_option(_tag_option(command)))
+def filter_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the options that narrow a search; the command gets `filters` for them."""
 
+    @wraps(command)
+    def narrowed(
+        *, roles: Sequence[str], paths: Sequence[str], tags: Sequence[str], **options: Any
+    ) -> None:
+        scope = Scope(roles=[Role(role) for role in roles], paths=paths) if roles or paths else None
+        command(filters={"scope": scope, "tags": tags}, **options)
 
-def make_filters(roles: Sequence[str], paths: Sequence[str], tags: Sequence[str]) -> dict[str, Any]:
-    """Return the search filters for the options of `filter_options`."""
-    scope = Scope(roles=[Role(role) for role in roles], paths=paths) if roles or paths else None
-    return {"scope": scope, "tags": tags}
+    return _role_option(_path_option(_tag_option(narrowed)))
 
 
 kb_cfg_option = click.option(

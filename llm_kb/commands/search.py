@@ -10,6 +10,7 @@ from dataclasses import replace
 from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -68,9 +69,7 @@ def search(
     model: str | None,
     verbose: bool,
     json_: bool,
-    roles: tuple[str, ...],
-    paths: tuple[str, ...],
-    tags: tuple[str, ...],
+    filters: dict[str, Any],
     kb_cfg: tuple[str, ...],
 ) -> None:
     """
@@ -101,7 +100,6 @@ def search(
     if model := model or kb.config.rewrite:
         query, note = rewrite_question(kb, query, model, _output.say if verbose else None)
         _output.say(f"llm-kb: {note}")
-    filters = _options.make_filters(roles, paths, tags)
     find = partial(
         kb.find_passages, query, limit=count, progress=draw_progress("Indexing"), **filters
     )

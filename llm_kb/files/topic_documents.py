@@ -39,12 +39,21 @@ def find_place(root: Path, workspace: Path | None) -> str:
 
 
 class Watched(Protocol):
-    """A topic whose changes can be seen."""
+    """A topic that can be listed and read, and whose changes can be seen.
+
+    Each call sees the content as it is then. Disabled subjects are never returned.
+    """
 
     config: TopicConfig
+    """Its settings, with the changes that the configuration makes to them. `root` is a directory
+    that is there, if a search is to find anything."""
 
     def list(self, reference: str | None = None) -> Listing:
-        """Return every subject, or those that a reference names."""
+        """Return every subject, hidden ones included.
+
+        With a reference, only those that it names: by slug, with or without extension and dots.
+        Less is read then, and it may name what no list has, as a path does for captured entries.
+        """
 
     def list_watched(self) -> tuple[Listing, Stamps | None]:
         """Return every subject, and the stamps by which a change of them is seen, if any."""
@@ -53,7 +62,11 @@ class Watched(Protocol):
         """Return a size and times that change with a subject. Raises OSError."""
 
     def read(self, subject: Subject, limit: int | None = None) -> Content:
-        """Read a subject. Raises UnreadableError."""
+        """Read a subject, at most its first `limit` bytes.
+
+        Raises UnreadableError if it is missing, denied, not a regular file, or now outside
+        the topic.
+        """
 
 
 class TopicDocuments:

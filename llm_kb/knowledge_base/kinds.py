@@ -15,42 +15,22 @@ from llm_kb.capture import captured
 from llm_kb.config.settings import Config
 from llm_kb.files.conversion import Conversions
 from llm_kb.files.directory_topic import DirectoryTopic
-from llm_kb.files.topic_documents import TopicDocuments, find_index
+from llm_kb.files.topic_documents import TopicDocuments, Watched, find_index
 from llm_kb.references import fetched
-from llm_kb.subjects.topics import CONFIGURED, Content, Kind, Listing, Subject, TopicConfig
+from llm_kb.subjects.topics import CONFIGURED, Kind, Subject, TopicConfig
 
 CONVERTED = Path("kb", "converted")
 """The directory of converted documents, below the host's user directory."""
 
 
-class Topic(Protocol):
-    """A topic of any kind: what can be listed, read and searched.
-
-    Each call sees the content as it is then. Disabled subjects are never returned.
-    """
-
-    config: TopicConfig
-    """Its settings, with the changes that the configuration makes to them."""
+class Topic(Watched, Protocol):
+    """A topic of any kind: what can be listed, read and searched."""
 
     def in_menu(self, *, asked: bool, tools: Collection[str]) -> bool:
         """Tell whether the menu of a request has it.
 
         `asked` tells whether the request, or the configuration, names it; `tools` are those that
         come with a kind, as far as the request offers them.
-        """
-
-    def list(self, reference: str | None = None) -> Listing:
-        """Return every subject, hidden ones included.
-
-        With a reference, only those that it names: by slug, with or without extension and dots.
-        Less is read then, and it may name what no list has, as a path does for captured entries.
-        """
-
-    def read(self, subject: Subject, limit: int | None = None) -> Content:
-        """Read a subject, at most its first `limit` bytes.
-
-        Raises UnreadableError if it is missing, denied, not a regular file, or now outside
-        the topic.
         """
 
     def find_size(self, subject: Subject) -> int:

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from llm_kb.commands._options import filter_options, make_filters, query_argument
+from llm_kb.commands._options import filter_options, query_argument
 from llm_kb.commands._output import confirm, say, show_content, show_json
 from llm_kb.commands.references._shared import (
     complete_reference,
@@ -123,9 +123,7 @@ def search(
     query: str,
     topic: str | None,
     limit: int,
-    roles: tuple[str, ...],
-    paths: tuple[str, ...],
-    tags: tuple[str, ...],
+    filters: dict[str, Any],
     json_: bool,
 ) -> None:
     """
@@ -138,7 +136,6 @@ def search(
     \b
         llm kb references search "component lifecycle hooks" -t dioxus
     """
-    filters = make_filters(roles, paths, tags)
     answer = search_references(current_library(), query, topic, limit, whole=json_, **filters)
     if json_:
         show_json(answer)
