@@ -33,6 +33,8 @@ def is_code(element: Element) -> bool:
     """Tell whether an element shows its text as it is written."""
     if element.tag in {"pre", "listing", "xmp"}:
         return True
+    if element.tag == "textarea":  # an editor that begins with an example, as on pkg.go.dev
+        return element.attributes.get("spellcheck") == "false" and element.holds({TEXT})
     if element.tag == "code":
         is_block = has_style(element, "display:block", "white-space:pre")
         return (is_block or element.holds(BLOCKS)) and not element.holds(BLOCKS - _LINE_BLOCKS)

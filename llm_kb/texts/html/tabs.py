@@ -46,6 +46,8 @@ def find_tabs(root: Element) -> Tabs:
                 continue
             tabs.labels.setdefault(id(panel), []).append(label.peek())
             tabs.placed.add(id(label))
+            # VuePress repeats it in the panel.
+            tabs.placed |= {id(e) for e in panel.elements()[:1] if e.peek() == label.peek()}
     return tabs
 
 

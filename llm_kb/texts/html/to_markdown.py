@@ -16,9 +16,13 @@ from llm_kb.texts.html.tree import BLOCKS, HEADINGS, TEXT, Element, PageTooCompl
 
 _MARKS = {"strong": "**", "b": "**", "em": "*", "i": "*", "del": "~~", "s": "~~"}
 _CODE = frozenset({"code", "kbd", "samp", "tt"})
-# Classes of notes and warnings: Sphinx and MkDocs, Docusaurus, GitHub, VitePress, Starlight.
+# Classes of notes and warnings: Sphinx and MkDocs, Docusaurus, GitHub, VitePress, Starlight,
+# VuePress, Asciidoctor.
 _ADMONITIONS = frozenset(
-    {"admonition", "theme-admonition", "markdown-alert", "custom-block", "starlight-aside"}
+    """
+    admonition theme-admonition markdown-alert custom-block starlight-aside hint-container
+    admonitionblock
+    """.split()  # noqa: SIM905 - as strings, one a line, nobody would read them
 )
 _ADMONITION_TITLE = re.compile(r"(?:^|[-_ ])(?:title|admonitionHeading)")
 _NO_LANGUAGE = frozenset({"default", "none", "notranslate"})
@@ -107,6 +111,8 @@ class _Writer:
             yield from self._admonition(element)
         elif tag == "hr":
             yield "---"
+        elif tag == "div" and "title" in element.classes() and not element.holds(BLOCKS):
+            yield from (f"**{text}**" for text in self._paragraph(element.children))  # Asciidoctor
         else:
             outer = self._language
             self._language = find_language(element) or outer
@@ -206,14 +212,14 @@ class _Writer:
             [cells for row in group if (cells := _find_cells(row))]
             for group in find_row_groups(element)
         ]
-        width = max((len(row) for group in groups for row in group), default=0)
-        if width < 2 or _is_layout(element):
-            for cell in (cell for group in groups for row in group for cell in row):
+        rows = [row for group in groups for row in group]
+        if max(map(len, rows), default=0) < 2 or _is_layout(element, rows):
+            for cell in (cell for row in rows for cell in row):
                 yield from self.blocks(cell.children)
             return
         lines = [line for group in groups for line in self._lines(group)]
         width = min(max(map(len, lines)), MAX_COLUMNS)
-        if not _has_header(element, next(row for group in groups for row in group)):
+        if not _has_header(element, rows[0]):
             lines.insert(0, [])
         for line in lines:
             self._add(3 * max(width, len(line)))
@@ -351,9 +357,11 @@ def _find_cells(row: Element) -> list[Element]:
     return [cell for cell in row.elements() if cell.tag in {"td", "th"}]
 
 
-def _is_layout(table: Element) -> bool:
+def _is_layout(table: Element, rows: Sequence[Sequence[Element]]) -> bool:
     """Tell whether a table places blocks side by side, such as code beside its numbers."""
-    if table.holds({"table"}) or table.attributes.get("role") in {"presentation", "none"}:
+    is_line = len(rows) == 1 and all(cell.tag == "td" for cell in rows[0])
+    is_stated = table.attributes.get("role") in {"presentation", "none"}
+    if table.holds({"table"}) or is_stated or is_line:
         return True
     if not table.holds({"pre"}):
         return False

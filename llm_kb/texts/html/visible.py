@@ -31,7 +31,8 @@ _IN_NAMED = frozenset({"div", "p", "nav", "header", "section"})
 _PERMALINK = re.compile(
     r"anchor|perma-?link|(?:header|heading|hash|self)-?link|idlink|link-?icon", re.IGNORECASE
 )
-_SIGNS = frozenset("¶#§◆◇🔗⚓∞⛓🔖⌗")
+_SIGNS = frozenset("¶#§◆◇🔗⚓∞⛓🔖⌗↩⤴")
+"""Texts of links to a heading from itself, and from a footnote back."""
 _UNSEEN = re.compile(r"[\s\u200b-\u200d\u2060\ufe0e\ufe0f\ufeff\xad]+")
 _PERMALINK_WORDS = re.compile(
     r"(?:link|anchor|heading anchor|anchor link|permalink|permanent link|direct link|copy link)"
@@ -100,10 +101,10 @@ class _Reader:
     ) -> Sequence[Element | str]:
         """Return what is seen of an element: nothing, itself, or something in its place."""
         tag = element.tag
-        if tag in _NEVER or _is_useless(element):
-            return _script_formula(element)
         if tag == "math" or _is_typeset(element):
             return [_as_text(next(element.find("math")))]
+        if tag in _NEVER or _is_useless(element):
+            return _script_formula(element)
         if is_code(element):
             return read_code(element)
         is_control = self._is_control(element, around)
@@ -135,6 +136,8 @@ class _Reader:
 
 def _copy(element: Element, children: list[Element | str]) -> Element:
     """Return an element with other children, and with what these contain."""
+    if element.tag == "i" and not children:  # an icon of a font
+        children = [element.attributes.get("title", "")]
     inside: set[str] = set()
     for child in children:
         if isinstance(child, str):
@@ -143,7 +146,15 @@ def _copy(element: Element, children: list[Element | str]) -> Element:
             inside |= {_CONTROL} if child.inside else set()
         else:
             inside |= child.inside | ({child.tag} if child.tag in BLOCKS else set())
-    return Element(element.tag, element.attributes, children, frozenset(inside))
+    return Element(_read_tag(element), element.attributes, children, frozenset(inside))
+
+
+def _read_tag(element: Element) -> str:
+    """Return the tag of an element, or of the heading that it is without one."""
+    if element.attributes.get("role") == "heading":
+        level = element.attributes.get("aria-level", "2")
+        return f"h{level}" if f"h{level}" in HEADINGS else "h2"
+    return "h1" if "headertitle" in element.classes() else element.tag  # Doxygen's
 
 
 def _settle_controls(named: Element) -> None:

@@ -48,6 +48,12 @@ def fence(*lines: str, language: str = "") -> str:
         ),
         pytest.param("<h2>A <a href=#a>#</a></h2>", "## A", id="a sign without a class"),
         pytest.param(
+            "<ol><li><p>n <a href=#r><b>\u21a9\ufe0e</b></a>", "1. n", id="a note's way back"
+        ),
+        pytest.param("<div class=header><div class=headertitle><div>A</div></div></div>",
+                     "# A", id="a page of Doxygen"),
+        pytest.param("<div role=heading aria-level=3>A</div>", "### A", id="a role"),
+        pytest.param(
             "<h2>A<a class=headerlink href=#a title=Link>Link to this heading</a></h2>",
             "## A",
             id="a link in words",
@@ -212,6 +218,8 @@ def test_text_in_controls_and_wrappers_is_kept_where_there_is_no_other(
             "<span>a\n</span><span class=linenumber>2</span>\n<span class=linenumber>3</span>  b",
             id="react-syntax-highlighter",
         ),
+        pytest.param("<div><textarea class=code spellcheck=false>a\n\n  b\n</textarea></div>",
+                     id="pkg.go.dev"),
         pytest.param("<pre>a\n\n  b<button>Copy</button><span class=copy>Copied!</span></pre>",
                      id="buttons"),
     ],
@@ -294,6 +302,12 @@ RADIO = "<input type=radio id=t1><input type=radio id=t2>"
             id="by style alone",
         ),
         pytest.param(
+            "<div><div role=tablist><button role=tab aria-controls=v>A</button><button role=tab "
+            "aria-controls=w>B</button></div><div id=v role=tabpanel><div class=t>A</div><p>a</p>"
+            "</div><div id=w role=tabpanel><div class=t>B</div><p>b</p></div></div>",
+            id="VuePress",
+        ),
+        pytest.param(
             "<div><ul role=tablist><li role=tab>A<li role=tab>B</ul>"
             "<div><div role=tabpanel>a</div><div role=tabpanel hidden>b</div></div></div>",
             id="Docusaurus",
@@ -364,6 +378,12 @@ def test_panels_without_labels_and_labels_without_panels_are_kept() -> None:
             "<span class=katex-html aria-hidden=true>x2</span></span>",
             "$x^2$",
             id="KaTeX",
+        ),
+        pytest.param(
+            "<mjx-container class=MathJax><svg></svg><mjx-assistive-mml><math><msup><mi>x</mi>"
+            "<mn>2</mn></msup></math></mjx-assistive-mml></mjx-container>",
+            "x^2",
+            id="MathJax 3 of VitePress",
         ),
         pytest.param(
             "<span class=m><span style='display:none'><math alttext='{\\displaystyle x^2}'>"

@@ -107,6 +107,23 @@ def convert(html: str) -> str:
             id="admonition",
         ),
         pytest.param(
+            "<div class='hint-container tip'><p class=hint-container-title>Tip</p><p>a</p></div>",
+            "> **Tip**\n>\n> a",
+            id="admonition of VuePress",
+        ),
+        pytest.param(
+            "<div class='admonitionblock note'><table><tr><td><div class=title>Note</div>"
+            "<td class=content>a</table></div>",
+            "> **Note**\n>\n> a",
+            id="admonition of Asciidoctor",
+        ),
+        pytest.param(
+            "<div class='admonitionblock tip'><table><tr><td><i class=fa title=Tip></i>"
+            "<td class=content>a</table></div>",
+            "> *Tip*\n>\n> a",
+            id="admonition of Antora",
+        ),
+        pytest.param(
             "<details class='custom-block'><summary>More</summary><p>a</p></details>",
             "> **More**\n>\n> a",
             id="admonition that folds",
