@@ -72,7 +72,9 @@ def test(*, from_used: bool, json_: bool, kb_cfg: tuple[str, ...]) -> None:
     data = read_bytes(path) if path.exists() else b""
     known, demanded = read_questions(kb, decode_bytes(data, path), path)
     if from_used:
-        new = render_new(_list_missed(kb), known)
+        missed = list_missed(root)
+        uses = count_uses(kb, read_turns(required=not missed), missed)
+        new = render_new([each["question"] for each in uses["found_nothing"]], known)
         if new:
             replace_below(root, FILE, data + new.encode())
         say(f"llm-kb: {count(new.count('[[question]]'), 'question')} added to {path}")
@@ -91,18 +93,6 @@ def test(*, from_used: bool, json_: bool, kb_cfg: tuple[str, ...]) -> None:
     say(f"llm-kb: {render_total(report, demanded)}")
     if not report["enough"]:
         raise SystemExit(1)
-
-
-def _list_missed(kb: KnowledgeBase) -> Sequence[str]:
-    """Return the searches that found nothing. Raises KbError without any record of searches."""
-    missed = list_missed(kb.config.workspace)
-    try:
-        found_nothing = count_uses(kb, read_turns(), missed)["found_nothing"]
-    except KbError:  # who never asked a model has no log
-        if not missed:
-            raise
-        return missed
-    return [each["question"] for each in found_nothing]
 
 
 MOST_QUESTIONS = 1_000

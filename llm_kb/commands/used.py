@@ -59,7 +59,8 @@ def used(since: str, json_: bool, kb_cfg: tuple[str, ...]) -> None:
         llm kb used --since 30d --json
     """
     kb = KnowledgeBase.discover(fragments=kb_cfg)
-    usage = count_uses(kb, read_turns(since), list_missed(kb.config.workspace, since))
+    missed = list_missed(kb.config.workspace, since)
+    usage = count_uses(kb, read_turns(since, required=not missed), missed)
     if json_:
         show_json(usage)
     else:

@@ -87,14 +87,16 @@ def find_conversation(proposal: str) -> str:
     return ""
 
 
-def read_turns(since: str = "") -> Iterator[Turn]:
+def read_turns(since: str = "", *, required: bool = True) -> Iterator[Turn]:
     """Yield the turns that used this plugin since a time, oldest first.
 
-    Raises KbError if the log does not exist or cannot be read, for instance because it is
-    locked, or an earlier `llm` wrote it.
+    Raises KbError if the log does not exist, where it is required, or cannot be read, for
+    instance because it is locked, or an earlier `llm` wrote it.
     """
     path = find_user_dir() / "logs.db"
     if not path.is_file():
+        if not required:
+            return
         raise KbError(
             f"the log of llm, {quote(str(path), MAX_PATH_SHOWN)}, is not there; `llm logs status`"
             " says whether llm keeps one"

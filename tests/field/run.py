@@ -31,7 +31,7 @@ from llm.migrations import migrate
 
 from llm_kb.host.capture_tools import EMIT
 from llm_kb.host.reference_calls import ALL
-from llm_kb.knowledge_base.tool_text import LEARN, SEARCH_KNOWLEDGE
+from llm_kb.knowledge_base.tool_text import LEARN, PROPOSE, SEARCH_KNOWLEDGE
 from tests.field.fake_models import Calls, FakeModel, Seen, Turn
 from tests.field.page_server import make_repository, serve
 
@@ -159,7 +159,7 @@ def _choose_model(plugin: str) -> tuple[str, bool]:
 
 
 def _schemas() -> dict[str, dict[str, Any]]:
-    return {text.name: text.schema for text in (LEARN, SEARCH_KNOWLEDGE, EMIT, *ALL)}
+    return {text.name: text.schema for text in (LEARN, SEARCH_KNOWLEDGE, PROPOSE, EMIT, *ALL)}
 
 
 def _validate_as_given(name: str, declaration: Mapping[str, Any]) -> None:
@@ -338,6 +338,19 @@ def check_search_tool(field: Field) -> None:
     expect("The walrus has tusks." in found.seen[1].outputs[0], f"{found.seen[1].outputs}")
 
 
+def check_proposal(field: Field) -> None:
+    """`propose_subject` lets a text wait, white space kept, and a person keeps it."""
+    new = "# Walrus care\n\n    feed --daily\n"
+    page = {"topic": "project", "subject": "care", "reason": "the user", "new": new}
+    found = field.succeed(
+        "-T", "learn", "-T", "propose_subject", "hi", script=[[("propose_subject", page)], "done"]
+    )
+    answer = found.seen[1].outputs[0]
+    expect(answer.startswith("proposed "), f"{answer!r}")
+    kept = CliRunner().invoke(cli, ["kb", "review", "--keep", answer[9:17], "-y"])
+    expect(kept.exit_code == 0 and Path("kb/care.md").read_text() == new, f"kept {kept.output!r}")
+
+
 def check_capture(field: Field) -> None:
     """`emit_knowledge` records an entry in a repository."""
     make_repository(Path.cwd())
@@ -409,6 +422,7 @@ CHECKS: Mapping[str, Check] = {
     SYSTEM: Check(check_system_kept, needs_tools=False),
     "`search_knowledge`": Check(check_search_tool),
     "`-T References`, up to the approval": Check(check_references),
+    "`-T propose_subject`, kept": Check(check_proposal),
     "`-T emit_knowledge`": Check(check_capture),
     "an error of a tool": Check(check_error),
     "ten calls in one answer": Check(check_ten_calls),
