@@ -45,6 +45,8 @@ def review(kept: Sequence[str], rejected: Sequence[str], yes: bool, json_: bool)
         llm kb review --json
         llm kb review --keep fc20180c
     """
+    if json_ and (kept or rejected):
+        raise click.UsageError("--json lists what waits: without --keep and --reject")
     desk = Desk(KnowledgeBase.discover())
     for id_ in kept:
         desk.keep(id_, yes=yes)
@@ -135,7 +137,7 @@ class Desk:
             file = Path(directory, Path(view.proposal.path).name)
             file.write_bytes(text.encode())
             open_editor(file)
-            edited = file.read_text("utf-8", "replace")
+            edited = file.read_bytes().decode(errors="replace")
         self._show("", replace(view, after=edited, notes=("as you edited it",)))
 
     def describe(self, proposal: Proposal) -> dict[str, object]:

@@ -132,7 +132,9 @@ class GitIgnored:
             elif data:
                 self._left -= len(data)
                 lines = data.decode("utf-8-sig", "replace").splitlines()
-                self._rules[place] = IgnoreRules([(RULES, lines)])
+                rules = self._rules[place] = IgnoreRules([(RULES, lines)])
+                if rules.problems:
+                    self.unused.append(os.path.relpath(path, self._root))
         return self._rules[place]
 
 

@@ -31,6 +31,7 @@ from collections.abc import Iterator, MutableMapping, Sequence
 from contextlib import closing, contextmanager
 from importlib import import_module
 from pathlib import Path
+from traceback import walk_tb
 from typing import TYPE_CHECKING, Any
 
 from llm_kb.errors import MAX_PATH_SHOWN, KbError, quote
@@ -122,9 +123,14 @@ def find_conversation_tools(conversation: Any, typed: Sequence[str]) -> list[str
 
 
 def explain_argument(error: TypeError) -> HostChangedError | None:
-    """Return the error for an argument that the host's callback does not take; else None."""
+    """Return the error for an argument that the host's callback does not take; else None.
+
+    Such an error is raised by the call itself; one from inside of it is a model's or a plugin's.
+    """
+    frames = [frame for frame, _ in walk_tb(error.__traceback__)]
+    is_of_call = frames[-1].f_globals.get("__name__") == "llm_kb.plugin"
     name = str(error).partition("unexpected keyword argument ")[2]
-    return HostChangedError(f"argument {name} of its commands") if name else None
+    return HostChangedError(f"argument {name} of its commands") if name and is_of_call else None
 
 
 def drop_tools(template: Any) -> Any:

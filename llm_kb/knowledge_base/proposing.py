@@ -7,6 +7,7 @@ from typing import Any
 
 from llm_kb.errors import KbError, quote
 from llm_kb.files.directory_topic import DirectoryTopic
+from llm_kb.knowledge_base.kinds import Topic
 from llm_kb.knowledge_base.open_topics import OpenTopics
 from llm_kb.knowledge_base.tool_text import PROPOSE, read_proposal
 from llm_kb.knowledge_base.user_dir import find_user_dir
@@ -23,11 +24,7 @@ def open_inbox(kb: OpenTopics) -> Inbox:
 
 def list_proposable(kb: OpenTopics) -> list[str]:
     """Return the ids of the topics that models may propose to change."""
-    return [
-        opened.config.id
-        for opened in kb.offered
-        if opened.config.kind == CONFIGURED and isinstance(opened.topic, DirectoryTopic)
-    ]
+    return [each.config.id for each in kb.offered if _find_proposable(kb, each.topic)]
 
 
 def offers_proposals(kb: OpenTopics) -> bool:
@@ -37,11 +34,26 @@ def offers_proposals(kb: OpenTopics) -> bool:
 
 def find_topic(kb: OpenTopics, name: str) -> DirectoryTopic:
     """Return a topic that may be changed, by its id or title. Raises KbError."""
-    topic = kb.find_topic(name).topic
-    if topic.config.kind != CONFIGURED or not isinstance(topic, DirectoryTopic):
+    topic = _find_proposable(kb, kb.find_topic(name).topic)
+    if topic is None:
         allowed = ", ".join(list_proposable(kb)) or "none"
         raise KbError(f"topic {quote(name)} is not written here; topics that are: {allowed}")
     return topic
+
+
+def _find_proposable(kb: OpenTopics, topic: Topic) -> DirectoryTopic | None:
+    """Return a topic of ours whose files models may propose to change; None for another.
+
+    What is in a hidden directory, such as `.claude`, programs obey.
+    """
+    if topic.config.kind != CONFIGURED or not isinstance(topic, DirectoryTopic):
+        return None
+    root = topic.config.root
+    bases = [
+        each for each in (kb.config.workspace, find_user_dir()) if each and each in root.parents
+    ]
+    inside = root.relative_to(max(bases, key=lambda each: len(each.parts), default=root.anchor))
+    return None if any(name.startswith(".") for name in inside.parts) else topic
 
 
 def propose(kb: OpenTopics, arguments: Mapping[str, Any], conversation: str) -> Proposal:

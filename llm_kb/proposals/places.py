@@ -41,7 +41,7 @@ def find_place(topic: DirectoryTopic, asked: str) -> Place:
     config = topic.config
     if config.layout is not Layout.FILES:
         raise KbError(f"topic {config.id!r} has skills, which only people write")
-    asked = asked.strip().removeprefix(f"{config.id}/")
+    asked = _drop_topic(topic, asked.strip())
     subjects, part = topic.list(asked).subjects, ""
     if not subjects and "#" in asked:
         asked, _, part = asked.rpartition("#")
@@ -53,6 +53,16 @@ def find_place(topic: DirectoryTopic, asked: str) -> Place:
     if problem := _find_problem(topic, path, subjects[0] if subjects else None):
         raise KbError(f"{quote(path)} of topic {config.id!r} cannot be proposed: {problem}")
     return Place(subjects[0].name if subjects else asked, path, part)
+
+
+def _drop_topic(topic: DirectoryTopic, asked: str) -> str:
+    """Return the name of a subject without the id of its topic, if that is no directory of it."""
+    id_ = topic.config.id
+    below = asked.removeprefix(f"{id_}/")
+    for each in (asked, below):
+        if topic.list(each.partition("#")[0]).subjects:
+            return each
+    return asked if (topic.config.root / id_).is_dir() else below
 
 
 def _find_problem(topic: DirectoryTopic, path: str, subject: Subject | None) -> str:

@@ -17,10 +17,12 @@ MOST_COMPARED = 2_000
 def render_difference(before: str, after: str) -> list[str]:
     """Return the lines that differ, `-` those of before and `+` those of after, and some around.
 
-    What cannot be seen becomes codes. Of texts with too many different lines, all from the first
-    difference to the last are shown.
+    What cannot be seen becomes codes, also line ends if they are not all alike. Of texts with too
+    many different lines, all from the first difference to the last are shown.
     """
-    old, new = _split(before), _split(after)
+    are_alike = {text.count("\r\n") == text.count("\n") for text in (before, after) if text}
+    shown = "" if are_alike == {True} else "\\r"
+    old, new = (_split(text.replace("\r\n", f"{shown}\n")) for text in (before, after))
     start = max(_count_common(old, new) - CONTEXT, 0)
     end = max(_count_common(old[start:][::-1], new[start:][::-1]) - CONTEXT, 0)
     old, new = old[start : len(old) - end], new[start : len(new) - end]

@@ -82,12 +82,13 @@ class IgnoreRules:
     def _usable(self, where: str, rules: Sequence[str]) -> list[_Rule]:
         usable: list[_Rule] = []
         left = _MOST_STARRED
-        ends = accumulate(map(len, rules[:MOST_RULES]))
+        lines = [(number, text) for number, text in enumerate(rules, 1) if _is_rule(text)]
+        ends = accumulate(len(text) for _, text in lines[:MOST_RULES])
         kept = sum(end <= _MOST_CHARACTERS for end in ends)
-        if len(rules) > kept:
-            surplus = f"the rules after the first {kept} lines are left out"
+        if len(lines) > kept:
+            surplus = f"the rules from line {lines[kept][0]:,} on are left out: there are too many"
             self.problems.append(Skipped(path=where, reason=surplus))
-        for number, text in enumerate(rules[:kept], 1):
+        for number, text in lines[:kept]:
             try:
                 rule = _parse_rule(text)
                 left -= len(text) if rule and rule.has_stars else 0
@@ -100,6 +101,11 @@ class IgnoreRules:
             else:
                 usable += [rule] if rule else []
         return usable
+
+
+def _is_rule(line: str) -> bool:
+    """Tell whether a line is neither empty nor a comment."""
+    return bool(line.strip()) and not line.startswith("#")
 
 
 def _leave_out(where: str, number: int, reason: str) -> Skipped:

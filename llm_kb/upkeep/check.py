@@ -356,10 +356,7 @@ class Inspection:
             below = PurePosixPath(place.relative_to(history.root))
             found[Rule.GONE_PATH] = [*history.find_gone(text, below)]
         for rule, problems in found.items():
-            for what, span in problems[:MOST_LINKS]:
-                yield _locate(rule, file, what, text, span)
-            if len(problems) > MOST_LINKS:
-                yield Finding(rule, file, f"{len(problems) - MOST_LINKS:,} more in this page")
+            yield from _locate_first(rule, file, text, problems)
 
     def _find_wiki_problem(self, opened: OpenTopic, name: str) -> str:
         """Return to what a `[[name]]` leads in place of one subject; empty if it leads to one."""
@@ -389,11 +386,13 @@ class Inspection:
         return self._histories[root]
 
     def _check_references(self, file: str, text: str) -> Iterator[Finding]:
+        problems = []
         for reference, span in find_references(text):
             if reference not in self._resolved and len(self._resolved) < MOST_REFERENCES:
                 self._resolved[reference] = self._find_problem(*reference)
             if problem := self._resolved.get(reference):
-                yield _locate(Rule.DANGLING, file, problem, text, span)
+                problems.append((problem, span))
+        yield from _locate_first(Rule.DANGLING, file, text, problems, MOST_REFERENCES)
 
     def _find_problem(self, topic: str, pattern: str) -> str:
         """Return the reason why a reference leads to no subject; empty if it leads to one."""
@@ -489,6 +488,20 @@ def find_references(text: str) -> Iterator[tuple[tuple[str, str], tuple[int, int
     for match in _LEARN.finditer(text):
         for pattern in _QUOTED.findall(match["subjects"] or "") or [""]:
             yield (match["topic"], pattern.partition("#")[0]), match.span()
+
+
+def _locate_first(
+    rule: Rule,
+    file: str,
+    text: str,
+    problems: Sequence[tuple[str, tuple[int, int]]],
+    most: int = MOST_LINKS,
+) -> Iterator[Finding]:
+    """Yield the first findings of a page, and one that counts the others."""
+    for what, span in problems[:most]:
+        yield _locate(rule, file, what, text, span)
+    if len(problems) > most:
+        yield Finding(rule, file, f"{len(problems) - most:,} more in this page")
 
 
 def _locate(rule: Rule, file: str, what: str, text: str, span: tuple[int, int]) -> Finding:

@@ -121,6 +121,8 @@ class History(NamedTuple):
 
     root: Path
     present: frozenset[str] = frozenset()
+    below: frozenset[str] = frozenset()
+    """The names of those that are in a directory, without it."""
     deleted: frozenset[str] = frozenset()
     cut: str = ""
     """Why paths that were deleted may be missing; empty if none are."""
@@ -139,8 +141,7 @@ class History(NamedTuple):
         meant = {os.path.normpath(each) for each in (name, directory / name)}
         if not meant & self.deleted or meant & self.present:
             return False
-        is_elsewhere = "/" not in name and any(each.endswith(f"/{name}") for each in self.present)
-        return not is_elsewhere and not any(_exists(self.root / each) for each in meant)
+        return name not in self.below and not any(_exists(self.root / each) for each in meant)
 
 
 def _is_of_its_time(place: PurePosixPath) -> bool:
@@ -180,7 +181,9 @@ def read_history(
         cut = "the clone is shallow"
     elif is_cut or len(commits) > most_commits:
         cut = f"only the last {most_commits:,} commits, or {seconds:g} seconds of them, were read"
-    return History(root, _with_parents(present), _with_parents(deleted), cut)
+    paths = _with_parents(present)
+    below = frozenset(path.rpartition("/")[2] for path in paths if "/" in path)
+    return History(root, paths, below, _with_parents(deleted), cut)
 
 
 def _read_deleted(root: Path, commits: Sequence[bytes], deadline: float) -> tuple[bytes, bool]:

@@ -125,8 +125,10 @@ def keep(kb: KnowledgeBase, inbox: Inbox, view: View) -> Path:
     Killed in between, it is either not written and waits, or written and waits no longer.
     """
     proposal = view.proposal
-    if view.after is None or not view.after.strip():
-        raise KbError(f"{proposal.id}: {view.notes[0] if view.notes else 'it is empty'}")
+    if view.after is None:
+        raise KbError(f"{proposal.id}: {view.notes[0]}")
+    if not view.after.strip():
+        raise KbError(f"{proposal.id}: nothing is left of the text; edit it again, or reject it")
     if _read(kb, proposal) != view.before:
         raise ChangedError
     root, place = Path(proposal.root), Path(proposal.path)

@@ -25,6 +25,7 @@ TREES: dict[str, Mapping[str, str]] = {
         "kb/a.md": "".join(f'learn("t", "x{number}*") ' for number in range(5_000)),
     },
     "references in a long text": {"kb/a.md": "-k t/a\n" * 125_000},
+    "one reference to nothing": {"kb/a.md": 'learn("nope", "x")\n' * 50_000},
     "one slug for all": {f"kb/a.{number}": "x\n" for number in range(1_500)},
     "names alike": {
         "kb/" + format(n, "012b").replace("0", "a").replace("1", "A"): "x" for n in range(1_500)

@@ -215,7 +215,7 @@ def test_rules_take_no_longer_than_their_length_and_that_of_a_path(
 def test_twice_the_rules_and_twice_the_files_are_bounded_together() -> None:
     """The characters of all rules with wildcards are limited, and the rest is named."""
     rules = IgnoreRules([("", [f"*{'a' * 120}*{'a' * 60}b{n}" for n in range(500)])])
-    assert rules.problems[0].reason == "the rules after the first 215 lines are left out"
+    assert rules.problems[0].reason == "the rules from line 216 on are left out: there are too many"
     assert len(rules.problems) == 1 + 215 - 21
     with at_most(2):
         assert not any(rules.ignores(f"{'a' * 244}{n}") for n in range(3_000))

@@ -99,6 +99,18 @@ def test_what_is_read_is_bounded(repository: Path) -> None:
         assert git_ignored.unused == ["../.gitignore"] * (limits.rules_bytes == 1)
 
 
+def test_rules_that_are_too_many_are_said_and_comments_are_no_rules(repository: Path) -> None:
+    make(repository, {".gitignore": "# comment\n\n" * 500 + "b.md\n"})
+    git(repository, "add", "docs/a.md", ".gitignore")
+    git_ignored = GitIgnored(repository / "docs")
+    assert git_ignored.leaves_out("sub/b.md")
+    assert git_ignored.unused == []
+    (repository / ".gitignore").write_text("x\n" * 500 + "b.md\n")
+    git_ignored = GitIgnored(repository / "docs")
+    assert not git_ignored.leaves_out("sub/b.md")
+    assert git_ignored.unused == ["../.gitignore"]
+
+
 def test_a_link_is_no_way_to_an_ignored_file(repository: Path) -> None:
     make(repository, {".gitignore": "secret.md\n", "docs/secret.md": ""})
     (repository / "docs/link.md").symlink_to("secret.md")

@@ -539,5 +539,5 @@ def test_more_rules_than_anyone_writes_are_left_out_and_reported(root: Path) -> 
     write(root, "a.md", "b.md", "rule-1998")
     opened = catalog(root)
     assert names(opened) == {"b": "b.md", "rule-1998": "rule-1998"}
-    reason = "the rules after the first 500 lines are left out"
+    reason = "the rules from line 501 on are left out: there are too many"
     assert skipped(opened) == [Skipped(path=".kbignore", reason=reason)]

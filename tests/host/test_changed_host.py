@@ -13,12 +13,14 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+import click
 import llm
 import pytest
 
 from llm_kb.errors import KbError
 from llm_kb.host import llm_internals
 from llm_kb.host.hooks import load_fragments
+from llm_kb.plugin import wrap_callback
 from tests.conftest import RunLlm
 from tests.scripted import Script
 
@@ -155,6 +157,16 @@ def test_a_template_of_others_goes_on_with_one_line(
     assert (status, "Be kind." in output) == (0, True)
     assert errors.startswith("llm-kb: left out: this version of llm-kb does not fit llm ")
     assert len(errors.splitlines()) == 1
+
+
+def test_a_model_s_own_error_is_not_taken_for_a_changed_host(user_dir: Path) -> None:
+    def fail(**_: object) -> None:
+        raise TypeError("Client.__init__() got an unexpected keyword argument 'proxies'")
+
+    with pytest.raises(TypeError, match="'proxies'"):
+        wrap_callback(fail, "chat")(no_log=True)
+    with pytest.raises(click.ClickException, match="has no argument 'no_log' of its commands"):
+        wrap_callback(lambda: None, "chat")(no_log=True)
 
 
 def test_an_unreadable_log_forgets_no_exclusion_in_silence(

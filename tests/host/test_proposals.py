@@ -157,6 +157,46 @@ def test_what_is_wrong_is_said_at_the_call(
     assert run_llm(["kb", "review"]).stderr == "Nothing to review.\n"
 
 
+def test_a_directory_may_have_the_name_of_its_topic(
+    kb: Path, run_llm: RunLlm, script: Script
+) -> None:
+    write_files(kb, {"project/rollback.md": ROLLBACK})
+    propose(run_llm, script, subject="project/rollback", old="blue", new="red")
+    propose(run_llm, script, subject="project/new", new="# New\n")
+    waiting = json.loads(run_llm(["kb", "review", "--json"]).stdout)
+    assert [Path(each["file"]).relative_to(kb).as_posix() for each in waiting] == [
+        "project/rollback.md",
+        "project/new.md",
+    ]
+    refused = run_llm(["kb", "review", "--json", "--keep", waiting[0]["id"], "-y"])
+    assert refused.exit_code == 2
+    assert "--json lists what waits: without --keep and --reject" in refused.stderr
+
+
+def test_what_programs_obey_in_a_hidden_directory_is_not_proposed(
+    kb: Path, run_llm: RunLlm, script: Script
+) -> None:
+    agents = '[kb.topic.agents]\nsubjects = ".claude"\n'
+    write_files(kb.parent, {"llm-kb.toml": CONFIG + agents, ".claude/commands/deploy.md": "# D\n"})
+    answer = propose(run_llm, script, topic="agents", subject="commands/deploy", new="More.")
+    assert answer.endswith("topic 'agents' is not written here; topics that are: project"), answer
+
+
+def test_line_ends_stay_and_nothing_is_not_kept(
+    kb: Path, run_llm: RunLlm, script: Script, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (kb / "rollback.md").write_bytes(ROLLBACK.replace("\n", "\r\n").encode())
+    propose(run_llm, script, subject="rollback", old="blue", new="red")
+    monkeypatch.setenv("VISUAL", "sed -i.bak s/red/green/")
+    shown, code = run_on_terminal(["kb", "review"], "e\n", question=ENTER, then="k\n")
+    assert code == 0, shown
+    assert (kb / "rollback.md").read_bytes() == b"# Rollback\r\n\r\nPress the green button.\r\n"
+    propose(run_llm, script, subject="rollback", old="green", new="blue")
+    monkeypatch.setenv("VISUAL", "sed -i.bak d")
+    shown, _ = run_on_terminal(["kb", "review"], "e\n", question=ENTER, then="k\nq\n")
+    assert "nothing is left of the text; edit it again, or reject it" in shown
+
+
 def test_ten_wait_at_most(kb: Path, run_llm: RunLlm, script: Script) -> None:
     answers = [propose(run_llm, script, subject=f"a{n}", new=f"# {n}\n") for n in range(11)]
     assert answers[9].startswith("proposed ")

@@ -15,6 +15,8 @@ from llm_kb.rendering.differences import MOST_COMPARED, render_difference
         ("a\nb\n", "a\nc\n", [" a", "-b", "+c"]),
         ("a\n", "a\u202eb\x1b[2J\n", ["-a", "+a\\u202eb\\x1b[2J"]),
         ("a\n", "a", [" a", "+\\ no line end"]),
+        ("a\r\nb\r\n", "a\r\nc\r\n", [" a", "-b", "+c"]),
+        ("a\r\n", "a\n", ["-a\\r", "+a"]),
         (
             "1\n2\n3\n4\n5\n6\n7\n8\n9\nx\n",
             "1\n2\n3\n4\n5\n6\n7\n8\n9\ny\n",

@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 from llm_kb.files.repository import Repository, find_repository
-from llm_kb.upkeep.named_places import read_history
+from llm_kb.upkeep.named_places import History, read_history
 from tests.git_templates import copy_repository
 
 PAGE = PurePosixPath("docs/page.md")
@@ -45,7 +45,7 @@ def test_a_repository_without_a_commit_had_nothing(tmp_path: Path) -> None:
     subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
     found = find_repository(tmp_path)
     assert found
-    assert read_history(found) == (tmp_path, frozenset(), frozenset(), "")
+    assert read_history(found) == History(tmp_path)
 
 
 @pytest.mark.parametrize(
