@@ -63,6 +63,9 @@ def list_(
             subject_list.list_topic(kb.topics[i], g, everything=all_) for i, g in groups.items()
         ]
         listed = [_keep_slugs(listed, queries) if queries else listed for listed in each]
+        if not (json_ or nl):
+            pairs = zip(groups, listed, strict=True)
+            listed = [subject_list.add_texts(kb.topics[id_], one, kb.config) for id_, one in pairs]
         records = [record for each in listed for record in each.subject_dicts()]
     else:
         listed = [t for t in subject_list.list_topics(kb, everything=all_) if _is_about(t, queries)]

@@ -8,11 +8,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
 
+from llm_kb.config.settings import Config
 from llm_kb.errors import NoMatchError
 from llm_kb.files.directory_topic import DirectoryTopic
+from llm_kb.knowledge_base.learning import describe_each
 from llm_kb.knowledge_base.open_topic import OpenTopic
 from llm_kb.knowledge_base.open_topics import OpenTopics
+from llm_kb.rendering.learn_text import MOST_LISTED
 from llm_kb.rendering.plain_text import count, estimate_tokens, shorten
+from llm_kb.rendering.summaries import find_label
 from llm_kb.subjects.selection import find_near, select
 from llm_kb.subjects.topics import Listing, Skipped, Subject, TopicConfig
 from llm_kb.texts.formats import is_readable
@@ -30,8 +34,8 @@ ON_REQUEST = "on request"
 HOW_TO_REQUEST = f"{ON_REQUEST}: -T References or -k for prompts, -t for searches"
 """What that note means, once below all topics."""
 
-BESIDE = 33
-"""The width of the columns beside the slugs or titles."""
+BESIDE, LONGEST_STATE = 33, 14
+"""The width of the columns beside the slugs or titles, and of the last one of them."""
 
 NARROWEST, WIDEST = 20, 100
 """The least and the greatest width of the column of slugs; titles have half of it."""
@@ -47,6 +51,8 @@ class ListedSubject(NamedTuple):
     path: str
     state: State = "available"
     tokens: int | None = None
+    text: str = ""
+    """What a listing has beside it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,6 +151,18 @@ def list_topic(
     )
 
 
+def add_texts(opened: OpenTopic, listed: ListedTopic, config: Config) -> ListedTopic:
+    """Return a topic with the texts that a listing for models has beside its visible subjects."""
+    if len(listed.subjects) > MOST_LISTED:
+        return listed
+    shown = {subject.name for subject in listed.visible}
+    subjects = [subject for subject in opened.listing.subjects if subject.name in shown]
+    texts = {e.name: e.summary for e in describe_each(opened, subjects, config, find_label)}
+    return replace(
+        listed, subjects=[s._replace(text=texts.get(s.name, "")) for s in listed.subjects]
+    )
+
+
 def _list_each(opened: OpenTopic, subjects: Iterable[Subject]) -> list[ListedSubject]:
     preloaded = opened.preloaded
     found = []
@@ -207,7 +225,8 @@ def render_subjects(listed: ListedTopic, width: int | None = None) -> Iterator[s
     Many subjects are folded by directory, unless the whole topic is asked for.
     """
     rows: list[tuple[str, int | None, str]] = [
-        (s.name, s.tokens, "" if s.state == "available" else s.state) for s in listed.subjects
+        (s.name, s.tokens, s.text if s.state == "available" else f"{s.state}  {s.text}".rstrip())
+        for s in listed.subjects
     ]
     if len(rows) > MANY and not listed.whole:
         rows = list(_fold(listed.subjects))[:MANY]
@@ -216,7 +235,8 @@ def render_subjects(listed: ListedTopic, width: int | None = None) -> Iterator[s
     for name, tokens, note in rows:
         shown = shorten(name, column) if width else name
         cost = "" if tokens is None else f"~{tokens:,} tokens"
-        yield f"{shown:{column}}  {cost:>15}  {note}".rstrip()
+        room = max(width - column - BESIDE + LONGEST_STATE, LONGEST_STATE) if width else len(note)
+        yield f"{shown:{column}}  {cost:>15}  {shorten(note, room)}".rstrip()
     if len(rows) < len(listed.subjects):
         yield f"{count(len(listed.subjects), 'subject')}; --all lists each of them"
     yield from _render_notes(listed)
@@ -230,7 +250,7 @@ def _fold(subjects: Sequence[ListedSubject]) -> Iterator[tuple[str, int | None, 
         groups.setdefault(directory + slash, []).append(subject)
     for name, inside in groups.items():
         tokens = sum(subject.tokens or 0 for subject in inside)
-        yield name, tokens, count(len(inside), "subject") if name.endswith("/") else ""
+        yield name, tokens, count(len(inside), "subject") if name.endswith("/") else inside[0].text
 
 
 def _summarize(listed: ListedTopic) -> str:

@@ -2,7 +2,8 @@
 
 Both are folded by the same function, so that words meet however they are written: in any case and
 normal form, with ligatures, in full width, with soft hyphens or colours of a terminal; Latin and
-Greek ones also without their accents. Marks of other scripts make other letters and stay.
+Greek ones also without their accents, Cyrillic without the stress, Hebrew and Arabic without the
+vowels that most texts leave out. Other marks make other letters and stay.
 """
 
 from __future__ import annotations
@@ -36,7 +37,12 @@ _UNSEEN = re.compile("[\u00ad\u034f\u061c\u200b-\u200f\u2060-\u2064\ufe00-\ufe0f
 _SURPLUS = re.compile(f"([{MARKS}]{{30}})[{MARKS}]+")
 """Marks beyond those of any letter (UAX 15, 13): to order a run takes the square of its length."""
 
-_ACCENTS = re.compile("(?<=[a-z\u00df-\u024f\u0370-\u03ff\u1e00-\u1fff])[\u0300-\u036f]+")
+_ACCENTS = re.compile(
+    "(?<=[a-z\u00df-\u024f\u0370-\u03ff\u1e00-\u1fff])[\u0300-\u036f]+"
+    "|(?<=[аеиоуыэюяіє])\u0301+"
+    "|[\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u0640\u064b-\u0652\u0670]+"
+)
+"""What many texts leave out: accents, Cyrillic stress, points of Hebrew, vowels of Arabic."""
 
 NAMED = {"c++": "cplusplus", "c#": "csharp", "f#": "fsharp", ".net": "dotnet"}
 """Names that are words only with their signs, and the words that stand for them."""

@@ -96,7 +96,7 @@ def test_all_of_the_topics(run_llm: RunLlm, workspace: Path) -> None:
 def test_subjects_of_a_topic(run_llm: RunLlm) -> None:
     by_id = run_llm(["kb", "list", "project"])
     assert by_id.output.splitlines() == [
-        "code-quality             ~6 tokens",
+        "code-quality             ~6 tokens  Quality",
         "maintainers/alice        ~2 tokens  pre-loaded",
     ]
     assert run_llm(["kb", "list", "general project knowledge"]).output == by_id.output
@@ -104,7 +104,7 @@ def test_subjects_of_a_topic(run_llm: RunLlm) -> None:
 
 def test_all_subjects_of_a_topic(run_llm: RunLlm) -> None:
     assert run_llm(["kb", "list", "project", "--all"]).output.splitlines() == [
-        "code-quality             ~6 tokens",
+        "code-quality             ~6 tokens  Quality",
         "maintainers/alice        ~2 tokens  pre-loaded",
         "notes                    ~2 tokens  hidden",
         "old                      ~2 tokens  disabled",
