@@ -19,7 +19,7 @@ _MENU = ", ".join(f"[{key}]{word[1:]}" for key, word in KEYS.items()) + "; a let
 
 
 def review_each(
-    waiting: Sequence[T], show_item: Callable[[str, T], None], act: Callable[[str, T], bool]
+    waiting: Sequence[T], show_item: Callable[[str, T], object], act: Callable[[str, T], bool]
 ) -> None:
     """Show each thing, and ask what to do with it until `act` with the key says that it is done.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -10,7 +11,7 @@ from pathlib import Path
 import click
 
 from llm_kb.capture.store import load_store
-from llm_kb.commands._output import ask, say, show, show_json
+from llm_kb.commands._output import ask, say, show, show_content, show_json
 from llm_kb.commands._review import review_each
 from llm_kb.commands.new import open_editor
 from llm_kb.errors import KbError
@@ -49,7 +50,9 @@ def review(kept: Sequence[str], rejected: Sequence[str], yes: bool, json_: bool)
         raise click.UsageError("--json lists what waits: without --keep and --reject")
     desk = Desk(KnowledgeBase.discover())
     for id_ in kept:
-        desk.keep(id_, yes=yes)
+        if desk.show("", desk.find(id_)) and not ask("Write this?", yes=yes):
+            raise click.Abort
+        show_content(os.fsencode(desk.keep()))  # as bytes: a name need not be text
     for id_ in rejected:
         desk.reject(desk.find(id_))
     if json_:
@@ -71,12 +74,13 @@ def review(kept: Sequence[str], rejected: Sequence[str], yes: bool, json_: bool)
 class Desk:
     """The proposals of a workspace, and the one that was shown last."""
 
+    _view: View
+
     def __init__(self, kb: KnowledgeBase) -> None:
         self.kb = kb
         self._inbox = open_inbox(kb)
         say_expired(self._inbox)
         self.waiting = list_waiting(kb, self._inbox)
-        self._view: View | None = None
 
     def find(self, id_: str) -> Proposal:
         """Return the proposal with an id. Raises KbError."""
@@ -86,39 +90,29 @@ class Desk:
         ids = ", ".join(each.id for each in self.waiting) or "none"
         raise KbError(f"no proposal {id_!r} waits here; waiting: {ids}")
 
-    def show(self, number: str, proposal: Proposal) -> None:
-        """Show a proposal as it is now."""
-        self._show(number, look(self.kb, proposal))
-
-    def _show(self, number: str, view: View) -> None:
-        self._view = view
-        show("\n".join(["", number, *_render(view)] if number else _render(view)))
+    def show(self, number: str, proposal: Proposal, edited: View | None = None) -> bool:
+        """Show a proposal as it is now, or as a person edited it; tell whether it fits."""
+        self._view = edited or look(self.kb, proposal)
+        show("\n".join([*(["", number] if number else []), *_render(self._view)]))
+        return self._view.after is not None
 
     def act(self, key: str, proposal: Proposal) -> bool:
         """Do what a key asks for, and tell whether the next one is to be shown."""
         if key == "e":
             self._edit()
-        elif key == "k" and self._view:
-            self._keep(self._view)
+        elif key == "k":
+            show(f"Written: {visible_line(str(self.keep()))}")
         elif key == "r":
             self.reject(proposal)
         return key != "e"
 
-    def _keep(self, view: View) -> None:
+    def keep(self) -> Path:
+        """Write what was shown last, and return the file; show it again if it has changed since."""
         try:
-            path = keep(self.kb, self._inbox, view)
+            return keep(self.kb, self._inbox, self._view)
         except ChangedError:
-            self.show("", view.proposal)
+            self.show("", self._view.proposal)
             raise
-        show(f"Written: {visible_line(str(path))}")
-
-    def keep(self, id_: str, *, yes: bool) -> None:
-        """Show a proposal and write it, once a person has agreed."""
-        view = look(self.kb, self.find(id_))
-        self._show("", view)
-        if view.after is not None and not ask("Write this?", yes=yes):
-            raise click.Abort
-        show(str(keep(self.kb, self._inbox, view)))
 
     def reject(self, proposal: Proposal) -> None:
         """Delete a proposal. Raises KbError if it has changed since."""
@@ -128,8 +122,7 @@ class Desk:
 
     def _edit(self) -> None:
         """Let a person change the text, and show the result."""
-        if (view := self._view) is None:
-            return
+        view = self._view
         text = view.after if view.after is not None else view.before or ""
         if view.after is None:
             text += "".join(f"\n{each.new}\n" for each in view.proposal.edits)
@@ -138,7 +131,7 @@ class Desk:
             file.write_bytes(text.encode())
             open_editor(file)
             edited = file.read_bytes().decode(errors="replace")
-        self._show("", replace(view, after=edited, notes=("as you edited it",)))
+        self.show("", view.proposal, replace(view, after=edited, notes=("as you edited it",)))
 
     def describe(self, proposal: Proposal) -> dict[str, object]:
         """Return the record that `--json` prints."""

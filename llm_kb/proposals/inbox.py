@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta, timezone
@@ -126,8 +126,7 @@ class Inbox:
     def mark(self, proposal: Proposal, kept: str) -> None:
         """Record the digest of the text that is about to be written. Raises KbError."""
         with locked(self.directory / ".lock"):
-            found = self._read(_name(proposal))
-            if found is None or found.id != proposal.id:
+            if not self._holds(proposal):
                 raise KbError("the proposal has just been changed; look at it again")
             self._write(replace(proposal, kept=kept))
 
@@ -150,12 +149,16 @@ class Inbox:
         if not self._names():
             return False
         with locked(self.directory / ".lock"):
-            found = self._read(_name(proposal))
-            is_same = found is not None and found.id == proposal.id
+            is_same = self._holds(proposal)
             if is_same:
                 with writing(self.directory / _name(proposal)):
                     (self.directory / _name(proposal)).unlink()
         return is_same
+
+    def _holds(self, proposal: Proposal) -> bool:
+        """Tell whether a proposal waits, and is still the same."""
+        found = self._read(_name(proposal))
+        return found is not None and found.id == proposal.id
 
     def _names(self) -> Sequence[str]:
         with suppress(OSError):
@@ -165,18 +168,17 @@ class Inbox:
     def _read(self, name: str) -> Proposal | None:
         with suppress(OSError, ValueError, TypeError, KeyError, RecursionError):
             table = json.loads(read_regular(self.directory / name, most=_LARGEST))
-            edits = tuple(Edit(**edit) for edit in table.pop("edits"))
-            proposal = Proposal(**table, edits=edits)
-            if all(isinstance(each, str) for each in _iter_texts(proposal)):
-                return proposal
+            edits = tuple(Edit(**_as_texts(edit)) for edit in table.pop("edits"))
+            base = table.pop("base")
+            return Proposal(
+                **_as_texts(table), base=None if base is None else str(base), edits=edits
+            )
         return None
 
 
-def _iter_texts(proposal: Proposal) -> Iterator[object]:
-    """Yield all that must be text."""
-    for record in (asdict(replace(proposal, edits=())), *map(asdict, proposal.edits)):
-        yield from (value for name, value in record.items() if name not in {"base", "edits"})
-    yield "" if proposal.base is None else proposal.base
+def _as_texts(table: Mapping[str, object]) -> dict[str, str]:
+    """Return the fields of a record, of which every one is text."""
+    return {name: str(value) for name, value in table.items()}
 
 
 def _place(proposal: Proposal) -> tuple[str, str, str]:
