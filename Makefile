@@ -20,7 +20,8 @@ help:
 	@echo 'make test-base    run the suite without the extras'
 	@echo 'make test-lowest  run the suite with the lowest versions pyproject.toml allows'
 	@echo 'make test-sdist   build the sdist and run the suite that it holds'
-	@echo 'make field        ask the plugins of real providers, against a model of our own (FIELD=llm-ollama)'
+	@echo 'make field        ask the plugins of real providers, against a model of our own (FIELD=llm-ollama),'
+	@echo '                  and let the protocol'\''s own tools ask llm-kb mcp (needs node 22)'
 	@echo 'make fuzz         run each fuzz target for a minute (FUZZ_SECONDS=…)'
 	@echo 'make coverage     run the whole suite; fails below 95 % of branches and lines'
 	@echo 'make lint         ruff, formatting, the import contract'
@@ -82,6 +83,7 @@ test-sdist: $(VENV)/.installed-dev
 field:
 	$(MAKE) VENV=$(VENV)-field $(VENV)-field/.installed-field
 	$(VENV)-field/bin/python -m tests.field.run $(FIELD)
+	$(VENV)-field/bin/python -m tests.field.mcp_clients
 
 # The table of docs/models.md, with the newest plugins.
 field-table:
