@@ -36,7 +36,7 @@ COMMANDS = {
     "review": ("review",),
     "search": ("search",),
     "test": ("test",),
-    "topics": ("add", "disable", "preload", "remove"),
+    "editing": ("add", "disable", "preload", "remove"),
     "used": ("used",),
 }
 """The commands of `llm kb` in each module of `llm_kb/commands`."""

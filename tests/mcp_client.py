@@ -18,8 +18,7 @@ from mcp.client import Client
 from mcp.shared.message import SessionMessage
 from mcp_types.jsonrpc import jsonrpc_message_adapter
 
-from llm_kb.knowledge_base.api import KnowledgeBase
-from llm_kb.mcp.server import (
+from llm_kb.host.mcp.server import (
     Discover,
     Message,
     ProtocolError,
@@ -28,6 +27,7 @@ from llm_kb.mcp.server import (
     parse_message,
     render_message,
 )
+from llm_kb.knowledge_base.api import KnowledgeBase
 from tests.preloaded import LLM_KB
 
 Conversation = Callable[[Client], Awaitable[Any]]

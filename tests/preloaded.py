@@ -39,7 +39,7 @@ IMPORTED = (
     "llm_kb.host.capture_tools",
     "llm_kb.references.fetch.create",
     "llm_kb.search.index.index",
-    "llm_kb.mcp.server",
+    "llm_kb.host.mcp.server",
 )
 """What the server imports before it forks."""
 

@@ -12,8 +12,8 @@ import llm_kb
 from llm_kb.config.layers import TABLES
 from llm_kb.config.trust import ACTING_KEYS, SHOWING_KEY
 from llm_kb.host import reference_calls
+from llm_kb.host.mcp import tools
 from llm_kb.knowledge_base.tool_text import SEARCH_KNOWLEDGE, ToolText
-from llm_kb.mcp import tools
 from llm_kb.references.sources.records import TYPES
 from llm_kb.texts.formats import FORMATS
 from tests.attacks.test_writing import COMMANDS

@@ -13,10 +13,10 @@ from llm_kb.commands import _config, _options, _output
 from llm_kb.config.workspace import find_workspace, owner_of
 from llm_kb.errors import KbError, show_place
 from llm_kb.files.repository import find_repository
+from llm_kb.host.mcp.server import run
 from llm_kb.host.terminal import is_terminal
 from llm_kb.knowledge_base.api import KnowledgeBase
 from llm_kb.knowledge_base.user_dir import find_user_dir
-from llm_kb.mcp.server import run
 
 _CLIENTS = ("claude", "codex", "cursor", "gemini", "opencode", "qwen", "vscode")
 
@@ -77,7 +77,7 @@ def mcp(
 
 def _change_client(client: str, options: Sequence[str], *, yes: bool) -> None:
     """Add the server to a client, and say what changes."""
-    from llm_kb.mcp import clients  # noqa: PLC0415 - a client's start does not need it
+    from llm_kb.host.mcp import clients  # noqa: PLC0415 - a client's start does not need it
 
     cwd = _config.require_cwd()
     workspace = find_workspace(cwd, {}, user_dir=find_user_dir())

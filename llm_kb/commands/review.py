@@ -21,8 +21,8 @@ from llm_kb.host.log import find_conversation
 from llm_kb.host.propose_tool import say_expired
 from llm_kb.host.reference_calls import find_library
 from llm_kb.knowledge_base.api import KnowledgeBase
+from llm_kb.knowledge_base.proposals.inbox import Proposal
 from llm_kb.knowledge_base.proposing import open_inbox
-from llm_kb.proposals.inbox import Proposal
 from llm_kb.rendering.plain_text import count
 from llm_kb.texts.safe import visible_line
 from llm_kb.upkeep.proposed import ChangedError, View, keep, list_waiting, look

@@ -9,11 +9,11 @@ from llm_kb.errors import KbError, quote
 from llm_kb.files.directory_topic import DirectoryTopic
 from llm_kb.knowledge_base.kinds import Topic
 from llm_kb.knowledge_base.open_topics import OpenTopics
+from llm_kb.knowledge_base.proposals.edits import Edit, apply_edits, find_flaw
+from llm_kb.knowledge_base.proposals.inbox import Inbox, Proposal, digest
+from llm_kb.knowledge_base.proposals.places import find_place, read_place
 from llm_kb.knowledge_base.tool_text import PROPOSE, read_proposal
 from llm_kb.knowledge_base.user_dir import find_user_dir
-from llm_kb.proposals.edits import Edit, apply_edits, find_flaw
-from llm_kb.proposals.inbox import Inbox, Proposal, digest
-from llm_kb.proposals.places import find_place, read_place
 from llm_kb.subjects.topics import CONFIGURED
 
 

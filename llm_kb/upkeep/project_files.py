@@ -45,7 +45,7 @@ _OF_VERSION = r"[._-]v?(?:\d+(?:[._](?:\d+|x))+|(?<=v)\d+)"
 """The end of a name that is of one version: `_1.x`, `-2.0.1`, `.v3`."""
 
 
-class Rule(NamedTuple):
+class Reason(NamedTuple):
     """A reason to leave pages out, by whole names of their directories or the start of their own.
 
     Directories count only outside documentation, except those that count `everywhere`.
@@ -61,47 +61,47 @@ class Rule(NamedTuple):
 
 
 RULES = {
-    "generated": Rule(
+    "generated": Reason(
         "generated and vendored files",
         "vendor vendored third_party third-party thirdparty external node_modules build dist"
         " target out _build _site site-packages venv env deps bower_components pods"
         " generated",
         everywhere=".generated",
     ),
-    "tests": Rule(
+    "tests": Reason(
         "tests and their data",
         "test tests __tests__ fixture fixtures testdata test-data test_data snapshots"
         " __snapshots__ cassettes revdep e2e",
     ),
-    "formalities": Rule(
+    "formalities": Reason(
         "licences, authors, codes of conduct, forms for issues",
         everywhere="licenses licences issue_template pull_request_template discussion_template",
         sure="code.?of.?conduct|(?:issue|pull_request|discussion)_template",
         loud="licen[cs]es?|copying|(?:third.?party.?)?notices?|authors|contributors|maintainers"
         "|owners|credits|thanks|sponsors|backers|funding",
     ),
-    "changes": Rule(
+    "changes": Reason(
         "change logs and release notes",
         everywhere="changelog changelogs .changeset .changes newsfragments release-notes relnotes",
         sure=rf"change.?logs?|release.?notes|(?:changes|history|news)(?={_OF_VERSION}$)",
         loud="changes|news|history",
     ),
-    "demos": Rule(
+    "demos": Reason(
         "examples and demos with their code",
         "example examples demo demos sample samples playground playgrounds",
     ),
-    "trash": Rule(
+    "trash": Reason(
         "trash, backups and caches of other programs",
         everywhere=".trash .trashes .stversions .stfolder .history .obsidian .logseq .dropbox.cache"
         " .dropbox .sync .recycle $recycle.bin lost+found .cache .backup .backups .bak .tmp .undo"
         " .local-history .vscode-history",
     ),
-    "templates": Rule("templates of a site", "archetypes _layouts _includes"),
-    "languages": Rule("other languages than the main one"),
-    "versions": Rule(
+    "templates": Reason("templates of a site", "archetypes _layouts _includes"),
+    "languages": Reason("other languages than the main one"),
+    "versions": Reason(
         "other versions of the same pages", everywhere="versioned_docs versioned_docs_archived"
     ),
-    "copies": Rule("skills that another tool has too"),
+    "copies": Reason("skills that another tool has too"),
 }
 """The rules by their names, in the order in which they are tried."""
 

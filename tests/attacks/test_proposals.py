@@ -16,9 +16,9 @@ import pytest
 
 from llm_kb.errors import KbError
 from llm_kb.knowledge_base.api import KnowledgeBase
+from llm_kb.knowledge_base.proposals.edits import Edit
+from llm_kb.knowledge_base.proposals.inbox import Inbox, Limits, Proposal
 from llm_kb.knowledge_base.proposing import open_inbox, propose, render_answer
-from llm_kb.proposals.edits import Edit
-from llm_kb.proposals.inbox import Inbox, Limits, Proposal
 from llm_kb.upkeep import proposed
 from llm_kb.upkeep.proposed import ChangedError, keep, list_waiting, look
 from tests.commands.workspaces import write_files

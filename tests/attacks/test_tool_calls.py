@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from llm_kb.errors import KbError
+from llm_kb.host.mcp.tools import answer_call
 from llm_kb.knowledge_base.api import KnowledgeBase
-from llm_kb.mcp.tools import answer_call
 from tests.console import PROJECT
 from tests.git_templates import copy_empty_repository
 from tests.isolation import isolated_environment, make_home

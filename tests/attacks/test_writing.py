@@ -239,12 +239,12 @@ OWN = {
     "files/git.py": ["symlink_to"],  # a temporary directory
     "host/log.py": ["replace_file"],  # searches that found nothing, in the user's directory
     "host/terminal.py": ["open"],  # the user's terminal
-    "proposals/inbox.py": ["replace_file"],  # what waits, in the user's directory
+    "knowledge_base/proposals/inbox.py": ["replace_file"],  # what waits, in the user's directory
     "references/library.py": ["mkdir", "rename", "rmtree", "rmtree", "rmtree"],
     "references/plan.py": ["move", "rename", "rename", "rename"],
     "references/topic/staging.py": ["link", "mkdir", "mkdir", "open"],
     "references/topic/topic_directory.py": ["open"],  # all four: the user's library
-    "mcp/clients.py": ["replace_file"],  # a client's file in the home directory
+    "host/mcp/clients.py": ["replace_file"],  # a client's file in the home directory
     "search/index/database.py": ["mkdir"],  # the index in the user's directory
 }
 """All that writes without the functions that stay below a directory."""

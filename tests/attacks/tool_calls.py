@@ -17,9 +17,9 @@ from typing import Any
 
 from llm_kb.errors import KbError
 from llm_kb.host.capture_tools import make_emit_tool
+from llm_kb.host.mcp.tools import answer_call
 from llm_kb.host.reference_tools import make_references
 from llm_kb.knowledge_base.api import KnowledgeBase
-from llm_kb.mcp.tools import answer_call
 from tests.cost import measure_pace
 
 SECONDS = 2

@@ -16,7 +16,7 @@ import pytest
 from llm_kb.errors import UnreadableError
 from llm_kb.files import conversion
 from llm_kb.files.conversion import ConversionError, Conversions
-from llm_kb.files.converters.documents import BadDocumentError, convert_docx, convert_pdf
+from llm_kb.files.converters.office import BadDocumentError, convert_docx, convert_pdf
 from llm_kb.files.directory_topic import DirectoryTopic
 from llm_kb.subjects.topics import TopicConfig
 from llm_kb.texts import formats

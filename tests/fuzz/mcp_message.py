@@ -9,8 +9,7 @@ from contextlib import suppress
 from functools import cache, partial
 from typing import Any
 
-from llm_kb.knowledge_base.api import KnowledgeBase
-from llm_kb.mcp.server import (
+from llm_kb.host.mcp.server import (
     Discover,
     ProtocolError,
     Server,
@@ -18,6 +17,7 @@ from llm_kb.mcp.server import (
     parse_message,
     render_message,
 )
+from llm_kb.knowledge_base.api import KnowledgeBase
 from tests.console import SAMPLE
 
 METHODS = ("initialize", "ping", "tools/list", "tools/call", "server/discover")

@@ -10,11 +10,11 @@ import llm
 import pytest
 
 from llm_kb.host.capture_tools import EMIT, make_emit_tool
+from llm_kb.host.mcp.tools import ANNOTATE
 from llm_kb.host.reference_calls import ALL
 from llm_kb.host.reference_tools import References
 from llm_kb.knowledge_base.api import KnowledgeBase
 from llm_kb.knowledge_base.tool_text import LEARN, SEARCH_KNOWLEDGE
-from llm_kb.mcp.tools import ANNOTATE
 
 SCHEMAS = {text.name: text.schema for text in (LEARN, SEARCH_KNOWLEDGE, *ALL, EMIT, ANNOTATE)}
 PYTHON = {"string": str, "integer": int, "boolean": bool}

@@ -17,7 +17,7 @@ PACKAGE = Path(llm_kb.__file__).parent
 
 USE = """
 from llm_kb import KnowledgeBase
-from llm_kb.commands import check, init, new, reading, search, topics
+from llm_kb.commands import check, init, new, reading, search, editing
 from llm_kb.upkeep import first_topics, usage
 kb = KnowledgeBase.discover()
 print(kb.learn("team", "a"), [p.topic for p in kb.find_passages("walrus").passages])
@@ -52,7 +52,7 @@ def test_a_kind_is_taken_away_with_its_row(tmp_path: Path, room: str) -> None:
 
 def test_no_room_knows_a_kind_but_its_own_commands_and_tools() -> None:
     own = re.compile(
-        r"knowledge_base/kinds|host/(?:reference|capture)_|host/hooks|mcp/|references/|capture/"
+        r"knowledge_base/kinds|host/(?:reference|capture)_|host/hooks|host/mcp/|references/|capture/"
         r"|commands/(?:references|knowledge|mcp|review)"
     )
     imports = re.compile(r"^\s*(?:from|import) llm_kb\.(?:references|capture)\b", re.MULTILINE)

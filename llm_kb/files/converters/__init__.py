@@ -1,6 +1,6 @@
 """Pages and documents as Markdown."""
 
-PROGRAM = "llm_kb.files.converters.documents"
+PROGRAM = "llm_kb.files.converters.office"
 """The program that converts one document, run in a process of its own."""
 
 NO_TEXT = "it has no text, perhaps only pictures of it"

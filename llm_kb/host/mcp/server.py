@@ -26,8 +26,8 @@ from typing import Any, BinaryIO, TypeAlias, TypeVar
 
 from llm_kb import __version__
 from llm_kb.errors import KbError
+from llm_kb.host.mcp import tools
 from llm_kb.knowledge_base.api import KnowledgeBase
-from llm_kb.mcp import tools
 from llm_kb.rendering.presentation import Picture
 from llm_kb.texts.safe import defuse
 

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from llm_kb.errors import KbError
+from llm_kb.host.mcp.server import Server
+from llm_kb.host.mcp.tools import Limits
 from llm_kb.knowledge_base.api import KnowledgeBase
-from llm_kb.mcp.server import Server
-from llm_kb.mcp.tools import Limits
 from llm_kb.references.topic.topic_file import TopicFile, render_topic_file
 
 CODEX, OTHER = {"name": "codex-mcp-client", "version": "0.171.0"}, {"name": "x", "version": "1"}

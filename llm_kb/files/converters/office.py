@@ -1,6 +1,6 @@
 """A program that reads a document on standard input and writes it as Markdown.
 
-    python -m llm_kb.files.converters.documents pdf 60 < guide.pdf
+    python -m llm_kb.files.converters.office pdf 60 < guide.pdf
 
 Documents come from strangers, and their libraries are not made for hostile ones. So each is
 converted in a separate process with limits on memory and time, started by `files`.

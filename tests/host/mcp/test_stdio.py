@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-from llm_kb.mcp.server import LARGEST, VERSIONS
+from llm_kb.host.mcp.server import LARGEST, VERSIONS
 from tests.preloaded import LLM_KB, Process
 
 STUCK = f"""
 import re, sys, time
-from llm_kb.mcp import tools
+from llm_kb.host.mcp import tools
 
 def stuck(kb, given, report):
     for step in range(given.get("limit", 0)):
@@ -297,7 +297,7 @@ def test_a_cancellation_behind_many_requests_is_read(workspace: Path) -> None:
 
 
 def test_requests_beyond_the_room_for_them_wait_at_the_client(workspace: Path) -> None:
-    limited = f"from llm_kb.mcp import server; server.MOST_WAITING = 5_000; {LLM_KB}"
+    limited = f"from llm_kb.host.mcp import server; server.MOST_WAITING = 5_000; {LLM_KB}"
     client = Client(workspace, limited)
     for id_ in range(100):
         client.send("ping", id_)
@@ -319,7 +319,8 @@ def test_what_was_asked_before_the_input_ends_is_answered(workspace: Path) -> No
 @pytest.mark.parametrize("question", ["pattern", "sleep", "swallow"])
 def test_the_end_of_the_input_ends_the_work(workspace: Path, question: str) -> None:
     program = STUCK.replace("SECONDS = 1", "SECONDS = 600").replace(
-        "tools.ANSWERS", "from llm_kb.mcp import server; server.LAST_SECONDS = 1; tools.ANSWERS"
+        "tools.ANSWERS",
+        "from llm_kb.host.mcp import server; server.LAST_SECONDS = 1; tools.ANSWERS",
     )
     client = Client(workspace, program)
     client.search(1, question)

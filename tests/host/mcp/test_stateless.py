@@ -11,8 +11,8 @@ import pytest
 from mcp.client import Client
 
 from llm_kb import __version__
+from llm_kb.host.mcp.server import ProtocolError, Server
 from llm_kb.knowledge_base.api import KnowledgeBase
-from llm_kb.mcp.server import ProtocolError, Server
 from tests.mcp_client import read, start_process, talk
 
 META = "io.modelcontextprotocol/"

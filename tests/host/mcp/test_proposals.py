@@ -10,7 +10,7 @@ from mcp.client import Client
 from llm_kb.knowledge_base.api import KnowledgeBase
 from llm_kb.knowledge_base.proposing import open_inbox
 from tests.conftest import RunLlm
-from tests.mcp.test_calls import write_topic
+from tests.host.mcp.test_calls import write_topic
 from tests.mcp_client import call, talk
 
 OFFER = "[kb.propose]\noffer = true\n"

@@ -18,7 +18,7 @@ from pathlib import Path
 from llm_kb.errors import KbError
 from llm_kb.files.atomic import locked, make_directory, replace_file, writing
 from llm_kb.files.containment import read_regular
-from llm_kb.proposals.edits import Edit
+from llm_kb.knowledge_base.proposals.edits import Edit
 
 _ENDING = ".json"
 _LARGEST = 200_000
