@@ -1,12 +1,13 @@
 """The untracked files below a topic that git ignores, and repositories of their own below it.
 
-Nothing starts git: `.gitignore` files and git's index are read, each bounded. Without a readable
+Nothing starts git: its rules and its index are read, each bounded. Without a readable
 index nothing counts as ignored, since what git tracks it never ignores.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import stat
 import struct
 from bisect import bisect_left
@@ -48,8 +49,8 @@ def is_repository(directory: str) -> bool:
 class GitIgnored:
     """What git ignores and does not track below a directory, by paths relative to it.
 
-    `read` are the files that the answers so far depend on, relative as well, and `unused` the
-    `.gitignore` files that are too much.
+    `read` are the files that the answers so far depend on, relative as well, and `problems` those
+    that were not used, each with the reason.
     """
 
     def __init__(self, root: Path, limits: Limits | None = None) -> None:
@@ -59,7 +60,7 @@ class GitIgnored:
         self._rules: dict[str, IgnoreRules | None] = {}
         self._places: dict[str, bool] = {}
         self.read: set[str] = set()
-        self.unused: list[str] = []
+        self.problems: list[tuple[str, str]] = []
         self._tree = _find_work_tree(self._root)
         self._prefix = ""
         if self._tree is not None:
@@ -88,15 +89,20 @@ class GitIgnored:
     @cached_property
     def _tracked(self) -> Sequence[str] | None:
         index = _find_git_directory(self._tree or "") + f"{os.sep}index"
-        self.read.add(os.path.relpath(index, self._root))
+        name = os.path.relpath(index, self._root)
+        self.read.add(name)
+        tracked = None
         try:
             status = os.stat(index)  # noqa: PTH116 - as text, for speed
+            key = (index, status.st_size, status.st_mtime_ns, status.st_ino)
+            tracked = _load_index(key, self._limits)
         except FileNotFoundError:
             return ()  # nothing was added yet
         except OSError:
-            return None
-        key = (index, status.st_size, status.st_mtime_ns, status.st_ino)
-        return _load_index(key, self._limits)
+            pass
+        if tracked is None:
+            self.problems.append((name, "it cannot be read: no file counts as ignored by git"))
+        return tracked
 
     def _ignores(self, path: str) -> bool:
         """Tell whether a path in the work tree is ignored, or a directory above it."""
@@ -117,25 +123,39 @@ class GitIgnored:
             verdict = rules.decide(path[len(above) :]) if rules else None
             if verdict is not None:
                 return verdict
-        return False
+        verdicts = (rules.decide(path) for rules in self._everywhere)
+        return next((verdict for verdict in verdicts if verdict is not None), False)
 
     def _load_rules(self, place: str) -> IgnoreRules | None:
         if place not in self._rules:
-            path = os.path.normpath(f"{self._tree}/{place}{RULES}")
-            self.read.add(os.path.relpath(path, self._root))
-            data = b""
-            with suppress(OSError):
-                data = read_regular(path, most=self._left + 1)
-            self._rules[place] = None
-            if len(data) > self._left:
-                self.unused.append(os.path.relpath(path, self._root))
-            elif data:
-                self._left -= len(data)
-                lines = data.decode("utf-8-sig", "replace").splitlines()
-                rules = self._rules[place] = IgnoreRules([(RULES, lines)])
-                if rules.problems:
-                    self.unused.append(os.path.relpath(path, self._root))
+            self._rules[place] = self._read_rules(f"{self._tree}/{place}{RULES}")
         return self._rules[place]
+
+    @cached_property
+    def _everywhere(self) -> Sequence[IgnoreRules]:
+        """The rules of the clone, and of the user."""
+        directory = _find_git_directory(self._tree or "")
+        with suppress(OSError):  # that of a work tree names the one it shares
+            common = read_regular(f"{directory}{os.sep}commondir", most=4_096)
+            directory = os.path.join(directory, os.fsdecode(common.strip()))  # noqa: PTH118
+        of_clone = self._read_rules(f"{directory}{os.sep}info{os.sep}exclude")
+        of_user = self._read_rules(_find_rules_of_user(), follow_link=True)
+        return [rules for rules in (of_clone, of_user) if rules]
+
+    def _read_rules(self, path: str, *, follow_link: bool = False) -> IgnoreRules | None:
+        path = os.path.normpath(path)
+        name = os.path.relpath(path, self._root)
+        self.read.add(name)
+        data = b""
+        with suppress(OSError):
+            data = read_regular(path, follow_link=follow_link, most=self._left + 1)
+        if len(data) > self._left:
+            self.problems.append((name, "its rules are left out: all such files are too long"))
+            return None
+        self._left -= len(data)
+        rules = IgnoreRules([(RULES, data.decode("utf-8-sig", "replace").splitlines())])
+        self.problems += [(name, problem.reason) for problem in rules.problems[:1]]
+        return rules
 
 
 def _end(place: str) -> str:
@@ -172,10 +192,28 @@ def _find_git_directory(tree: str) -> str:
     return place
 
 
+_EXCLUDES_FILE = re.compile(r"(?im)^[ \t]*excludesfile[ \t]*=[ \t]*\"?([^\"\n#;]+)")
+
+
+def _find_rules_of_user() -> str:
+    """Return the file with the rules for all repositories of the user, there or not.
+
+    https://git-scm.com/docs/gitignore
+    """
+    home = os.path.expanduser("~")  # noqa: PTH111 - a user may have none
+    settings = os.environ.get("XDG_CONFIG_HOME") or f"{home}/.config"
+    for file in (f"{home}/.gitconfig", f"{settings}/git/config"):
+        with suppress(OSError):
+            text = read_regular(file, follow_link=True, most=100_000).decode(errors="replace")
+            if found := _EXCLUDES_FILE.search(text):
+                return os.path.expanduser(found[1].strip())  # noqa: PTH111 - as above
+    return f"{settings}/git/ignore"
+
+
 # The index
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=8)
 def _load_index(key: tuple[str, int, int, int], limits: Limits) -> Sequence[str] | None:
     """Return the sorted paths of git's index; None for one that cannot be read."""
     try:

@@ -148,8 +148,8 @@ class Walk:
                 del found.targets[SKILL_FILE]
             if found.targets:
                 yield found
-        for path in self._git.unused if self._git else ():
-            self.skip(path, "its rules are left out: there are too many in all such files")
+        for path, reason in self._git.problems if self._git else ():
+            self.skip(path, reason)
 
     def _list_place(self, place: Place) -> tuple[str, Mapping[str, int]]:
         """Return the real path of a directory and the types of its entries.

@@ -89,14 +89,15 @@ def test_what_is_read_is_bounded(repository: Path) -> None:
     git(repository, "add", "docs/a.md", ".gitignore")
     root = repository / "docs"
     assert GitIgnored(root).leaves_out("sub/b.md")
-    for limits in (
-        Limits(index_bytes=10),
-        Limits(entries=1),
-        Limits(rules_bytes=1),
-    ):
-        git_ignored = GitIgnored(root, limits)
+    for key, most in {"index_bytes": 10, "entries": 1, "rules_bytes": 1}.items():
+        git_ignored = GitIgnored(root, Limits(**{key: most}))
         assert not git_ignored.leaves_out("sub/b.md")
-        assert git_ignored.unused == ["../.gitignore"] * (limits.rules_bytes == 1)
+        problem = {
+            "index_bytes": ("../.git/index", "it cannot be read: no file counts as ignored by git"),
+            "entries": ("../.git/index", "it cannot be read: no file counts as ignored by git"),
+            "rules_bytes": ("../.gitignore", "its rules are left out: all such files are too long"),
+        }[key]
+        assert problem in git_ignored.problems
 
 
 def test_rules_that_are_too_many_are_said_and_comments_are_no_rules(repository: Path) -> None:
@@ -104,11 +105,32 @@ def test_rules_that_are_too_many_are_said_and_comments_are_no_rules(repository: 
     git(repository, "add", "docs/a.md", ".gitignore")
     git_ignored = GitIgnored(repository / "docs")
     assert git_ignored.leaves_out("sub/b.md")
-    assert git_ignored.unused == []
+    assert git_ignored.problems == []
     (repository / ".gitignore").write_text("x\n" * 500 + "b.md\n")
     git_ignored = GitIgnored(repository / "docs")
     assert not git_ignored.leaves_out("sub/b.md")
-    assert git_ignored.unused == ["../.gitignore"]
+    reason = "the rules from line 501 on are left out: there are too many"
+    assert git_ignored.problems == [("../.gitignore", reason)]
+
+
+def test_rules_of_the_clone_and_of_the_user_count(
+    repository: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make(repository, {"docs/c.md": "", "docs/d.md": "", "docs/e.md": "", ".gitignore": "!e.md\n"})
+    home = tmp_path_factory.mktemp("home")
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    make(home, {".config/git/ignore": "d.md\ne.md\n"})
+    make(repository, {".git/info/exclude": "c.md\n"})
+    assert list_paths(repository / "docs") == ["a.md", "e.md", "sub/b.md"]
+    make(home, {".gitconfig": "[core]\n\texcludesFile = ~/rules # mine\n", "rules": "b.md\n"})
+    assert list_paths(repository / "docs") == ["a.md", "d.md", "e.md"]
+    git(repository, "add", "docs/a.md")
+    git(repository, "commit", "-qm", "a")
+    tree = tmp_path_factory.mktemp("tree") / "t"
+    git(repository, "worktree", "add", "-q", str(tree))
+    make(tree, {"docs/c.md": "", "docs/d.md": ""})
+    assert list_paths(tree / "docs") == ["a.md", "d.md"]
 
 
 def test_a_link_is_no_way_to_an_ignored_file(repository: Path) -> None:
@@ -147,7 +169,8 @@ def test_a_change_of_the_rules_or_the_index_is_seen(repository: Path) -> None:
     make(repository, {".gitignore": "# nothing\n"})
     root = repository / "docs"
     catalog = DirectoryTopic(TopicConfig(id="t", root=root))
-    for path in (repository / ".gitignore", root, root / "sub", root / "a.md"):
+    exclude = repository / ".git/info/exclude"
+    for path in (repository / ".gitignore", exclude, root, root / "sub", root / "a.md"):
         os.utime(path, (1_000_000_000, 1_000_000_000))
     _, stamps = catalog.list_watched()
     assert stamps is not None
