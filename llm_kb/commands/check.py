@@ -52,8 +52,9 @@ def check(json_: bool, kb_cfg: tuple[str, ...]) -> None:
         inspection = Inspection(kb, cwd, draw_progress("Checking"))
         found, subjects = inspection.run(), inspection.subjects
         left_out = kb.config.check_ignore
-        for limit in inspection.limits if Rule.GONE_PATH.id not in left_out else ():
-            say(f"llm-kb: {limit}")
+        for rule, limit in inspection.limits:
+            if rule.id not in left_out:
+                say(f"llm-kb: {limit}")
     findings = [finding for finding in found if finding.rule.id not in left_out]
     if json_:
         show_json([_describe(finding) for finding in findings])

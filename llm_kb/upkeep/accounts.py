@@ -12,7 +12,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from llm_kb.errors import KbError
 from llm_kb.files.containment import Containment
 from llm_kb.files.layouts import is_agent_skill
 from llm_kb.knowledge_base.open_topic import OpenTopic
@@ -79,13 +78,10 @@ def find_unlisted(
 ) -> Mapping[str, Sequence[str]]:
     """Return the texts of a project that no topic has or leaves out, by their first directory.
 
-    These are pages that no rule of `init` leaves out, and texts of no known format. Without git,
-    nothing is looked at if there are more than `most` files.
+    These are pages that no rule of `init` leaves out, and texts of no known format. Raises KbError
+    if there are too many files to look at: without git `most` of them.
     """
-    try:
-        project = find_project(root, most)
-    except KbError:
-        return {}
+    project = find_project(root, most)
     classify = _Classifier(root)
     places: defaultdict[str, list[str]] = defaultdict(list)
     settled = [_find_settled(root, topic) for topic in topics]

@@ -144,7 +144,7 @@ class Inspection:
         """The files of each content that was read: their real paths with their names."""
         self._targets: dict[str, LinkTargets] = {}
         self._histories: dict[Path, History] = {}
-        self.limits: list[str] = []
+        self.limits: list[tuple[Rule, str]] = []
         """What could not be looked at, and why."""
         self.subjects = 0
         """The number of subjects that were read so far."""
@@ -193,7 +193,11 @@ class Inspection:
     def _inspect_unlisted(self) -> Iterator[Finding]:
         """Yield a finding for each of the directories with the most texts that no topic has."""
         root = self._kb.config.workspace or Path("/")
-        places = find_unlisted(root, self._own) if self._kb.config.workspace else {}
+        try:
+            places = find_unlisted(root, self._own) if self._kb.config.workspace else {}
+        except KbError as error:
+            self.limits.append((Rule.UNLISTED, f"texts in no topic are not looked for: {error}"))
+            return
         ranked = sorted(places, key=lambda place: (-len(places[place]), place))
         for place in ranked[:_MOST_PLACES]:
             paths = places[place]
@@ -380,9 +384,8 @@ class Inspection:
         if root not in self._histories:
             self._histories[root] = history = read_history(repository)
             if history.cut:
-                self.limits.append(
-                    f"gone paths of {name_place(str(root), self._cwd)}: {history.cut}"
-                )
+                where = name_place(str(root), self._cwd)
+                self.limits.append((Rule.GONE_PATH, f"gone paths of {where}: {history.cut}"))
         return self._histories[root]
 
     def _check_references(self, file: str, text: str) -> Iterator[Finding]:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from llm_kb.errors import KbError, show_place
 from llm_kb.files.containment import Containment, read_regular
-from llm_kb.files.git import GitError, read_git
+from llm_kb.files.git import GitError, OutputTooLargeError, run_git
 from llm_kb.files.git_ignored import is_repository
 from llm_kb.files.layouts import is_agent_skill
 from llm_kb.files.walk import iter_files
@@ -202,7 +202,9 @@ def _list_files(root: Path, most: int) -> Iterable[str]:
     """Return the files that git knows or would add, or all that `.gitignore` does not exclude."""
     command = ("ls-files", "-z", "--cached", "--others", "--exclude-standard")
     try:
-        listed, _ = read_git(*command, cwd=root, limit=_MOST_BYTES)
+        listed = run_git(*command, cwd=root, max_output=_MOST_BYTES)
+    except OutputTooLargeError as error:
+        raise KbError(f"git lists too many files of {show_place(root)} to look at") from error
     except GitError:
         rules_file = root / ".gitignore"
         text = ""
