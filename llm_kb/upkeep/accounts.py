@@ -122,7 +122,7 @@ def group_texts(paths: Iterable[str]) -> list[Leftover]:
     ranked = sorted(kinds, key=lambda kind: (-len(kinds[kind]), kind))
     rest = [path for kind in ranked[MOST_LINES:] for path in kinds[kind]]
     shown = [_describe_texts(kind, kinds[kind]) for kind in ranked[:MOST_LINES]]
-    more = f"text files of {len(ranked) - MOST_LINES} more kinds are in no topic"
+    more = f"text files of {len(ranked) - MOST_LINES} more kinds"
     return [*shown, *([Leftover(more, rest)] if rest else [])]
 
 
@@ -133,10 +133,11 @@ def _describe_texts(kind: str, paths: Collection[str]) -> Leftover:
     where = "" if place == "." else f" in {place}"
     noun = "documents" if needs_extra(next(iter(paths))) else "text files"
     what = f"{noun} of {kind}" if kind else f"{noun} without an extension"
-    id_ = re.sub(r"[^a-z0-9]+", "-", Path(place).name.lower()).strip("-") or kind.strip(".").lower()
+    # With the extension: a topic of the directory may be there.
+    id_ = re.sub(r"[^a-z0-9]+", "-", f"{Path(place).name}-{kind or 'texts'}".lower()).strip("-")
     which = f"--include {shlex.quote(f'*{kind}')}" if kind else "--ignore '*.*'"
-    add = f"llm kb add {id_ or 'texts'} {shlex.quote(place)} {which}"
-    return Leftover(f"{what}{where} are in no topic", paths, add)
+    add = f"llm kb add {id_} {shlex.quote(place)} {which}"
+    return Leftover(f"{what}{where}", paths, add)
 
 
 class _Classifier:

@@ -96,7 +96,8 @@ def propose_topics(
         if topic.pages:
             ids = chain([topic.id], (f"{topic.id}-{number}" for number in count(2)))
             id_ = next(id_ for id_ in ids if id_ not in {*taken, *topics})
-            topics[id_] = topic._replace(id=id_)
+            where = f" ({topic.subjects})" if id_ != topic.id else ""
+            topics[id_] = topic._replace(id=id_, title=f"{topic.title}{where}")
     held = {path for topic in topics.values() for path in topic.pages}
     left_out["other"] += [path for each in proposals for path in each.pages if path not in held]
     return Proposals(

@@ -84,21 +84,20 @@ def test_texts_of_unknown_formats_have_a_line_with_the_command_that_takes_them(
     make(tmp_path, "README.md", *(f"book/ch{n}/x.chap" for n in range(12)), "a.zz", "b/notes")
     make(tmp_path, "data/x.raw", data=b"\0\1\2" * 9)
     assert list_lines(run_llm) == [
-        "12  text files of .chap in book are in no topic (book/ch0/x.chap):"
-        " llm kb add book book --include '*.chap'",
-        "1  text files without an extension in b are in no topic (b/notes):"
-        " llm kb add b b --ignore '*.*'",
-        "1  text files of .zz are in no topic (a.zz): llm kb add zz . --include '*.zz'",
+        "12  text files of .chap in book (book/ch0/x.chap):"
+        " llm kb add book-chap book --include '*.chap'",
+        "1  text files without an extension in b (b/notes): llm kb add b-texts b --ignore '*.*'",
+        "1  text files of .zz (a.zz): llm kb add zz . --include '*.zz'",
         "1  pictures and other binary files (data/x.raw)",
     ]
     assert run_llm(["kb", "init"]).exit_code == 0
-    assert run_llm(["kb", "add", "book", "book", "--include", "*.chap"]).exit_code == 0
-    assert len(run_llm(["kb", "list", "book"]).stdout.splitlines()) == 12
+    assert run_llm(["kb", "add", "book-chap", "book", "--include", "*.chap"]).exit_code == 0
+    assert len(run_llm(["kb", "list", "book-chap"]).stdout.splitlines()) == 12
 
 
 def test_of_many_kinds_the_most_frequent_have_a_line(tmp_path: Path, run_llm: RunLlm) -> None:
     make(tmp_path, "README.md", *(f"a/b.z{n}" for n in range(MOST_LINES + 4)))
-    assert list_lines(run_llm)[-1] == "4  text files of 4 more kinds are in no topic (a/b.z5)"
+    assert list_lines(run_llm)[-1] == "4  text files of 4 more kinds (a/b.z5)"
 
 
 def test_links_repositories_and_documents_are_counted(tmp_path: Path, run_llm: RunLlm) -> None:
