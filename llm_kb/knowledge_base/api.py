@@ -17,6 +17,7 @@ from llm_kb.errors import MAX_PATH_SHOWN, KbError, quote
 from llm_kb.knowledge_base import open_topics, tool_text
 from llm_kb.knowledge_base.kinds import GIVEN, SHIPPED, find_topics
 from llm_kb.knowledge_base.learning import Loaded
+from llm_kb.knowledge_base.pictures import PictureRules
 from llm_kb.knowledge_base.tool_text import LEARN, SEARCH_KNOWLEDGE, ToolText
 from llm_kb.knowledge_base.user_dir import find_embedder, find_user_dir
 from llm_kb.rendering.passages import render_passages
@@ -132,13 +133,18 @@ class KnowledgeBase(open_topics.OpenTopics):
         """Return the names of a topic's listed subjects, sorted. Raises UnknownTopicError."""
         return sorted(subject.name for subject in self.find_topic(topic).topic.list().listed)
 
-    def add_to(self, system: str | None = None) -> dict[str, Any]:
+    def add_to(
+        self, system: str | None = None, model: llm.Model | llm.AsyncModel | None = None
+    ) -> dict[str, Any]:
         """Return `system` and `tools` for `model.chain` or `model.prompt`, asynchronous or not.
 
         `system` is put before the section. The tools are those of `llm -T learn`: `learn`,
-        with `search_knowledge` if there is much to learn, and none if nothing is left.
+        with `search_knowledge` if there is much to learn, and none if nothing is left. With
+        the model `learn` attaches the pictures that it takes.
         """
         self.renew()
+        if model is not None:
+            self.pictures = PictureRules(takes=model.attachment_types.__contains__)
         learn = self.has_left()
         search = learn and self.offers_search()
         texts = [text for text in (system, self.section(learn=learn, search=search)) if text]

@@ -213,3 +213,13 @@ def test_terminal_and_python_get_the_note(run_llm: RunLlm) -> None:
     assert isinstance(tool, llm.Tool)
     assert tool.implementation is not None
     assert tool.implementation(topic="p", subjects=["img/flow.png"]) == note
+
+
+def test_in_python_the_model_that_is_given_gets_the_pictures(script: Script) -> None:
+    kb, model = KnowledgeBase.discover(), llm.get_model("scripted")
+    for given in (model, None):
+        script.call("learn", topic="p", subjects=["img/flow.png"]).say("done")
+        added = KnowledgeBase.discover().add_to(model=given)
+        assert model.chain("hi", **added).text() == "done"
+        assert list_attached(script) == ([("image/png", PNG)] if given else [])
+    assert kb.learn("p", "img/flow.png").endswith("skipped: image/png is not taken here)")
