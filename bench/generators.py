@@ -305,14 +305,14 @@ def html(  # noqa: PLR0913 - the pieces in which pages differ
     note: str = "<p>Attention: Never feed chocolate.</p>",
     *,
     title: str = "<h2>Llama guide</h2>",
-    label: str = "<p>{}</p>",
+    tab: str = "",
     formula: str = "x<sup>2</sup>",
     mark: str = "",
     end: str = "<p>Only when cross.</p>",
 ) -> str:
     """Return the document as HTML, for the source of a page or a page."""
     install, feed, limits, terms = map(heading.format, HEADINGS[1:])
-    below = tabs(label + code)
+    below = tabs(tab or "<p>{}</p>" + code)
     return f"""{title}
 <p>Alpacas hum softly.</p>{install}<p>Install the package first.</p>
 {code.format(CODE[0])}
@@ -399,7 +399,7 @@ PKGSITE = html(
     title='<h2 class="UnitDoc-title" id="section-documentation"><img alt=""> Llama guide <a '
     'class="UnitDoc-idLink" href="#section-documentation" title="Go to Documentation">\u00b6</a>'
     "</h2>",
-    label="",
+    tab="<p>{}</p><pre>{}</pre>",
 )
 PAGE = """<html><body><header><a href="#content">Skip to content</a></header><nav>Menu</nav>
 <main id="content"><article class="markdown-body">{}</article></main><footer>Terms</footer></body>
@@ -599,7 +599,7 @@ GENERATORS = {
     "typedoc": Recipe(
         "README.md",
         markdown(),
-        "npx typedoc --out out index.ts",
+        "npx typedoc --readme README.md --out out index.ts",
         "out/index.html",
         {
             "index.ts": "/** A llama. */\nexport const llama = 1;\n",

@@ -5,7 +5,8 @@
 Each directory of HTML pages, as a site generator built it, is served on loopback and crawled with
 at most 500 pages, as `llm kb references create --crawl` does. What a page says is taken from
 BeautifulSoup's tree of its main part, as in bench/pages.py. `again` are the requests of a second
-crawl, and how many of them were answered in full. Needs beautifulsoup4.
+crawl, and how many of them were answered in full. For sites in manuals.toml, the places of the
+right pages among those found for their questions are printed. Needs beautifulsoup4.
 """
 
 from __future__ import annotations
@@ -24,12 +25,19 @@ from urllib.parse import unquote, urlsplit
 from pages import WORD, find_main, flatten
 
 from llm_kb.config.settings import References
+from llm_kb.files.directory_topic import DirectoryTopic
+from llm_kb.files.toml import decode_toml
 from llm_kb.references.fetch.create import create_topic, refresh_topic
 from llm_kb.references.library import Library
 from llm_kb.references.plan import Plan
 from llm_kb.references.sources.records import CrawlSource
 from llm_kb.references.topic.topic_directory import read_provenance
 from llm_kb.references.topic.topic_file import TopicFile
+from llm_kb.search.question import parse_question
+from llm_kb.search.search import search
+from llm_kb.subjects.topics import TopicConfig
+
+MANUALS = Path(__file__).parent / "manuals.toml"
 
 
 @dataclass
@@ -80,11 +88,13 @@ def measure(site: Path, start: str) -> None:
         )
         asked = len(served.statuses)
         words, code = compare(library, site)
+        ranks = ask(library, site.name)
         refreshed = refresh_topic(library, "topic-site", lambda _: True)
         assert not refreshed["changed"], refreshed
     server.shutdown()
     on_disk = sum(1 for _ in site.rglob("*.html"))
-    print(f"| {site.name} | {on_disk} | {created['file_count']} | {asked} | {words:.1%} | {code} |")
+    row = (site.name, on_disk, created["file_count"], asked, f"{words:.1%}", code, ranks)
+    print(f"| {' | '.join(map(str, row))} |", flush=True)
     for note in (*notes, *created.get("warnings", [])):
         print(f"    {note}", file=sys.stderr)
 
@@ -110,9 +120,24 @@ def compare(library: Library, site: Path) -> tuple[float, str]:
     return kept / max(1, said), f"{whole} of {blocks}"
 
 
+def ask(library: Library, site: str) -> str:
+    """Return the place of the first right page among those found for each question on a site."""
+    questions = decode_toml(MANUALS.read_text()).get(site, {})
+    topic = DirectoryTopic(TopicConfig(id="site", root=library.directory("topic-site")))
+    ranks = []
+    for question, right in questions.items():
+        hits = search([topic.documents()], parse_question(question), limit=10).hits
+        found = list(
+            dict.fromkeys(hit.path.removesuffix(".md").removesuffix("/index") for hit in hits)
+        )
+        places = [at for at, path in enumerate(found, 1) if path.endswith(tuple(right))]
+        ranks.append(str(min(places, default="-")))
+    return " ".join(ranks)
+
+
 if __name__ == "__main__":
-    print("| site | on disk | fetched | requests | words kept | code verbatim |")
-    print("|---|---|---|---|---|---|")
+    print("| site | on disk | fetched | requests | words kept | code verbatim | right page at |")
+    print("|---|---|---|---|---|---|---|")
     for argument in sys.argv[1:]:
         directory, _, start = argument.partition(":")
         measure(Path(directory), start)

@@ -17,7 +17,7 @@ from llm_kb.references.library import Library
 from llm_kb.references.listing import topic_entry
 from llm_kb.references.sources import packages
 from llm_kb.references.sources.installed import Package, as_git_url, find_installed
-from llm_kb.references.sources.packages import choose_documents, list_tags
+from llm_kb.references.sources.packages import choose_documents, find_directory, list_tags
 from llm_kb.references.sources.records import GitSource, PackageSource
 from llm_kb.references.topic.topic_file import parse_request
 from tests.cost import at_most
@@ -335,6 +335,13 @@ def test_a_package_in_a_directory_has_its_own_documents(
     assert choose_documents(paths, "packages/x") == chosen
 
 
+def test_a_package_is_found_by_its_manifest_where_no_metadata_names_its_directory() -> None:
+    paths = ["Cargo.toml", "x-util/Cargo.toml", "x/Cargo.toml", "x/tests/x/Cargo.toml", "y/x/a.rs"]
+    assert [find_directory(paths, name) for name in ("x", "@org/x", "x-util", "y")] == [
+        *("x", "x", "x-util", ""),
+    ]
+
+
 @pytest.mark.parametrize(
     ("name", "version", "tag"),
     [
@@ -353,6 +360,9 @@ def test_a_package_in_a_directory_has_its_own_documents(
         ("pkg", "1.2.0b2", "v1.2.0-beta.2"),
         ("pkg", "1.2.0a1", "pkg-v1.2.0-alpha.1"),
         ("pkg", "1.2.0-rc.1", "v1.2.0rc1"),
+        ("rustls", "0.23.1", "v/0.23.1"),
+        ("rustls-post-quantum", "0.2.0", "rustls-post-quantum-v/0.2.0"),
+        ("langchain-core", "0.3.1", "langchain-core==0.3.1"),
     ],
 )
 def test_releases_are_tagged_in_many_ways(name: str, version: str, tag: str) -> None:

@@ -18,19 +18,21 @@ from llm_kb.search.roles import DOCS_DIRECTORY
 _OWN_TAGS = (
     "{name}@{version}", "{name}@v{version}", "{name}-v{version}", "{name}-{version}",
     "{name}/v{version}", "{name}/{version}", "{name}_v{version}", "{name}_{version}",
-    "{name}v{version}",
+    "{name}v{version}", "{name}=={version}", "{name}-v/{version}",
 )  # fmt: skip
 """The tags of a version of one package of a repository: of changesets and lerna, of release-please
 and cargo-release, of Go's modules, and others."""
 
 _TAGS = ("v{version}", "{version}", "V{version}", "release-{version}", "release-v{version}",
     "release/{version}", "release/v{version}", "releases/{version}", "rel-{version}",
-    "version-{version}", "ver-{version}", "r{version}",
+    "version-{version}", "ver-{version}", "r{version}", "v/{version}",
 )  # fmt: skip
 """The tags of a version of a whole repository."""
 
 _PRE_RELEASE = re.compile(r"(\d[\d.]*)[-_.]?(a|alpha|b|beta|c|rc|pre|preview)[-_.]?(\d{1,9})")
 _PHASES = {"a": "alpha", "b": "beta", "c": "rc", "pre": "rc", "preview": "rc"}
+
+_MANIFESTS = ("Cargo.toml", "package.json", "pyproject.toml", "setup.py")
 
 _DOCUMENTS = re.compile(
     rf"(?i){DOCS_DIRECTORY}|examples?|"
@@ -58,7 +60,8 @@ def resolve_package(source: PackageSource, remotes: Remotes) -> GitSource:
     rules.require_approved(url, remotes.policy)
     git = _find_tag(GitSource(url=url, role=source.role), source, remotes)
     files, _ = remotes.open(git).list_files(git)
-    return replace(git, paths=choose_documents(files, package.directory))
+    directory = package.directory or find_directory(files, source.name)
+    return replace(git, paths=choose_documents(files, directory))
 
 
 def follow_package(source: GitSource, remotes: Remotes) -> GitSource:
@@ -128,6 +131,14 @@ def explain_tag(source: GitSource) -> str:
     is_whole = tag in _list_whole(package.version or "")
     why = "no tag names the package" if is_whole else "it names the package"
     return f"{package}: tag {tag} ({why})"
+
+
+def find_directory(paths: Iterable[str], name: str) -> str:
+    """Return the directory of a repository that has a package's name and its manifest."""
+    short = name.rpartition("/")[2]
+    ends = tuple(f"/{short}/{manifest}" for manifest in _MANIFESTS)
+    found = (path for path in paths if f"/{path}".endswith(ends))
+    return min(found, key=len, default="").rpartition("/")[0]
 
 
 def choose_documents(paths: Iterable[str], directory: str = "") -> tuple[str, ...]:
