@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from llm_kb.rendering.plain_text import MAX_NAMED, bounded_line, count, name_some
 from llm_kb.search.roles import Role
+from llm_kb.texts.folding import unfold
 from llm_kb.texts.safe import attribute, defuse, one_line
 
 MAX_CHARACTERS = 2_000
@@ -204,14 +205,14 @@ def describe_words(
     nowhere_is = "not found here" if unsearched else "not found in any text"
     for word, nearest in replaced:
         searched = f"searched {bounded_line(nearest)!r} as well"
-        yield f"{nowhere_is}: {bounded_line(word)!r}; {searched}"
-    missing = [word for word in unknown if word not in dict(replaced)]
+        yield f"{nowhere_is}: {bounded_line(unfold(word))!r}; {searched}"
+    missing = [unfold(word) for word in unknown if word not in dict(replaced)]
     nowhere = [f"{nowhere_is}: {name_some(missing)}"] if missing else []
     if missing and unsearched:
         nowhere.append(f"not searched: {name_some(unsearched)}")
     if counts:
         rarest = sorted(counts, key=lambda pair: pair[1])[:MAX_NAMED]
-        known = ", ".join(f"{bounded_line(word)} in {number:,}" for word, number in rarest)
+        known = ", ".join(f"{bounded_line(unfold(word))} in {number:,}" for word, number in rarest)
         yield "; ".join(["weak answer", *nowhere, f"found: {known}"])
     elif nowhere:
         yield "; ".join(nowhere)

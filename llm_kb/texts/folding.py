@@ -50,6 +50,14 @@ NAMED = {"c++": "cplusplus", "c#": "csharp", "f#": "fsharp", ".net": "dotnet"}
 _NAMED = re.compile(r"(?<![\w+#.])(?:c\+\+|[cf]#)(?![a-z_+#])|(?<![\w.])\.net(?!\w)")
 
 
+_SIGNS = {word: name for name, word in NAMED.items()}
+
+
+def unfold(word: str) -> str:
+    """Return a word of a folded text as people write it."""
+    return _SIGNS.get(word, word)
+
+
 class _Letters(dict[int, str]):
     """The letters that stand for others in lower case: compatible ones, Latin without accents."""
 

@@ -266,9 +266,9 @@ def test_bad_arguments(run_llm: RunLlm, arguments: list[str], code: int) -> None
 def test_a_word_that_no_text_has_hides_no_answer(run_llm: RunLlm, tmp_path: Path) -> None:
     pages = {f"kb/skills/{n}.md": f"# Page {n}\n\nAbout middleware.\n" for n in range(9)}
     write_files(tmp_path, {**pages, "kb/skills/z.md": "# Other\n\nNothing.\n"})
-    result = run_llm(["kb", "search", "xyzzy middleware"])
+    result = run_llm(["kb", "search", "xyzzy C++ middleware"])
     assert "About middleware." in result.stdout
-    assert "not found in any text: xyzzy" in result.stderr
+    assert "not found in any text: xyzzy, c++" in result.stderr
 
 
 def test_where_there_is_no_knowledge_base_the_search_says_so(
