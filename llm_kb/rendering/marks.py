@@ -34,10 +34,15 @@ class Marks(NamedTuple):
         return begins[0].start(), ends[0].end()
 
     def replace(self, text: str, block: str, place: str) -> str:
-        """Return a text with the block in it, at the end if it had none. Raises KbError."""
+        """Return a text with the block in it, at the end if it had none. Raises KbError.
+
+        Its lines end as those of the text do.
+        """
         found = self.find(text, place)
+        end = "\r\n" if "\r\n" in text else "\n"
+        block = block.replace("\n", end)
         if found is None:
-            return f"{text.rstrip()}\n\n{block}" if text.strip() else block
+            return f"{text.rstrip()}{end}{end}{block}" if text.strip() else block
         return text[: found[0]] + block + text[found[1] :].removeprefix("\n")
 
     def _find_lines(self, text: str) -> tuple[list[re.Match[str]], list[re.Match[str]]]:

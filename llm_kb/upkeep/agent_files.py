@@ -93,7 +93,7 @@ def plan_writing(root: Path, topics: Sequence[TopicConfig], command: str) -> lis
         if before is not None and AGENT_MARK not in before:
             raise KbError(f"{path!r} was written by someone else; move it, then try again")
         texts = [_render_skill(topics, name) for name in names]
-        after = before if before in texts else texts[0]
+        after = before if (before or "").replace("\r\n", "\n") in texts else texts[0]
         changes.append(Change(path, before, after, texts[0]))
     return changes
 
@@ -126,7 +126,7 @@ def _plan_block(path: str, before: str | None, names: Sequence[str]) -> Change:
     blocks = [f"{MARKS.begin}\n{_RULE.format(name)}{MARKS.end}\n" for name in names]
     text = before or ""
     found = MARKS.find(text, path)
-    there = f"{text[found[0] : found[1]]}\n" if found else ""
+    there = f"{text[found[0] : found[1]].rstrip()}\n".replace("\r\n", "\n") if found else ""
     if there in blocks:
         return Change(path, before, before, blocks[0])
     return Change(path, before, MARKS.replace(text, blocks[0], path), blocks[0], there)

@@ -70,6 +70,17 @@ def test_second_run_changes_nothing(workspace: Path, run_llm: RunLlm) -> None:
     assert read_tree(workspace) == before
 
 
+def test_files_with_other_line_ends_are_up_to_date(workspace: Path, run_llm: RunLlm) -> None:
+    """As git checks them out where it converts line ends."""
+    (workspace / "AGENTS.md").write_bytes(b"# Rules\r\n")
+    run_llm(WRITE)
+    lines = (workspace / "AGENTS.md").read_bytes().split(b"\n")
+    assert all(line.endswith(b"\r") for line in lines[:-1])
+    for path in (path for path in workspace.rglob("*.md") if "agents" in str(path).lower()):
+        path.write_bytes(path.read_bytes().replace(b"\r\n", b"\n").replace(b"\n", b"\r\n"))
+    assert run_llm(CHECK).stderr == "Everything is up to date.\n"
+
+
 def test_files_of_a_machine_with_the_script_are_up_to_date(
     workspace: Path, run_llm: RunLlm, monkeypatch: pytest.MonkeyPatch, own_directory: Path
 ) -> None:

@@ -18,9 +18,10 @@ BLOCK = f"{BEGIN}\nours\n{END}\n"
         ("# Agents\n\ntext", f"# Agents\n\ntext\n\n{BLOCK}"),
         (f"above\n{BEGIN}\nold\n{END}\n\nbelow\n", f"above\n{BLOCK}\nbelow\n"),
         (f"above\n{BEGIN}\nold\n{END}", f"above\n{BLOCK}"),
+        ("# Agents\r\n", f"# Agents\n\n{BLOCK}".replace("\n", "\r\n")),
         (f"a `{BEGIN}`\n{BEGIN}\n{END}\n", f"a `{BEGIN}`\n{BLOCK}"),
     ],
-    ids=["empty", "without marks", "with marks", "marks at the end", "a mark is quoted"],
+    ids=["empty", "without marks", "with marks", "marks at the end", "CRLF", "a mark is quoted"],
 )
 def test_a_block_is_placed_once(before: str, after: str) -> None:
     assert MARKS.replace(before, BLOCK, "f") == after
