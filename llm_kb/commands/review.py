@@ -25,7 +25,7 @@ from llm_kb.knowledge_base.proposals.inbox import Proposal
 from llm_kb.knowledge_base.proposing import open_inbox
 from llm_kb.rendering.plain_text import count
 from llm_kb.texts.safe import visible_line
-from llm_kb.upkeep.proposed import ChangedError, View, keep, list_waiting, look
+from llm_kb.upkeep.proposed import ChangedError, View, keep, list_waiting, look, make_inspection
 
 
 @click.command()
@@ -78,6 +78,7 @@ class Desk:
 
     def __init__(self, kb: KnowledgeBase) -> None:
         self.kb = kb
+        self._check = make_inspection(kb)
         self._inbox = open_inbox(kb)
         say_expired(self._inbox)
         self.waiting = list_waiting(kb, self._inbox)
@@ -92,7 +93,7 @@ class Desk:
 
     def show(self, number: str, proposal: Proposal, edited: View | None = None) -> bool:
         """Show a proposal as it is now, or as a person edited it; tell whether it fits."""
-        self._view = edited or look(self.kb, proposal)
+        self._view = edited or look(self.kb, proposal, self._check)
         show("\n".join([*(["", number] if number else []), *_render(self._view)]))
         return self._view.after is not None
 
@@ -135,7 +136,7 @@ class Desk:
 
     def describe(self, proposal: Proposal) -> dict[str, object]:
         """Return the record that `--json` prints."""
-        view = look(self.kb, proposal)
+        view = look(self.kb, proposal, self._check)
         return {
             "id": proposal.id,
             "subject": proposal.subject,

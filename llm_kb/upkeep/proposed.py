@@ -72,7 +72,12 @@ def _read(kb: KnowledgeBase, proposal: Proposal) -> str | None:
     return read_place(topic, proposal.path)
 
 
-def look(kb: KnowledgeBase, proposal: Proposal) -> View:
+def make_inspection(kb: KnowledgeBase) -> Inspection:
+    """Return what finds faults in the texts of many proposals."""
+    return Inspection(kb, find_cwd() or Path("/"), lambda _done, _all: None)
+
+
+def look(kb: KnowledgeBase, proposal: Proposal, check: Inspection | None = None) -> View:
     """Return a proposal as it fits the file now, with notes."""
     before = None
     try:
@@ -85,19 +90,18 @@ def look(kb: KnowledgeBase, proposal: Proposal) -> View:
         proposal=proposal,
         before=before,
         after=after,
-        notes=tuple(_iter_notes(kb, proposal, before, after)),
+        notes=tuple(_iter_notes(kb, proposal, before, after, check or make_inspection(kb))),
     )
 
 
 def _iter_notes(
-    kb: KnowledgeBase, proposal: Proposal, before: str | None, after: str
+    kb: KnowledgeBase, proposal: Proposal, before: str | None, after: str, check: Inspection
 ) -> Iterator[str]:
     if before is not None and digest(before) != proposal.base:
         yield "the subject was changed since; the proposal still fits"
     if address := _find_alike(kb, proposal):
         yield f"{address} says nearly the same"
     opened = kb.find_topic(proposal.topic)
-    check = Inspection(kb, find_cwd() or Path("/"), lambda _done, _all: None)
     old, new = (
         {(each.rule, each.what) for each in check.inspect_text(opened, proposal.path, text)}
         for text in (before or "", after)

@@ -115,7 +115,7 @@ class Inbox:
                     f"the proposal would have {whole.size:,} characters; at most"
                     f" {limits.characters:,} can be reviewed well: propose less"
                 )
-            if not before and len(self._names()) >= limits.waiting:
+            if not before and len(self.read_all()) >= limits.waiting:
                 raise KbError(
                     f"{limits.waiting} proposals wait already, which is the most; ask the user to"
                     " look at them: llm kb review"
