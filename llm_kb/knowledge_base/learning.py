@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from llm_kb.config.settings import Config
 from llm_kb.errors import NoMatchError, NoPartError, UnreadableError
+from llm_kb.files.directory_topic import START_BYTES
 from llm_kb.files.layouts import SKILL_FILE, find_bundled, list_bundled
 from llm_kb.knowledge_base.open_topic import OpenTopic, list_imports
 from llm_kb.knowledge_base.pictures import NO_PICTURES, PictureRules, present_picture
@@ -22,6 +23,7 @@ from llm_kb.rendering.summaries import find_label, summarize
 from llm_kb.subjects.patterns import parse_pattern
 from llm_kb.subjects.selection import NEAR_PATTERNS, Selection, find_near, select
 from llm_kb.subjects.topics import Layout, Subject
+from llm_kb.texts.decoding import is_binary
 from llm_kb.texts.formats import is_readable
 
 OUTLINE_BYTES = learn_text.BYTES_A_CHARACTER * (OPENING + LONGEST_OUTLINE)
@@ -165,15 +167,17 @@ def read_asked(  # noqa: PLR0913 - the last are options
     `most` is the number of bytes of a whole subject that can be shown; None for all.
     """
     asked = selection.asked_of(subject)
-    if asked == (None,) and subject.identity in selection.exact:
-        picture = present_picture(opened, subject, pictures)
-        if picture:
-            return [picture], []
     is_whole = WHOLE in asked or (asked == (None,) and not outline_over)
     try:
         content = opened.topic.read(subject, most if is_whole else MOST_READ)
     except UnreadableError as error:
         return [present_unreadable(subject, error)], []
+    start = content.data[:START_BYTES]
+    is_binary_or_cut = is_binary(start) or len(start) < min(START_BYTES, content.size)
+    if asked == (None,) and subject.identity in selection.exact and is_binary_or_cut:
+        picture = present_picture(opened, subject, pictures)
+        if picture:
+            return [picture], []
     topic = opened.config.id
     return present_asked(
         subject, content, asked, topic=topic, outline_over=outline_over, limit=limit

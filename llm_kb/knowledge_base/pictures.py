@@ -12,7 +12,6 @@ from llm_kb.rendering.plain_text import count
 from llm_kb.rendering.presentation import Picture, Presented, present_notice
 from llm_kb.subjects.topics import Subject
 from llm_kb.texts.decoding import is_binary
-from llm_kb.texts.formats import find_format
 from llm_kb.texts.pictures import find_media_type
 
 
@@ -38,9 +37,6 @@ NO_PICTURES = PictureRules()
 
 def present_picture(opened: OpenTopic, subject: Subject, rules: PictureRules) -> Presented | None:
     """Return a picture with its note: attached, or skipped and why; None for anything else."""
-    named = find_format(subject.path)
-    if named and named.converter:  # to read its start would convert it
-        return None
     try:
         start = opened.topic.read(subject, START_BYTES)
         if not is_binary(start.data) or not find_media_type(start.data):

@@ -141,12 +141,12 @@ def test_create_search_list_and_update_answer_with_the_fields_of_the_seed(remote
     assert result == {
         "topic_id": "topic-frob-widgets",
         "file": "docs/guide.md",
-        "lines": "3-5",
+        "lines": "1-5",
         "origin": f"{remote.url} @ {remote.commit}, fetched {fetched_at}",
         "title": result["title"],
         "role": "docs",
         "score": result["score"],
-        "text": "## Hooks\n\nCall `on_mount` to frobnicate.",
+        "text": "# Guide\n\n## Hooks\n\nCall `on_mount` to frobnicate.",
     }
     updated = call(
         toolbox, "reference_topic_update", topic_id="topic-frob-widgets", status="obsolete"

@@ -139,12 +139,14 @@ def test_the_first_line_says_what_the_knowledge_is_about(tmp_path: Path) -> None
 def test_the_first_line_is_short_and_closes_nothing(
     tmp_path: Path, title: str, introduction: str, topics: int
 ) -> None:
-    workspace = write_topic(tmp_path, {"s.md": "S"})
-    text = f'title = "{title}"\nintroduction = "{introduction}"\nsubjects = "kb"\n'
-    (tmp_path / "llm-kb.toml").write_text(
-        "".join(f"[kb.topic.t{number}]\n{text}" for number in range(topics))
-    )
-    instructions = read_instructions(workspace)
+    text = f'title = "{title}"\nintroduction = "{introduction}"\n'
+    tables = []
+    for number in range(topics):
+        (tmp_path / f"kb{number}").mkdir()
+        (tmp_path / f"kb{number}" / "s.md").write_text("S")
+        tables.append(f'[kb.topic.t{number}]\n{text}subjects = "kb{number}"\n')
+    (tmp_path / "llm-kb.toml").write_text("".join(tables))
+    instructions = read_instructions(tmp_path)
     line = instructions.partition("\n")[0]
     assert len(line) <= 240 + line.count("\\")
     assert "</knowledge>" not in line
