@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from difflib import unified_diff
 
+from llm_kb.errors import cut
 from llm_kb.texts.safe import visible_text
 
 CONTEXT = 3
 """Lines around a difference."""
+
+LONGEST = 500
+"""The most characters of a line that is not different."""
 
 MOST_COMPARED = 2_000
 """The most lines in which common ones are looked for: that takes time with their square."""
@@ -32,7 +36,8 @@ def render_difference(before: str, after: str) -> list[str]:
         diff = unified_diff(old, new, n=CONTEXT, lineterm="")
         # Its first lines name the files, and others are numbers of lines.
         lines = ["..." if line.startswith("@@") else line for line in [*diff][3:]]
-    return [visible_text(line) for line in lines]
+    # Of what stays as it is, a long line need not be read to its end.
+    return [visible_text(line if line[0] in "-+" else cut(line, LONGEST)) for line in lines]
 
 
 def _split(text: str) -> list[str]:

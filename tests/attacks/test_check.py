@@ -38,7 +38,7 @@ TREES: dict[str, Mapping[str, str]] = {
 }
 
 
-@pytest.mark.parametrize("files", cases(TREES, "many patterns"))
+@pytest.mark.parametrize("files", cases(TREES, "many patterns", "one pattern many times"))
 def test_a_check_ends_and_its_report_is_short(
     run_llm: RunLlm, tmp_path: Path, files: Mapping[str, str]
 ) -> None:

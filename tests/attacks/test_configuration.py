@@ -19,7 +19,7 @@ from llm_kb.errors import MAX_MESSAGE, MAX_PROBLEMS, ConfigError, KbError
 from llm_kb.knowledge_base.api import KnowledgeBase
 from llm_kb.knowledge_base.subject_list import list_topics
 from llm_kb.upkeep.check import Inspection
-from tests.cost import at_most
+from tests.cost import at_most, cases
 
 SECONDS = 2
 SIZE = MAX_BYTES
@@ -56,7 +56,14 @@ DOCUMENTS = {
 }
 
 
-@pytest.mark.parametrize("document", DOCUMENTS.values(), ids=DOCUMENTS)
+@pytest.mark.parametrize(
+    "document",
+    cases(
+        DOCUMENTS,
+        *("long keys below a long header", "keys below a long header"),
+        *("inline tables", "deep arrays", "repeated patterns"),
+    ),
+)
 def test_a_configuration_takes_at_most_two_seconds(tmp_path: Path, document: str) -> None:
     (tmp_path / "kb").mkdir()
     (tmp_path / "llm-kb.toml").write_text(document)

@@ -285,7 +285,14 @@ def test_the_measure_finds_code_that_reads_a_text_again(
     assert measure_growth(parse, FAMILIES[family])
 
 
-@pytest.mark.parametrize("parse", cases(PARSERS))
+@pytest.mark.parametrize(
+    "parse",
+    cases(
+        PARSERS,
+        *("html", "fuzz tool_arguments", "fuzz mcp_message", "fuzz notebook"),
+        *("fuzz robots", "fuzz front_matter"),
+    ),
+)
 def test_time_is_in_the_length_of_nested_and_near_equal_texts(
     parse: Callable[[str], object],
 ) -> None:
@@ -313,7 +320,9 @@ def measure_memory(parse: Callable[[str], object], text: str) -> float:
     return peak_of(lambda: parse(text)) / len(text)
 
 
-@pytest.mark.parametrize("parse", cases({name: PARSERS[name] for name in ("md", "rst", "py")}))
+@pytest.mark.parametrize(
+    "parse", cases({name: PARSERS[name] for name in ("md", "rst", "py")}, "py")
+)
 def test_memory_does_not_grow_with_blank_lines(parse: Callable[[str], object]) -> None:
     parse("a\n")
     found = {

@@ -17,6 +17,8 @@ from llm_kb.rendering.differences import MOST_COMPARED, render_difference
         ("a\n", "a", [" a", "+\\ no line end"]),
         ("a\r\nb\r\n", "a\r\nc\r\n", [" a", "-b", "+c"]),
         ("a\r\n", "a\n", ["-a\\r", "+a"]),
+        (f"{'x' * 900}\na\n", f"{'x' * 900}\nb\n", [f" {'x' * 496}...", "-a", "+b"]),
+        (f"{'x' * 900}\n", f"{'y' * 900}\n", [f"-{'x' * 900}", f"+{'y' * 900}"]),
         (
             "1\n2\n3\n4\n5\n6\n7\n8\n9\nx\n",
             "1\n2\n3\n4\n5\n6\n7\n8\n9\ny\n",
