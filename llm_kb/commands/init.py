@@ -138,9 +138,10 @@ def _report(found: Proposals) -> None:
 
 
 def _say_left_out(what: str, paths: Collection[str], take: str) -> None:
-    """Print a line about files in no topic: number, reason, example, and command to take them."""
-    example = shorten(visible_line(next(iter(paths))), _WIDTH)
-    more = f": {visible_line(take)}" if take else ""
+    """Print a line about files in no topic, with an example, and the command to take them."""
+    room = max(20, 67 - len(what))  # of 80 columns
+    example = shorten(visible_line(next(iter(paths))), room)
+    more = f"\n          {visible_line(take)}" if take else ""
     say(f"  {len(paths):>6,}  {visible_line(what)} ({example}){more}")
 
 

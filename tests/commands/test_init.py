@@ -72,10 +72,12 @@ def test_what_it_took_and_left_out_is_printed(
         "  claude          1 subject           ~6 tokens  .claude\n"
         "  skills          1 subject          ~13 tokens  .claude/skills\n"
         "Left out:\n"
-        "       1  tests and their data (tests/a/input.md): llm kb init --with tests\n"
-        "       1  licences, authors, codes of conduct, forms for issues (LICENSE.md):"
-        " llm kb init --with formalities\n"
-        "       1  change logs and release notes (CHANGELOG.md): llm kb init --with changes\n"
+        "       1  tests and their data (tests/a/input.md)\n"
+        "          llm kb init --with tests\n"
+        "       1  licences, authors, codes of conduct, forms for issues (LICENSE.md)\n"
+        "          llm kb init --with formalities\n"
+        "       1  change logs and release notes (CHANGELOG.md)\n"
+        "          llm kb init --with changes\n"
         "       1  pictures and other binary files (docs/pic.png)\n"
         "       1  source code (src/x.py)\n"
         f"{NEXT}"
@@ -370,7 +372,7 @@ def test_skills_are_topics_and_the_same_ones_for_another_tool_are_not(
         "skills": ".claude/skills",
         "skills-2": "web/.agents/skills",
     }
-    assert "1  skills that another tool has too (.cursor/skills/review/SKILL.md): " in shown
+    assert "1  skills that another tool has too (.cursor/skills/review/SKILL.md)" in shown
 
 
 def test_what_a_rule_left_out_becomes_a_topic_on_request(

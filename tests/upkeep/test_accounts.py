@@ -84,10 +84,12 @@ def test_texts_of_unknown_formats_have_a_line_with_the_command_that_takes_them(
     make(tmp_path, "README.md", *(f"book/ch{n}/x.chap" for n in range(12)), "a.zz", "b/notes")
     make(tmp_path, "data/x.raw", data=b"\0\1\2" * 9)
     assert list_lines(run_llm) == [
-        "12  text files of .chap in book (book/ch0/x.chap):"
-        " llm kb add book-chap book --include '*.chap'",
-        "1  text files without an extension in b (b/notes): llm kb add b-texts b --ignore '*.*'",
-        "1  text files of .zz (a.zz): llm kb add zz . --include '*.zz'",
+        "12  text files of .chap in book (book/ch0/x.chap)",
+        "llm kb add book-chap book --include '*.chap'",
+        "1  text files without an extension in b (b/notes)",
+        "llm kb add b-texts b --ignore '*.*'",
+        "1  text files of .zz (a.zz)",
+        "llm kb add zz . --include '*.zz'",
         "1  pictures and other binary files (data/x.raw)",
     ]
     assert run_llm(["kb", "init"]).exit_code == 0
