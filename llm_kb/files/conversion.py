@@ -21,7 +21,7 @@ VERSION = 3
 KEPT_SECONDS, FAILED_SECONDS = 60 * 86_400, 86_400
 """How long an unused text is kept, and after how long a failed conversion is tried again."""
 
-_PROBLEM = ".problem"
+_PROBLEM, _LENGTH = ".problem", ".length"
 
 _DIRECT = {"notebook": read_notebook}
 """Converters that are ours and fast, so that nothing is cached. All others are of `PROGRAM`."""
@@ -99,6 +99,23 @@ class Conversions:
             self._left -= time.monotonic() - started
         self._keep(path, text)
         return text
+
+    def find_length(self, kind: str, place: str) -> int:
+        """Return the bytes of the text of a document as it was at a place; 0 if not known.
+
+        `place` is its path with its stamp: to know it by its content would take reading all of it.
+        """
+        path = self._path(kind, os.fsencode(place)).with_suffix(_LENGTH)
+        with suppress(OSError, ValueError):
+            os.utime(path)
+            return int(path.read_bytes())
+        return 0
+
+    def keep_length(self, kind: str, place: str, length: int) -> None:
+        """Keep the bytes of the text of a document as it is at a place."""
+        if length and self.find_length(kind, place) != length:
+            path = self._path(kind, os.fsencode(place)).with_suffix(_LENGTH)
+            self._keep(path, str(length).encode())
 
     def _path(self, kind: str, data: bytes) -> Path:
         digest = hashlib.blake2b(data, digest_size=20, salt=f"{kind}{VERSION}".encode())

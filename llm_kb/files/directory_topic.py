@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -128,16 +129,23 @@ class DirectoryTopic:
     def find_size(self, subject: Subject) -> int:
         """Return the bytes of a subject as a model reads it. Raises OSError and UnreadableError.
 
-        Those of a document are its file's as long as it is not converted, and after so many bytes
-        of documents that a longer look at each would hold up the answer.
+        Those of a document are its file's as long as it is not converted. How long its text is, is
+        kept; only so many bytes of documents are read to find a text that was kept without it.
         """
         size = self.stamp(subject.path)[0]
-        if not find_converter(subject.path) or is_unread_document(subject.path):
+        kind = find_converter(subject.path)
+        if not kind or is_unread_document(subject.path):
             return size
         if not needs_extra(subject.path):
             return self.read(subject, 0).size
+        if length := self._conversions.find_length(kind, self._name_version(subject.path)):
+            return length
         self._sizable -= size
         return (self._sizable >= 0 and self.read(subject, 0).size) or size
+
+    def _name_version(self, path: str) -> str:
+        """Return the place of a file with its stamp."""
+        return f"{self.config.root}{os.sep}{path} {self.stamp(path)}"
 
     def _list(self, walk: Walk, way: Way | None = None) -> Listing:
         self._sizable = self._sized_bytes
@@ -188,6 +196,9 @@ class DirectoryTopic:
         if size > len(data):
             raise UnreadableError(path, f"it is larger than {MAX_BYTES // 1_000_000} MB")
         text = self._convert(path, converter, data, limit)
+        if needs_extra(path):
+            with suppress(OSError):  # gone since it was read
+                self._conversions.keep_length(converter, self._name_version(path), len(text))
         return Content(text[:limit], len(text))
 
     def _convert(self, path: str, converter: str, data: bytes, limit: int | None) -> bytes:

@@ -302,7 +302,7 @@ def iter_files(
     while pending:
         below = pending.pop()
         try:
-            with os.scandir(root / below) as entries:
+            with os.scandir(f"{root}{os.sep}{below}") as entries:
                 found = list(entries)
         except OSError as error:
             yield below or "./", error

@@ -40,6 +40,7 @@ _MOST_STARRED = 4_000
 of their lengths."""
 
 
+@lru_cache(maxsize=4096)
 def is_always_ignored(name: str) -> bool:
     """Tell whether a file or directory of this name is never a subject."""
     if name in _ALWAYS or name.startswith(".#") or name.endswith(("~", ".swp")):

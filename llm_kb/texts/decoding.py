@@ -122,11 +122,11 @@ def to_utf_8(data: bytes, *, whole: bool = True) -> tuple[bytes, str]:
     return found.text.encode("utf-8", "surrogatepass"), f"read as {found.charset}{by}"
 
 
-def explain_conversion(data: bytes) -> str:
+def explain_conversion(data: bytes, *, whole: bool = True) -> str:
     """Return why a text is not UTF-8, and how to convert it; empty if it is UTF-8 or binary."""
     if is_binary(data):
         return ""
-    found = decode(data)
+    found = decode(data, whole=whole)
     if not (found.charset or found.invalid):
         return ""
     named = f"{found.charset}, not" if found.charset else "not"

@@ -7,7 +7,7 @@ to a model, and where `init` looks for them. All others ask `find_format`.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache
@@ -302,6 +302,8 @@ def _index() -> dict[str, list[Format]]:
 
 
 _ROWS = _index()
+_NAMED = frozenset(extension for extension, rows in _ROWS.items() if any(r.names for r in rows))
+"""The extensions of which some formats are only those of certain names."""
 
 
 def find_extension(path: str) -> str:
@@ -326,12 +328,14 @@ def is_ambiguous(path: str) -> bool:
     return any(row.confirm for row in _list_rows(path))
 
 
-def _list_rows(path: str) -> Iterator[Format]:
-    """Yield the rows that the name of a file admits."""
+def _list_rows(path: str) -> Sequence[Format]:
+    """Return the rows that the name of a file admits."""
     extension = find_extension(path)
-    for row in _ROWS.get(extension, ()):
-        if not row.names or re.fullmatch(row.names, find_stem(path), re.IGNORECASE):
-            yield row
+    rows = _ROWS.get(extension, ())
+    if extension not in _NAMED:
+        return rows
+    stem = find_stem(path)
+    return [row for row in rows if not row.names or re.fullmatch(row.names, stem, re.IGNORECASE)]
 
 
 def find_stem(path: str) -> str:
@@ -397,7 +401,7 @@ def needs_extra(path: str) -> bool:
 
 def is_unread_document(path: str) -> bool:
     """Tell whether a file is a document, and the extra `documents` is not installed."""
-    return needs_extra(path) and not can_convert()
+    return not can_convert() and needs_extra(path)
 
 
 def is_readable(path: str) -> bool:

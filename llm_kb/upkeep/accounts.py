@@ -81,16 +81,22 @@ def find_unlisted(
     These are pages that no rule of `init` leaves out, and texts of no known format. Raises KbError
     if there are too many files to look at: without git `most` of them.
     """
-    project = find_project(root, most)
+    settled = [_find_settled(root, topic) for topic in topics]
+
+    def is_settled(path: str) -> bool:
+        return any(each(path) for each in settled)
+
+    project = find_project(root, most, is_settled)
     classify = _Classifier(root)
     places: defaultdict[str, list[str]] = defaultdict(list)
-    settled = [_find_settled(root, topic) for topic in topics]
     for path in project.listed:
         if path in project.pages:
             is_text = not project.pages[path][0]
         else:
-            is_text = find_format(path) is None and classify(path) == _TEXTS
-        if is_text and not any(is_settled(path) for is_settled in settled):
+            is_text = (
+                find_format(path) is None and not is_settled(path) and classify(path) == _TEXTS
+            )
+        if is_text:
             places[path.partition("/")[0] if "/" in path else ""].append(path)
     return places
 

@@ -36,7 +36,7 @@ from llm_kb.texts.formats import find_format, is_readable, is_unread_document
 from llm_kb.texts.outlines.outline import find_outline, has_outline
 from llm_kb.texts.safe import REORDERING, TAG_CHARACTERS, visible_line, visible_text
 from llm_kb.upkeep.accounts import find_unlisted
-from llm_kb.upkeep.named_places import History, find_dead_links, find_includes, read_history
+from llm_kb.upkeep.named_places import History, find_dead_links, find_included, read_history
 
 LEVELS = ("error", "warning", "note")
 """The levels of rules: what does not work, what could be better, and what is good to know."""
@@ -319,7 +319,7 @@ class Inspection:
         """Report the files that a text includes and that are nowhere; gather those in no topic."""
         root = opened.config.root
         above = [self._kb.config.workspace] if self._kb.config.workspace else []
-        included = find_includes(text, markup, [(root / path).parent, root, *above])
+        included = find_included(text, markup, [(root / path).parent, root, *above])
         for name, place, span in islice(included, MOST_LINKS):
             if place is None:
                 what = f"an include leads to nothing: {visible_line(name)}"
@@ -488,7 +488,7 @@ def find_references(text: str) -> Iterator[tuple[tuple[str, str], tuple[int, int
 
     Without a pattern it is empty. Parts are left out.
     """
-    for match in _LEARN.finditer(text):
+    for match in _LEARN.finditer(text) if "learn(" in text else ():
         for pattern in _QUOTED.findall(match["subjects"] or "") or [""]:
             yield (match["topic"], pattern.partition("#")[0]), match.span()
 

@@ -15,7 +15,7 @@ from llm_kb.files.repository import Repository
 from llm_kb.search.roles import Role, find_role
 from llm_kb.subjects.links import WIKI_LINK
 from llm_kb.texts.formats import find_extension, find_format
-from llm_kb.texts.markup import find_code, hide_unread
+from llm_kb.texts.markup import find_code, find_includes, hide_unread
 from llm_kb.texts.safe import visible_line
 
 Span: TypeAlias = tuple[int, int]
@@ -63,36 +63,19 @@ def find_dead_links(
             yield f"[[{visible_line(name)}]] leads to {problem}", span
 
 
-_INCLUDES = {
-    "markdown": re.compile(
-        r"""^[ \t>]*-{1,9}8<-{1,9}[ \t]+"(?P<snippet>[^"\n]{1,300})\""""
-        r"|^[ \t>]*[`~:]{3,9}\{(?:literal)?include\}[ \t]+(?P<myst>\S{1,300})"
-        r"|\{\{#(?:rustdoc_)?include[ \t]+(?P<book>[^}\s]{1,300})",
-        re.MULTILINE,
-    ),
-    "rst": re.compile(r"^\.\.[ \t]+(?:literal)?include::[ \t]+(\S{1,300})", re.MULTILINE),
-    "asciidoc": re.compile(r"^include::([^\[\]\s]{1,300})\[", re.MULTILINE),
-    "org": re.compile(r'^#\+include:[ \t]+"?([^"\s]{1,300})', re.MULTILINE | re.IGNORECASE),
-}
-"""The directives by which a text of each markup takes another, whose text models do not see."""
-
-
-def find_includes(
+def find_included(
     text: str, markup: str, directories: Sequence[Path]
 ) -> Iterator[tuple[str, Path | None, Span]]:
     """Yield the files that a text includes as written, where each is, and its place.
 
     It may be below any of the directories; None if it is in none.
     """
-    for match in _INCLUDES[markup].finditer(text) if markup in _INCLUDES else ():
-        group = match.lastindex or 0
-        written = match[group]
+    for written, span in find_includes(text, markup):
         target = re.sub(r"(?<=.):[\w:-]{0,99}\Z", "", written).lstrip("/")
         # What the tool fills in, or fetches, may be anywhere.
-        if not target or re.search(r"[{}$<>%]|://", target):
-            continue
-        places = (each / target for each in directories)
-        yield written, next(filter(_exists, places), None), match.span(group)
+        if target and not re.search(r"[{}$<>%]|://", target):
+            places = (each / target for each in directories)
+            yield written, next(filter(_exists, places), None), span
 
 
 def _exists(path: Path) -> bool:

@@ -6,8 +6,9 @@ import os
 import re
 import stat
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import lru_cache, partial
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
@@ -129,8 +130,13 @@ class Project(NamedTuple):
     """The rule that leaves each page out, and the pattern for that, or empty ones; sorted."""
 
 
-def find_project(root: Path, most: int | None = None) -> Project:
-    """Return the files of a project. Raises KbError for more than `most` without git."""
+def find_project(
+    root: Path, most: int | None = None, is_settled: Callable[[str], bool] = lambda _: False
+) -> Project:
+    """Return the files of a project. Raises KbError for more than `most` without git.
+
+    Of pages that are settled no rule is looked for.
+    """
     known = sorted(_list_files(root, most or MOST_FILES))
     # Git knows files that no topic may have: keys that were added, and names of a forged index.
     listed = [path for path in known if not any(map(is_always_ignored, path.split("/")))]
@@ -140,7 +146,7 @@ def find_project(root: Path, most: int | None = None) -> Project:
     formats = _find_formats(root, files)
     written = count_below(p for p in formats if formats[p].proposed is Proposed.EVERYWHERE)
     paths = [path for path in formats if _is_page(path, formats[path], written)]
-    dense = find_dense(files, paths)
+    dense = lru_cache(maxsize=1)(partial(find_dense, files, paths))
     preferred = _find_readme_language(root, files)
     editions = {
         place: (f"{kind}s", f"/{place}")
@@ -157,6 +163,8 @@ def find_project(root: Path, most: int | None = None) -> Project:
     pages: dict[str, tuple[str, str]] = {}
     skills: dict[str, str] = {}
     for path in paths:
+        if is_settled(path):
+            continue
         places = [path, *(f"{place}/" for place in list_parents(path))]
         edition = next((editions[place] for place in places if place in editions), ("", ""))
         pages[path] = _find_rule(path, dense, own) or edition
@@ -170,8 +178,10 @@ def find_project(root: Path, most: int | None = None) -> Project:
 
 def list_parents(path: str) -> Iterator[str]:
     """Yield the directories that a path is in, the outermost first, without the root."""
-    for match in re.finditer("/", path):
-        yield path[: match.start()]
+    end = path.find("/")
+    while end >= 0:
+        yield path[:end]
+        end = path.find("/", end + 1)
 
 
 def count_below(paths: Iterable[str], sizes: Mapping[str, int] | None = None) -> Counter[str]:
@@ -271,7 +281,9 @@ def _is_page(path: str, known: Format, written: Collection[str]) -> bool:
 _TRASH_OF_USER = re.compile(r"(?<=^\.trash)-\d+$")
 
 
-def _find_rule(path: str, dense: Collection[str], own: Collection[str]) -> tuple[str, str] | None:
+def _find_rule(
+    path: str, list_dense: Callable[[], Collection[str]], own: Collection[str]
+) -> tuple[str, str] | None:
     """Return the name of the first rule that leaves a page out, and the pattern for that.
 
     `own` are the names in the root, also of links, and those before a version, in lower case:
@@ -291,10 +303,12 @@ def _find_rule(path: str, dense: Collection[str], own: Collection[str]) -> tuple
             word = f" {_TRASH_OF_USER.sub('', parent.lower().replace(' ', '-'))} "
             is_meant = word in f" {rule.everywhere} {outside} "
             # `demos/` may be pages, and `test/` among pages is on how to test.
-            is_prose = (name == "demos" and place in dense) or (
-                parent in {"test", "tests"} and place.rpartition("/")[0] in dense
+            if not is_meant:
+                continue
+            is_prose = (name == "demos" and place in list_dense()) or (
+                parent in {"test", "tests"} and place.rpartition("/")[0] in list_dense()
             )
-            if is_meant and not is_prose:
+            if not is_prose:
                 return name, f"{escape(parent)}/"
     return None
 
