@@ -45,6 +45,8 @@ def apply_edits(path: str, text: str | None, edits: Iterable[Edit]) -> str:
 def _apply(path: str, text: str | None, edit: Edit, ends: str) -> str:
     """Return a text after one edit, whose line ends become `ends`."""
     new, old = (each.replace("\r\n", "\n").replace("\n", ends) for each in (edit.new, edit.old))
+    if text and old not in text and edit.old in text:  # whose line ends are not all alike
+        old = edit.old
     part = edit.part
     if text is None:
         if old or part or not new.strip():

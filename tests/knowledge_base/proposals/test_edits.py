@@ -38,6 +38,7 @@ def apply(text: str | None, **edit: str) -> str:
         pytest.param(
             "A\r\nb\r\nc\r\n", {"old": "A\nb", "new": "x\ny"}, "x\r\ny\r\nc\r\n", id="line ends"
         ),
+        pytest.param("A\r\nb\nc\n", {"old": "b\nc", "new": "x"}, "A\r\nx\n", id="mixed line ends"),
         pytest.param("\ufeffA\nb\n", {"old": "A\n", "new": "c\n"}, "\ufeffc\nb\n", id="mark"),
     ],
 )
