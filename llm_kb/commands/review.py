@@ -19,7 +19,7 @@ from llm_kb.files.repository import find_repository
 from llm_kb.host import terminal
 from llm_kb.host.log import find_conversation
 from llm_kb.host.propose_tool import say_expired
-from llm_kb.host.reference_calls import find_library
+from llm_kb.host.reference_calls import find_library, open_plans
 from llm_kb.knowledge_base.api import KnowledgeBase
 from llm_kb.knowledge_base.proposals.inbox import Proposal
 from llm_kb.knowledge_base.proposing import open_inbox
@@ -170,9 +170,7 @@ def _render(view: View) -> Iterator[str]:
 
 def _iter_others(kb: KnowledgeBase) -> Iterator[str]:
     """Yield a line for fetches that wait, and one for entries."""
-    from llm_kb.references.plan import PendingPlans  # noqa: PLC0415 - many requests for HTTP
-
-    if plans := PendingPlans(find_library(kb.config, kb.directory)).read_all()[0]:
+    if plans := open_plans(find_library(kb.config, kb.directory)).read_all()[0]:
         yield f"{count(len(plans), 'fetch waits', 'fetches wait')}: llm kb references pending"
     if kb.directory and find_repository(kb.directory):
         entries = [each for each in load_store(kb.directory).entries if not each.is_settled]

@@ -48,7 +48,7 @@ from llm_kb.subjects.selection import keep_tagged
 
 if TYPE_CHECKING:
     from llm_kb.references.fetch.sources import Progress
-    from llm_kb.references.plan import Plan
+    from llm_kb.references.plan import PendingPlans, Plan
 
 _SOURCE = {
     "type": "object",
@@ -205,6 +205,13 @@ def create(
     except ApprovalNeededError as needed:
         hint = "Tell the user so, go on without it, and do not try again"
         raise KbError(f"{needed}. {hint}") from needed
+
+
+def open_plans(library: Library) -> PendingPlans:
+    """Return the plans of a library that wait for the operator."""
+    from llm_kb.references.plan import PendingPlans  # noqa: PLC0415 - few requests have a plan
+
+    return PendingPlans(library)
 
 
 def read(library: Library, tool: ToolText, given: Mapping[str, Any]) -> Any:

@@ -11,7 +11,15 @@ import click
 import llm
 
 from llm_kb.errors import join_names, quote
-from llm_kb.host.reference_calls import ALL, CREATE, TOPIC_UPDATE, create, current_library, read
+from llm_kb.host.reference_calls import (
+    ALL,
+    CREATE,
+    TOPIC_UPDATE,
+    create,
+    current_library,
+    open_plans,
+    read,
+)
 from llm_kb.host.terminal import can_ask, confirm, say
 from llm_kb.knowledge_base.tool_text import ToolText, read_arguments
 from llm_kb.references.library import Library
@@ -90,9 +98,7 @@ class References(llm.Toolbox):
                 self._denied.add(plan.request.digest)
                 return False
             return True
-        from llm_kb.references.plan import PendingPlans  # noqa: PLC0415 - as above
-
-        needed = PendingPlans(library).ask_later(plan)
+        needed = open_plans(library).ask_later(plan)
         if self._pauses:
             raise llm.PauseChain(needed)
         say(str(needed))
@@ -125,9 +131,7 @@ def make_references(
 
 def approve_plan(plan_id: str) -> None:
     """Approve a stored plan, which may then be carried out once if nothing has changed."""
-    from llm_kb.references.plan import PendingPlans  # noqa: PLC0415 - as above
-
-    PendingPlans(current_library()).approve(plan_id)
+    open_plans(current_library()).approve(plan_id)
 
 
 def ask_on_terminal(plan: Plan) -> bool:

@@ -15,6 +15,7 @@ from llm_kb.commands._output import say
 from llm_kb.errors import KbError
 from llm_kb.host import reference_calls
 from llm_kb.host.terminal import can_ask, confirm, is_terminal
+from llm_kb.references.errors import SaidNoError
 from llm_kb.references.library import Library
 from llm_kb.texts.safe import one_line, visible_line
 
@@ -39,14 +40,14 @@ def current_library() -> Library:
 def approve_plan(library: Library, plan: Plan, *, yes: bool) -> bool:
     """Show a plan and ask; without a terminal store it and say how to approve it."""
     # Imported here: these commands are loaded for a search as well.
-    from llm_kb.references.errors import SaidNoError  # noqa: PLC0415
-    from llm_kb.references.plan import PendingPlans, render_plan  # noqa: PLC0415
+    from llm_kb.references.plan import render_plan  # noqa: PLC0415
 
     say(render_plan(plan))
     if yes:
         return True
     if not can_ask():
-        raise KbError(f"{PendingPlans(library).ask_later(plan)}, or repeat this with -y")
+        needed = reference_calls.open_plans(library).ask_later(plan)
+        raise KbError(f"{needed}, or repeat this with -y")
     if not confirm("Keep this?" if plan.is_measured else "Contact these hosts?"):
         raise SaidNoError(plan.request.title)
     return True

@@ -260,12 +260,10 @@ def _read_references(tool: ToolText, kb: KnowledgeBase, arguments: Arguments, _:
 
 def _create(kb: KnowledgeBase, arguments: Arguments, report: Report) -> str:
     """Answer a call of `reference_topic_create`; a new plan waits for the user's approval."""
-    from llm_kb.references.plan import PendingPlans  # noqa: PLC0415 - a client is greeted sooner
-
     library = open_references(kb)
 
     def keep(plan: Plan) -> bool:
-        raise PendingPlans(library).ask_later(plan)
+        raise reference_calls.open_plans(library).ask_later(plan)
 
     given = read_arguments(reference_calls.CREATE, arguments)
     created = reference_calls.create(library, given, {"ghost": "mcp"}, keep, report)
