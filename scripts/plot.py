@@ -13,7 +13,7 @@ RESULTS = PROJECT / "bench" / "RESULTS.md"
 PLOT = PROJECT / "docs" / "search.svg"
 
 KINDS = {
-    "asked by users, all": "questions of real users",
+    "asked by users, kept": "users' questions, not tuned with",
     "headings, all": "a deleted heading's section",
     "code, all": "a deleted docstring's function",
     "names": "names of options and functions",

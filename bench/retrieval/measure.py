@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import NamedTuple, Protocol
@@ -25,6 +25,7 @@ from typing import NamedTuple, Protocol
 from asked import PROJECTS, Project, read_projects
 from known_items import build_trees
 from rivals import (
+    Chunk,
     Ranker,
     fuse,
     load_embedder,
@@ -247,29 +248,53 @@ def join_kinds(ranks: Ranks) -> Ranks:
 
 
 def print_lengths(split: str) -> None:
-    """Print what a search of the real questions returns, as `llm kb search` shows it."""
-    lengths, ranks, nothing = [], [], 0
+    """Print what a search of the real questions returns, as `llm kb search` shows it.
+
+    Beside it stands plain OR with as many characters: its chunks from the top, the last one cut.
+    """
+    lengths, ranks, plain_ranks, nothing = [], [], [], 0
     names = REAL if split == EVERY else [split]
     for project in chain.from_iterable(map(read_projects, names)):
+        case = _read_project(project, split)
+        with open_current(case.group[0].index, case.group) as index:
+            chunks = read_chunks(index)
+        plain, held = make_plain(chunks), {chunk.id: chunk for chunk in chunks}
         for asked in project.questions:
             found = project.kb.find_passages(asked.text).passages
             lengths.append(sum(len(passage.text) for passage in found))
             nothing += not found
-            answering = (
-                number
-                for number, passage in enumerate(found, 1)
-                if asked.is_answered_by(
-                    f"{passage.topic}/{passage.path}",
-                    passage.first_line,
-                    passage.last_line,
-                )
-            )
-            ranks.append(next(answering, 99))
+            spans = [
+                (f"{each.topic}/{each.path}", each.first_line, each.last_line) for each in found
+            ]
+            ranks.append(_find_answering(asked, spans))
+            best = [held[id_] for id_ in plain(asked.text)]
+            plain_ranks.append(_find_answering(asked, _cut_chunks(best, lengths[-1])))
+    shares = (
+        f"first {hit(each, 1):.0f} %, among four {hit(each, 4):.0f} %, in any {hit(each, 98):.0f} %"
+        for each in (ranks, plain_ranks)
+    )
     print(
         f"\n{len(lengths)} real questions: {sum(lengths) / len(lengths):,.0f} characters each;"
-        f" shown lines answer first {hit(ranks, 1):.0f} %, among four {hit(ranks, 4):.0f} %;"
+        f" shown lines answer {next(shares)}; plain OR of the same length {next(shares)};"
         f" {nothing} without an answer"
     )
+
+
+def _find_answering(asked: Question, spans: Iterable[tuple[str, int, int]]) -> int:
+    """Return the place of the first span that answers; 99 if none does."""
+    places = (number for number, span in enumerate(spans, 1) if asked.is_answered_by(*span))
+    return next(places, 99)
+
+
+def _cut_chunks(chunks: Iterable[Chunk], room: int) -> Iterator[tuple[str, int, int]]:
+    """Yield path and lines of the first chunks that have so many characters together."""
+    for chunk in chunks:
+        if room <= 0:
+            return
+        lines = chunk.text[:room].count("\n")
+        last = min(chunk.last_line, chunk.first_line + lines)
+        yield f"{chunk.topic}/{chunk.path}", chunk.first_line, last
+        room -= len(chunk.text)
 
 
 def main(arguments: Sequence[str]) -> None:
