@@ -18,6 +18,7 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 
 from llm_kb.files.containment import read_regular
+from llm_kb.files.repository import Repository, find_repository
 from llm_kb.subjects.ignore import IgnoreRules
 
 RULES = ".gitignore"
@@ -61,21 +62,19 @@ class GitIgnored:
         self._places: dict[str, bool] = {}
         self.read: set[str] = set()
         self.problems: list[tuple[str, str]] = []
-        self._tree = _find_work_tree(self._root)
-        self._prefix = ""
-        if self._tree is not None:
-            below = os.path.relpath(self._root, self._tree).replace(os.sep, "/")
-            self._prefix = "" if below == "." else f"{below}/"
-            # A topic whose own directory is ignored is meant as it is.
-            if self._prefix and self._ignores_place(self._prefix):
-                self._tree = None
+        found = find_repository(root)
+        self._repository = found or Repository(root=root, git_dir=root, common_dir=root)
+        below = root.relative_to(self._repository.root).as_posix()
+        self._prefix = "" if below == "." else f"{below}/"
+        # A topic whose own directory is ignored is meant as it is.
+        self._applies = found is not None and not self._ignores_place(self._prefix)
 
     def leaves_out(self, path: str) -> bool:
         """Tell whether git ignores an untracked file, or a directory without tracked files.
 
         The path of a directory ends in `/`.
         """
-        return self._tree is not None and self._ignores(self._prefix + path) and not self._has(path)
+        return self._applies and self._ignores(self._prefix + path) and not self._has(path)
 
     def _has(self, path: str) -> bool:
         """Tell whether git tracks a file, or a file in a directory; True if that is not known."""
@@ -88,7 +87,7 @@ class GitIgnored:
 
     @cached_property
     def _tracked(self) -> Sequence[str] | None:
-        index = _find_git_directory(self._tree or "") + f"{os.sep}index"
+        index = os.fspath(self._repository.git_dir / "index")
         name = os.path.relpath(index, self._root)
         self.read.add(name)
         tracked = None
@@ -128,17 +127,13 @@ class GitIgnored:
 
     def _load_rules(self, place: str) -> IgnoreRules | None:
         if place not in self._rules:
-            self._rules[place] = self._read_rules(f"{self._tree}/{place}{RULES}")
+            self._rules[place] = self._read_rules(f"{self._repository.root}/{place}{RULES}")
         return self._rules[place]
 
     @cached_property
     def _everywhere(self) -> Sequence[IgnoreRules]:
         """The rules of the clone, and of the user."""
-        directory = _find_git_directory(self._tree or "")
-        with suppress(OSError):  # that of a work tree names the one it shares
-            common = read_regular(f"{directory}{os.sep}commondir", most=4_096)
-            directory = os.path.join(directory, os.fsdecode(common.strip()))  # noqa: PTH118
-        of_clone = self._read_rules(f"{directory}{os.sep}info{os.sep}exclude")
+        of_clone = self._read_rules(f"{self._repository.common_dir}/info/exclude")
         of_user = self._read_rules(_find_rules_of_user(), follow_link=True)
         return [rules for rules in (of_clone, of_user) if rules]
 
@@ -169,27 +164,6 @@ def _list_above(path: str) -> Iterator[str]:
     while 0 <= at < len(path) - 1:
         yield path[: at + 1]
         at = path.find("/", at + 1)
-
-
-def _find_work_tree(directory: str) -> str | None:
-    """Return the work tree that a directory is in; None without one."""
-    place = directory
-    while not is_repository(place):
-        above = os.path.dirname(place)  # noqa: PTH120 - as text, for speed
-        if above == place:
-            return None
-        place = above
-    return place
-
-
-def _find_git_directory(tree: str) -> str:
-    """Return the directory of git's data of a work tree."""
-    place = os.path.join(tree, ".git")  # noqa: PTH118 - as text, for speed
-    with suppress(OSError):
-        data = read_regular(place, most=4_096)
-        target = os.fsdecode(data.removeprefix(b"gitdir:").strip())
-        return os.path.normpath(os.path.join(tree, target))  # noqa: PTH118
-    return place
 
 
 _EXCLUDES_FILE = re.compile(r"(?im)^[ \t]*excludesfile[ \t]*=[ \t]*\"?([^\"\n#;]+)")

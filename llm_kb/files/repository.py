@@ -16,6 +16,8 @@ class Repository:
 
     root: Path
     """The top of the work tree."""
+    git_dir: Path
+    """The directory of this work tree's own data, such as the index."""
     common_dir: Path
     """The directory that all work trees share, with the refs and the objects."""
 
@@ -36,7 +38,7 @@ def find_repository(directory: Path | None) -> Repository | None:
                 named = git_dir / "commondir"
                 # Without it, this is the main work tree or a submodule.
                 common_dir = git_dir / _read_start(named).strip() if named.is_file() else git_dir
-                return Repository(root=root, common_dir=common_dir)
+                return Repository(root=root, git_dir=git_dir, common_dir=common_dir)
     return None
 
 

@@ -216,7 +216,7 @@ def test_the_git_directory_of_an_archive_leads_nowhere(tmp_path: Path, name: str
         outside.write_text("theirs\n")
     (git / name).symlink_to(outside)
     with pytest.raises(WriteError):
-        Journal(Repository(root=git.parent, common_dir=git)).append("aaa")
+        Journal(Repository(root=git.parent, git_dir=git, common_dir=git)).append("aaa")
     assert outside.is_dir() or outside.read_text() == "theirs\n"
     assert _snapshot(outside if outside.is_dir() else git / "none") == {}
 

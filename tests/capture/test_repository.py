@@ -20,7 +20,7 @@ def test_a_repository_from_one_of_its_directories(repo: Repo) -> None:
     below = repo.path / "src" / "deep"
     below.mkdir(parents=True)
     git_dir = repo.path / ".git"
-    expected = Repository(root=repo.path, common_dir=git_dir)
+    expected = Repository(root=repo.path, git_dir=git_dir, common_dir=git_dir)
     assert find_repository(below) == find_repository(repo.path) == expected
 
 
@@ -56,7 +56,7 @@ def test_pipes_in_the_place_of_files_are_not_waited_for(repo: Repo) -> None:
     for name in ("commondir", "packed-refs"):
         os.mkfifo(git_dir / name)
     found = find_repository(repo.path)
-    assert found == Repository(root=repo.path, common_dir=git_dir)
+    assert found == Repository(root=repo.path, git_dir=git_dir, common_dir=git_dir)
     assert not may_have_ref(found, KNOWLEDGE_REF)
 
 
