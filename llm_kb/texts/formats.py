@@ -170,7 +170,7 @@ FORMATS = (
     _prose("AsciiDoc", "adoc asciidoc", "asciidoc", proposable=True),
     _prose("AsciiDoc", "asc", "asciidoc", confirm=lambda start: not _NOT_ASCIIDOC.match(start)),
     _prose("Org", "org", "org", proposable=True),
-    _prose("POD", "pod", "pod"),
+    _prose("POD", "pod rakudoc", "pod"),
     _prose("POD", "pl pm", "pod", confirm=_is_pod),
     _prose("LaTeX", "tex ltx latex", "latex"),
     _prose("MediaWiki", "mediawiki wiki wikitext", "mediawiki"),
@@ -233,6 +233,7 @@ FORMATS = (
         extensions=_words(
             "css scss sass less styl sql fs fsx fsi ml mli elm erl hrl clj cljs cljc edn lisp el"
             " scm rkt v sv vhd vhdl s asm f f90 f95 pas d nix tf tcl awk r coffee astro proto"
+            " jsonnet libsonnet hcl raku rakumod rakutest agda eex heex"
             " thrift graphql cmake mk gradle bat cmd ps1 fish zsh bzl bazel tpl tmpl jinja j2 erb"
             " haml ejs hbs mustache pug glsl hlsl wgsl metal cu cuh inc in cl sol vim ino"
         ),
@@ -244,6 +245,7 @@ FORMATS = (
             "toml yaml yml json json5 jsonc xml xsd xsl plist ini cfg conf properties env lock sum"
             " mod snap map patch diff log svgz pem crt cer key pub sln csproj vcxproj fsproj props"
             " targets resx desktop service editorconfig bak orig rej tmp"
+            " bib bst cabal cff neon golden"
         ),
     ),
     Format(
