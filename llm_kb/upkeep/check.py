@@ -114,6 +114,9 @@ MOST_LINKS = 200
 _MOST_PLACES = 5
 """The most directories with unlisted texts that have a finding each."""
 
+_FOREIGN = 20
+"""So many different `[[names]]` of which none leads to a subject are another markup."""
+
 _AROUND = 60
 """The most characters of a line that are shown before and after the reason of a finding."""
 
@@ -143,6 +146,8 @@ class Inspection:
         self._contents: defaultdict[bytes, dict[str, str]] = defaultdict(dict)
         """The files of each content that was read: their real paths with their names."""
         self._targets: dict[str, LinkTargets] = {}
+        self._wiki_names: defaultdict[str, dict[str, bool]] = defaultdict(dict)
+        """Whether each `[[name]]` in the pages of a topic leads to subjects."""
         self._histories: dict[Path, History] = {}
         self.limits: list[tuple[Rule, str]] = []
         """What could not be looked at, and why."""
@@ -152,10 +157,25 @@ class Inspection:
     def run(self) -> list[Finding]:
         """Return every finding once: by rule, errors first, then by file and line."""
         order = list(Rule)
+        found = set(self._inspect())
         return sorted(
-            set(self._inspect()),
+            found - self._find_foreign(found),
             key=lambda f: (order.index(f.rule), f.file, f.line or 0, f.what),
         )
+
+    def _find_foreign(self, found: Iterable[Finding]) -> set[Finding]:
+        """Return the findings on `[[names]]` of topics in which many lead nowhere, and none does.
+
+        Specifications write their references so.
+        """
+        files: set[str] = set()
+        for opened in self._own:
+            names = self._wiki_names[opened.config.id]
+            if len(names) >= _FOREIGN and not any(names.values()):
+                files.update(self._file(opened, each.path) for each in opened.listing.subjects)
+                what = f"the {len(names):,} [[names]] of {opened.config.id} lead to no subject"
+                self.limits.append((Rule.DEAD_LINK, f"{what}: taken for another markup"))
+        return {each for each in found if each.what.startswith("[[") and each.file in files}
 
     def _inspect(self) -> Iterator[Finding]:
         yield from self._inspect_configuration()
@@ -368,6 +388,7 @@ class Inspection:
         topic, _, rest = name.partition("/")
         if not found and rest and (other := self._kb.topics.get(topic)):
             found = self._find_targets(other).find(rest)
+        self._wiki_names[opened.config.id][name] = bool(found)
         return "" if len(found) == 1 else f"several: {name_some(found)}" if found else "nothing"
 
     def _find_targets(self, opened: OpenTopic) -> LinkTargets:

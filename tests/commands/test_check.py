@@ -424,9 +424,22 @@ def test_includes_of_every_markup_are_followed(run_llm: RunLlm, tmp_path: Path) 
 
 def test_a_page_with_many_dead_links_says_how_many(run_llm: RunLlm, tmp_path: Path) -> None:
     text = "".join(f"[[x{number}]]\n" for number in range(203))
-    write_files(tmp_path, {**GOOD, "kb/two.md": text})
+    write_files(tmp_path, {**GOOD, "kb/two.md": f"{text}[[one]]\n"})
     found = check(run_llm, 0)
     assert (len(found), found[0][3]) == (201, "3 more in this page")
+
+
+def test_names_in_brackets_of_which_none_is_a_subject_are_another_markup(
+    run_llm: RunLlm, tmp_path: Path
+) -> None:
+    text = "".join(f"[[RFC{number}]]\n" for number in range(7000, 7025))
+    write_files(tmp_path, {**GOOD, "kb/two.md": f"{text}[gone](gone.md)\n"})
+    result = run_llm(["kb", "check", "--json"])
+    assert [f["what"] for f in json.loads(result.stdout)] == ["a link leads to nothing: gone.md"]
+    said = "the 25 [[names]] of a lead to no subject: taken for another markup"
+    assert result.stderr == f"llm-kb: {said}\n"
+    write_files(tmp_path, {"kb/two.md": "[[RFC7000]]\n"})
+    assert [each[3] for each in check(run_llm, 0)] == ["[[RFC7000]] leads to nothing"]
 
 
 def test_a_path_that_git_once_had_is_a_note(
