@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from llm_kb.texts.html.tree import BLOCKS, TEXT, WORDS, Element, has_style
+from llm_kb.texts.html.tree import BLOCKS, TEXT, WORDS, Element, has_style, is_hidden
 
 _LANGUAGE = re.compile(r"(?:language|lang|highlight-source|highlight)-([A-Za-z0-9+#-]{1,40})")
 # Pygments, Hugo, Rouge, Expressive Code, javadoc, Doxygen, GitHub, GitLab, gitweb and others.
@@ -250,13 +250,10 @@ def _has_own_words(element: Element) -> bool:
 
 
 def _is_left_out(element: Element) -> bool:
-    attributes = element.attributes
     return (
         element.tag in _CONTROLS
-        or "hidden" in attributes
-        or attributes.get("aria-hidden") == "true"
-        or attributes.get("role") in {"button", "tablist", "toolbar"}
-        or has_style(element, "display:none")
+        or is_hidden(element)
+        or element.attributes.get("role") in {"button", "tablist", "toolbar"}
         or is_line_number(element)
         or is_copy_button(element)
     )

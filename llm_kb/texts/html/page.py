@@ -8,8 +8,8 @@ from itertools import islice
 from urllib.parse import urlsplit
 
 from llm_kb.texts.html.addresses import join_url
-from llm_kb.texts.html.tree import TEXT, Element
-from llm_kb.texts.html.visible import find_visible, is_hidden
+from llm_kb.texts.html.tree import TEXT, Element, is_hidden
+from llm_kb.texts.html.visible import find_visible
 
 MAX_LINK = 2_000
 """Longest link, in characters; longer links and `<base>` addresses are ignored."""

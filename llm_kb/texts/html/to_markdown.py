@@ -7,7 +7,7 @@ navigation, forms and scripts are left out.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from llm_kb.texts.html import page
 from llm_kb.texts.html.code import find_language, find_row_groups
@@ -271,15 +271,7 @@ class _Writer:
         return _tidy(self._inner(children))
 
     def _inner(self, children: Sequence[Element | str]) -> str:
-        """Return inline children with powers and indices behind what they belong to."""
-        parts: list[str] = []
-        for child in children:
-            text = self._inline(child)
-            if parts and isinstance(child, Element) and child.tag in _RAISED:
-                text = raise_text(parts[-1], text, _RAISED[child.tag])
-            if text:
-                parts.append(text)
-        return "".join(parts)
+        return _join(children, self._inline)
 
     def _inline(self, child: Element | str) -> str:
         if isinstance(child, str):
@@ -330,11 +322,16 @@ def _plain(node: Element | str) -> str:
         return node
     if node.tag == "br":
         return _BREAK
+    return _join(node.children, _plain)
+
+
+def _join(nodes: Sequence[Element | str], write: Callable[[Element | str], str]) -> str:
+    """Return what is written of nodes, with powers and indices behind what they belong to."""
     parts: list[str] = []
-    for child in node.children:
-        text = _plain(child)
-        if parts and isinstance(child, Element) and child.tag in _RAISED:
-            text = raise_text(parts[-1], text, _RAISED[child.tag])
+    for node in nodes:
+        text = write(node)
+        if parts and isinstance(node, Element) and node.tag in _RAISED:
+            text = raise_text(parts[-1], text, _RAISED[node.tag])
         if text:
             parts.append(text)
     return "".join(parts)

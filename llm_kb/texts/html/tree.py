@@ -158,6 +158,16 @@ def has_style(element: Element, *styles: str) -> bool:
     )
 
 
+def is_hidden(element: Element) -> bool:
+    """Tell whether an element is hidden, and no panel that a reader can open."""
+    attributes = element.attributes
+    # Panels of tabs and accordions count as visible, though most are hidden at first.
+    is_panel = attributes.get("role") == "tabpanel" or attributes.get("hidden") == "until-found"
+    if attributes.get("aria-hidden") == "true":
+        return not is_panel
+    return not is_panel and ("hidden" in attributes or has_style(element, "display:none"))
+
+
 def parse_html(text: str) -> Element:
     """Return the root of a page's tree, without NUL characters."""
     text = text.replace("\0", "")

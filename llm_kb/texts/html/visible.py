@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from llm_kb.texts.html.code import is_code, is_copy_button, is_line_number, read_code
 from llm_kb.texts.html.formulas import as_tex, formula_text
 from llm_kb.texts.html.tabs import find_tabs
-from llm_kb.texts.html.tree import BLOCKS, HEADINGS, TEXT, WORDS, Element, has_style
+from llm_kb.texts.html.tree import BLOCKS, HEADINGS, TEXT, WORDS, Element, is_hidden
 
 _NEVER = frozenset(
     """
@@ -228,16 +228,6 @@ def _is_useless(element: Element) -> bool:
         # rustdoc's "Expand description".
         or (element.tag == "summary" and "hideme" in classes)
     )
-
-
-def is_hidden(element: Element) -> bool:
-    """Tell whether an element is hidden, and no panel that a reader can open."""
-    attributes = element.attributes
-    # Panels of tabs and accordions count as visible, though most are hidden at first.
-    is_panel = attributes.get("role") == "tabpanel" or attributes.get("hidden") == "until-found"
-    if attributes.get("aria-hidden") == "true":
-        return not is_panel
-    return not is_panel and ("hidden" in attributes or has_style(element, "display:none"))
 
 
 def _holds_choice(label: Element) -> bool:
