@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from llm_kb.texts.html.tree import BLOCKS, TEXT, WORDS, Element, has_style, is_hidden
@@ -175,7 +176,7 @@ class _Lines:
             elif not _is_left_out(child):
                 self._add_element(child, kinds)
 
-    def _add_element(self, child: Element, kinds: dict[tuple[str, str], int]) -> None:
+    def _add_element(self, child: Element, kinds: Mapping[tuple[str, str], int]) -> None:
         if _kind(child) not in kinds:
             self.add_children(child)
             return
@@ -216,15 +217,17 @@ class _Lines:
 
 def _find_line_kinds(
     element: Element, shown: Sequence[Element | str]
-) -> dict[tuple[str, str], int]:
-    """Return the kinds of the children that are lines or hold some, with how many there are."""
-    counts: dict[tuple[str, str], int] = {}
+) -> Mapping[tuple[str, str], int]:
+    """Return the kinds of the children that are lines or hold some, with how many there are.
+
+    One alone that is no block is a word: DocBook's `<em><code>name</code></em>`.
+    """
     guess = not _has_own_words(element)
-    for child in shown:
-        if isinstance(child, Element) and _is_line(child, guess=guess):
-            kind = _kind(child)
-            counts[kind] = counts.get(kind, 0) + 1
-    return counts
+    children = [child for child in shown if isinstance(child, Element)]
+    lines = [child for child in children if _is_line(child, guess=guess)]
+    if len(lines) == 1:
+        lines = [child for child in lines if _is_line(child, guess=False)]
+    return Counter(map(_kind, lines))
 
 
 def _kind(element: Element) -> tuple[str, str]:

@@ -243,6 +243,12 @@ def test_several_blocks_of_code_in_one_element() -> None:
     assert convert("<pre><code>a</code>\n<code>b</code></pre>") == fence("a", "b")
     assert convert("<pre>run <code>a</code> <code>b</code></pre>") == fence("run a b")
     assert convert("<p>x <code>a<br>b</code>") == "x `a`\n`b`"
+    assert convert(
+        "<pre>ALTER <em><code>name</code></em> (\n  <em><code>x</code></em>\n)"
+    ) == fence("ALTER name (", "  x", ")")
+    assert convert("<pre>\n<code class=prompt>$ </code><b><code>a b</code></b>\n</pre>") == fence(
+        "$ a b"
+    )
 
 
 @pytest.mark.parametrize(
