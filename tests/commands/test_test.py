@@ -98,7 +98,7 @@ def test_the_results_as_json(run_llm: RunLlm) -> None:
         "enough": True,
     }
     assert report["results"][0]["rank"] == 1
-    assert report["results"][0]["found"][0] == "docs/review#approvals"
+    assert report["results"][0]["found"][0] == "docs/review#review"  # the whole page
     assert report["results"][3]["answer"] is None
 
 

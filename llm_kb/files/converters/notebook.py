@@ -101,8 +101,8 @@ def _read_output(output: Mapping[str, Any], pages: Iterator[int]) -> str:
         kinds = held if isinstance(held, Mapping) else old
         text = _join(kinds.get("text/markdown") or kinds.get("text/plain"))
         # Format 3 has no `text/` in it.
-        pages = (kinds[kind] for kind in kinds if f"/{kind}".endswith("/html"))
-        html = "" if text else _join(next(pages, None))
+        htmls = (kinds[kind] for kind in kinds if f"/{kind}".endswith("/html"))
+        html = "" if text else _join(next(htmls, None))
         if html and next(pages) < MOST_PAGES:
             text = _read_page(html[:LONGEST_PAGE])
         if not text and kinds:
