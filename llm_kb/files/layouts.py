@@ -15,6 +15,9 @@ from llm_kb.subjects.selection import strip_extension
 from llm_kb.subjects.topics import Layout, Subject, slugify
 from llm_kb.texts.formats import MARKDOWN_ENDING, find_extension, find_format
 
+MAX_LEVELS = 100
+"""Deepest nesting that is entered; hostile trees are thousands of directories deep."""
+
 SKILL_FILE = "SKILL.md"
 """The file that makes a directory a skill."""
 
@@ -58,6 +61,8 @@ def place_subject(slug: str, layout: Layout) -> str:
     path = slug if find_extension(slug) and find_format(slug) else f"{slug}{MARKDOWN_ENDING}"
     if layout is Layout.SKILLS:
         path = f"{slug}/{SKILL_FILE}"
+    if path.count("/") > MAX_LEVELS:
+        raise KbError(f"cannot make a subject more than {MAX_LEVELS} directories deep")
     for part in (*slug.split("/"), *path.split("/")):
         is_usual = part.strip() == part and part.strip(".") and not re.search(r"[\[\]]", part)
         if is_always_ignored(part) or not (is_usual and is_portable(part)):

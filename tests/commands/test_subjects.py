@@ -78,6 +78,7 @@ def test_a_skill_gets_its_directory(topic: Path, run_llm: RunLlm) -> None:
         "a/node_modules/b",
         ".#x",
         "x~/y",
+        "a/" * 101 + "b",
     ],
 )
 def test_an_unsafe_slug_is_refused(topic: Path, run_llm: RunLlm, slug: str) -> None:
