@@ -4,19 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from llm_kb.texts.html.to_markdown import html_to_markdown
+from tests.texts.html.pages import convert, fence
 
-URL = "https://e.org/docs/page.html"
 LINES = ("a", "", "  b")
 NOTED = "<annotation encoding='application/x-tex'>x^2</annotation>"
-
-
-def convert(html: str) -> str:
-    return html_to_markdown(html, URL).removesuffix("\n")
-
-
-def fence(*lines: str, language: str = "") -> str:
-    return "\n".join([f"```{language}", *lines, "```"])
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from llm_kb.texts.html.page import page_links, page_title
 from llm_kb.texts.html.tree import parse_html
-
-URL = "https://e.org/docs/page.html"
+from tests.texts.html.pages import URL
 
 
 def test_the_title_and_links_of_a_page() -> None:

@@ -11,12 +11,7 @@ from llm_kb.texts.html import tree
 from llm_kb.texts.html.to_markdown import html_to_markdown
 from llm_kb.texts.html.tree import GROUPING_DEPTH, parse_html
 from tests.cost import at_most
-
-URL = "https://e.org/docs/page.html"
-
-
-def convert(html: str) -> str:
-    return html_to_markdown(html, URL).removesuffix("\n")
+from tests.texts.html.pages import URL, convert
 
 
 @pytest.mark.parametrize(
