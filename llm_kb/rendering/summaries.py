@@ -48,7 +48,7 @@ _MARKUP = re.compile(r"[^\w\"'(\[*`:]|:[^:]+:(?:[ \t]|$)|__[ \t]")
 """Lines of another markup than Markdown that are not text: directives, fields, indented ones."""
 _TITLE_FIELD = re.compile(r"^[ \t]{0,8}(?:#\+|:)?title:[ \t]+(.+)$", re.IGNORECASE | re.MULTILINE)
 _FIELDS = 1_000
-"""Characters at the start of a text in which a title is looked for that is no heading."""
+"""Characters at the start of a text in which titles are looked for that are not headings."""
 
 _RST_ROLE = re.compile(r":[\w.+-]+:`[!~]?([^`]*)`")
 

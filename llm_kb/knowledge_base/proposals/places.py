@@ -56,7 +56,7 @@ def find_place(topic: DirectoryTopic, asked: str) -> Place:
 
 
 def _drop_topic(topic: DirectoryTopic, asked: str) -> str:
-    """Return the name of a subject without the id of its topic, if that is no directory of it."""
+    """Return the name of a subject without its topic's id, unless a directory has that name."""
     id_ = topic.config.id
     below = asked.removeprefix(f"{id_}/")
     for each in (asked, below):
