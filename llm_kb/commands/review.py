@@ -156,7 +156,8 @@ def _render(view: View) -> Iterator[str]:
     proposal = view.proposal
     new = " (new)" if proposal.base is None else ""
     when = proposal.changed_at[:16].replace("T", " ")
-    yield f"{visible_line(proposal.subject)}{new}  {proposal.id}  {when}"
+    subject = terminal.style(visible_line(proposal.subject), bold=True)
+    yield f"{subject}{new}  {proposal.id}  {when}"
     for edit in proposal.edits:
         yield f"  why: {visible_line(edit.reason)}"
     if conversation := find_conversation(proposal.id):
