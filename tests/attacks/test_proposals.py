@@ -9,6 +9,7 @@ import signal
 import stat
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
@@ -122,6 +123,14 @@ def test_a_file_that_changes_while_it_is_shown_is_not_written(
     assert (tmp_path / "kb/a.md").read_text() == "# A\n\nOne. A person.\n"
     keep(kb, open_inbox(kb), look(kb, waiting(kb)[0]))
     assert (tmp_path / "kb/a.md").read_text() == "# A\n\nTwo. A person.\n"
+
+
+def test_nothing_is_not_kept(kb: KnowledgeBase, tmp_path: Path) -> None:
+    view = look(kb, propose(kb, WHO | {"subject": "a", "old": "One", "new": "Two"}, "c"))
+    with pytest.raises(KbError, match="nothing is left of the text; edit it again, or reject it"):
+        keep(kb, open_inbox(kb), replace(view, after=" \n", notes=("as you edited it",)))
+    assert (tmp_path / "kb/a.md").read_text() == PAGE
+    assert len(waiting(kb)) == 1
 
 
 def test_a_proposal_that_changes_while_it_is_shown_is_not_written(kb: KnowledgeBase) -> None:
