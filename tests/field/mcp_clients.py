@@ -2,10 +2,10 @@
 
     python -m tests.field.mcp_clients
 
-These are the public conformance suite, through a bridge to HTTP, the Inspector, and the clients of
-two Python libraries. Needs the group `field` of pyproject.toml, and for the first two node 22 with
-npx, which gets the newest versions; without it they are left out. `make field` runs this. Ends with
-status 1 if a check fails.
+These are the public conformance suite, through a bridge to HTTP, the Inspector, Claude Code with a
+model of our own, and the clients of two Python libraries. Needs the group `field` of
+pyproject.toml, and for the first three node 22 with npx, which gets the newest versions; without it
+they are left out. `make field` runs this. Ends with status 1 if a check fails.
 """
 
 from __future__ import annotations
@@ -23,14 +23,16 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import click
+
+from tests.field.fake_models import FakeModel
 
 SERVER = Path(sys.executable).with_name("llm-kb")
 TEXT = "Two people read each change before it lands."
 FILES = {
-    "llm-kb.toml": '[kb.topic.project]\nsubjects = "kb"\n',
+    "llm-kb.toml": '[kb.topic.project]\nsubjects = "kb"\n\n[kb.propose]\noffer = true\n',
     "kb/review.md": f"# Review\n\n{TEXT}\n",
 }
 CALL = {"topic": "project", "subjects": ["review"]}
@@ -38,6 +40,7 @@ CALL = {"topic": "project", "subjects": ["review"]}
 LEGACY, STATELESS = "2025-11-25", "2026-07-28"
 CONFORMANCE = "@modelcontextprotocol/conformance@0.2.0-alpha.12"
 INSPECTOR = "@modelcontextprotocol/inspector@2"
+CLAUDE_CODE = "@anthropic-ai/claude-code@2"
 
 SCENARIOS: Mapping[tuple[str, str], frozenset[str]] = {
     (LEGACY, "server-initialize"): frozenset(),
@@ -72,19 +75,15 @@ SCENARIOS: Mapping[tuple[str, str], frozenset[str]] = {
 _FAILED = re.compile(r"\[([\w-]+) *\] *(?:\x1b\[\d+m)*FAILURE")
 
 
-class _Bridge(BaseHTTPRequestHandler):
-    """Passes each message of a client on to one server, and its answer back."""
-
-    server: _Bridged
+class _Handler(BaseHTTPRequestHandler):
+    server: _Server
 
     def do_POST(self) -> None:
         """Answer a message."""
-        message = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        data = self.server.ask(message)
-        error = json.loads(data).get("error", {}).get("code") if data else None
-        status = {None: 200 if data else 202, -32601: 404}.get(error, 400)
+        body = self.rfile.read(int(self.headers["content-length"]))
+        status, kind, data = self.server.answer(self.path, body)
         self.send_response(status)
-        self.send_header("content-type", "application/json")
+        self.send_header("content-type", kind)
         self.send_header("content-length", str(len(data)))
         self.end_headers()
         self.wfile.write(data)
@@ -93,42 +92,56 @@ class _Bridge(BaseHTTPRequestHandler):
         """Print nothing."""
 
 
-class _Bridged(ThreadingHTTPServer):
-    """A server over HTTP in front of one over standard input and output."""
+class _Server(ThreadingHTTPServer):
+    """A server on loopback, whose answers a function makes of a path and a body."""
 
-    def __init__(self, directory: Path) -> None:
-        super().__init__(("127.0.0.1", 0), _Bridge)
-        self.process = subprocess.Popen(
-            [SERVER, "mcp"], cwd=directory, stdin=subprocess.PIPE, stdout=subprocess.PIPE
-        )
-        self._lock = threading.Lock()
+    def __init__(self, answer: Callable[[str, bytes], tuple[int, str, bytes]]) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.answer = answer
 
-    def ask(self, message: Mapping[str, Any]) -> bytes:
-        """Return the answer to a message; empty for one that has none."""
-        with self._lock:
-            source, sink = self.process.stdout, self.process.stdin
-            assert source
-            assert sink
-            sink.write(json.dumps(message).encode() + b"\n")
-            sink.flush()
-            return source.readline() if "id" in message else b""
+
+@contextmanager
+def serve(answer: Callable[[str, bytes], tuple[int, str, bytes]]) -> Iterator[str]:
+    """Yield the address at which a function answers."""
+    with _Server(answer) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
 
 
 @contextmanager
 def bridge(directory: Path) -> Iterator[str]:
-    """Yield the address of the server over HTTP."""
-    with _Bridged(directory) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}/mcp"
-        finally:
-            server.shutdown()
-            server.process.terminate()
+    """Yield the address over HTTP of a server over standard input and output."""
+    process = subprocess.Popen(
+        [SERVER, "mcp"], cwd=directory, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    lock = threading.Lock()
+
+    def answer(_path: str, body: bytes) -> tuple[int, str, bytes]:
+        message = json.loads(body)
+        with lock:
+            source, sink = process.stdout, process.stdin
+            assert source
+            assert sink
+            sink.write(json.dumps(message).encode() + b"\n")
+            sink.flush()
+            data = source.readline() if "id" in message else b""
+        error = json.loads(data).get("error", {}).get("code") if data else None
+        status = {None: 200 if data else 202, -32601: 404}.get(error, 400)
+        return status, "application/json", data
+
+    try:
+        with serve(answer) as address:
+            yield f"{address}/mcp"
+    finally:
+        process.terminate()
 
 
-def run_node(*command: str, directory: Path) -> subprocess.CompletedProcess[str]:
+def run_node(*command: str, directory: Path, **env: str) -> subprocess.CompletedProcess[str]:
     """Run a package of npm, which is fetched if it is not there."""
-    env = {**os.environ, "NO_COLOR": "1"}
+    env = {**os.environ, "NO_COLOR": "1", **env}
     given = ["npx", "-y", *command]
     return subprocess.run(
         given, check=False, cwd=directory, env=env, capture_output=True, text=True, timeout=300
@@ -159,6 +172,29 @@ def check_inspector(directory: Path) -> Iterator[str]:
         answered = run_node(*target, "tools/call", *call, directory=directory)
         if TEXT not in answered.stdout:
             yield f"{era}: tools/call: {(answered.stderr or answered.stdout).strip()[-300:]}"
+
+
+def check_claude_code(directory: Path) -> Iterator[str]:
+    """Yield where a model in Claude Code cannot propose a page that a person then keeps."""
+    new = "# Moor\n\n    twice --north\n"
+    page = {"topic": "project", "subject": "moor", "reason": "the user", "content": new}
+    fake = FakeModel()
+    fake.reset([("mcp__llm-kb__propose_subject", page)], "done")
+    for command in (["trust", "-y"], ["mcp", "--install", "claude", "-y"]):
+        subprocess.run([SERVER, *command], check=True, cwd=directory, capture_output=True)
+    allowed = ("--mcp-config", ".mcp.json", "--allowedTools", "mcp__llm-kb__propose_subject")
+    with serve(fake.answer) as address:
+        env = {"ANTHROPIC_BASE_URL": address, "ANTHROPIC_API_KEY": "none"}
+        env |= {"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"}
+        ended = run_node(CLAUDE_CODE, "-p", "Note it", *allowed, directory=directory, **env)
+    found = re.search(r"\bproposed (\w+):", fake.seen[-1].text if fake.seen else "")
+    if found is None:
+        yield f"no answer: {(ended.stderr or ended.stdout).strip()[-300:]}"
+        return
+    keep = [SERVER, "review", "--keep", found[1], "-y"]
+    kept = subprocess.run(keep, check=False, cwd=directory, capture_output=True, text=True)
+    if kept.returncode or (directory / "kb" / "moor.md").read_text(encoding="utf-8") != new:
+        yield f"not kept: {(kept.stderr or kept.stdout).strip()[-300:]}"
 
 
 def check_sdk(directory: Path) -> Iterator[str]:
@@ -203,6 +239,7 @@ class Check(NamedTuple):
 CHECKS: Mapping[str, Check] = {
     "the conformance suite": Check(check_conformance, needs_node=True),
     "Inspector": Check(check_inspector, needs_node=True),
+    "Claude Code": Check(check_claude_code, needs_node=True),
     "the SDK's client": Check(check_sdk),
     "fastmcp's client": Check(check_fastmcp),
 }
