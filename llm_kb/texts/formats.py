@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from functools import cache
+from functools import cache, lru_cache
 from importlib.util import find_spec
 
 from llm_kb.texts.decoding import decode_text
@@ -89,6 +89,11 @@ class Format:
     def is_prose(self) -> bool:
         """Whether its files are documentation, by their format."""
         return self.kind in {Kind.PROSE, Kind.PLAIN}
+
+    @property
+    def is_unread(self) -> bool:
+        """Whether it needs the extra `documents`, which is not installed."""
+        return self.needs_extra and not can_convert()
 
     @property
     def is_plain_text(self) -> bool:
@@ -304,8 +309,6 @@ def _index() -> dict[str, list[Format]]:
 
 
 _ROWS = _index()
-_NAMED = frozenset(extension for extension, rows in _ROWS.items() if any(r.names for r in rows))
-"""The extensions of which some formats are only those of certain names."""
 
 
 def find_extension(path: str) -> str:
@@ -331,12 +334,13 @@ def is_ambiguous(path: str) -> bool:
 
 
 def _list_rows(path: str) -> Sequence[Format]:
-    """Return the rows that the name of a file admits."""
-    extension = find_extension(path)
-    rows = _ROWS.get(extension, ())
-    if extension not in _NAMED:
-        return rows
-    stem = find_stem(path)
+    return _list_named(path.rpartition("/")[2])
+
+
+@lru_cache(maxsize=16_384)
+def _list_named(name: str) -> Sequence[Format]:
+    """Return the rows that the name of a file admits, which is asked for several times."""
+    rows, stem = _ROWS.get(find_extension(name), ()), find_stem(name)
     return [row for row in rows if not row.names or re.fullmatch(row.names, stem, re.IGNORECASE)]
 
 
@@ -403,10 +407,11 @@ def needs_extra(path: str) -> bool:
 
 def is_unread_document(path: str) -> bool:
     """Tell whether a file is a document, and the extra `documents` is not installed."""
-    return not can_convert() and needs_extra(path)
+    row = find_format(path)
+    return row is not None and row.is_unread
 
 
 def is_readable(path: str) -> bool:
     """Tell by its extension whether a file may be text; listings and menus omit others."""
     row = find_format(path)
-    return row is None or (row.kind is not Kind.MEDIA and not is_unread_document(path))
+    return row is None or (row.kind is not Kind.MEDIA and not row.is_unread)

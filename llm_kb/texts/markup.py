@@ -30,6 +30,9 @@ _INCLUDES = {
 }
 """The directives by which a text of each markup takes another, whose text models do not see."""
 
+_SIGNS_OF_INCLUDES = ("include:", "INCLUDE:", "include}", "#include", "#rustdoc_include", "8<")
+"""One of these is in each of the directives: to look for them takes a tenth of the time."""
+
 _CODE = re.compile(r"(?<!`)(`+)(?!`)[^`\n]{0,1000}\1(?!`)")
 _INK = re.compile(r"[^\n]+")
 _FENCE = re.compile(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+){0,20}(`{3,}(?=[^`]*$)|~{3,})")
@@ -87,7 +90,7 @@ def _blank(text: str) -> str:
 
 def find_includes(text: str, markup: str) -> Iterator[tuple[str, tuple[int, int]]]:
     """Yield the other texts that a text includes, as written, and the place of each name."""
-    is_likely = markup in _INCLUDES and any(word in text for word in ("include", "INCLUDE", "8<"))
+    is_likely = markup in _INCLUDES and any(sign in text for sign in _SIGNS_OF_INCLUDES)
     for match in _INCLUDES[markup].finditer(text) if is_likely else ():
         group = match.lastindex or 0
         yield match[group], match.span(group)

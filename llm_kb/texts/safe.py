@@ -7,6 +7,7 @@ each entry is what stands between the brackets of a regular expression's class.
 from __future__ import annotations
 
 import re
+from functools import cache
 
 CONTROLS = "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f"
 """Control characters, without tabs and line ends."""
@@ -47,17 +48,22 @@ TAGS = ("knowledge", "topic", "subject", "passage", "also", "message", "diff", "
 # White space, characters without width and attributes are not part of a well-formed end tag,
 # but a model reads `</ Subject >` as one, and `</sub\u200bject>` too.
 _GAP = rf"[\s{INVISIBLE}]*"
-_NAMES = "|".join(_GAP.join(name) for name in TAGS)
-_CLOSING_TAG = re.compile(
-    # Some blank characters count as letters, which must not make the name another one.
-    rf"<(?={_GAP}/{_GAP}(?:{_NAMES})(?:[{INVISIBLE}]|(?![\w.:-])))",
-    re.IGNORECASE,
-)
+
+
+@cache
+def _compile_closing_tag() -> re.Pattern[str]:
+    """Return the expression of our closing tags, which takes 20 ms to compile."""
+    names = "|".join(_GAP.join(name) for name in TAGS)
+    return re.compile(
+        # Some blank characters count as letters, which must not make the name another one.
+        rf"<(?={_GAP}/{_GAP}(?:{names})(?:[{INVISIBLE}]|(?![\w.:-])))",
+        re.IGNORECASE,
+    )
 
 
 def defuse(text: str) -> str:
     r"""Return text that cannot close our tags: `</subject>` becomes `<\/subject>`."""
-    return _CLOSING_TAG.sub(r"<\\", text) if "<" in text else text
+    return _compile_closing_tag().sub(r"<\\", text) if "<" in text else text
 
 
 def attribute(text: str) -> str:

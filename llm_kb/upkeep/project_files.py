@@ -39,7 +39,6 @@ from llm_kb.texts.formats import (
     find_stem,
     is_ambiguous,
     is_readable,
-    is_unread_document,
 )
 
 _OF_VERSION = r"[._-]v?(?:\d+(?:[._](?:\d+|x))+|(?<=v)\d+)"
@@ -186,10 +185,13 @@ def list_parents(path: str) -> Iterator[str]:
 
 def count_below(paths: Iterable[str], sizes: Mapping[str, int] | None = None) -> Counter[str]:
     """Return the number of files, or their size, in each directory and all those below it."""
-    total: Counter[str] = Counter()
+    direct: Counter[str] = Counter()
     for path in paths:
-        for parent in list_parents(path):
-            total[parent] += sizes[path] if sizes else 1
+        direct[path.rpartition("/")[0]] += sizes[path] if sizes else 1
+    total: Counter[str] = Counter()
+    for place, number in direct.items():
+        for parent in list_parents(f"{place}/" if place else ""):
+            total[parent] += number
     return total
 
 
@@ -260,7 +262,7 @@ def _find_formats(root: Path, paths: Iterable[str]) -> Mapping[str, Format]:
             with suppress(OSError):
                 start = containment.read_file(path, START)[0]
         known = find_format(path, start)
-        if known and known.proposed is not Proposed.NOWHERE and not is_unread_document(path):
+        if known and known.proposed is not Proposed.NOWHERE and not known.is_unread:
             found[path] = known
     return found
 
