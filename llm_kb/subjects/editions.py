@@ -40,8 +40,9 @@ _SEVERAL = 4
 """Number of neighbours named by common languages, with English or repeating what is above them,
 from which all are translations."""
 
-_DEPTH = 20
-"""The most directories of a path that are looked at."""
+_DEPTH, _LONGEST = 20, 300
+"""The most directories of a path that are looked at, and the most characters of such a path: what
+is around each directory is remembered."""
 
 
 def find_language(name: str) -> str:
@@ -73,7 +74,9 @@ def find_editions(paths: Iterable[str], preferred: str = "en") -> Mapping[str, s
     that only repeat one another, the one that is called stable, latest, current or by a name of
     English or else of the preferred language, or the newest, is not among them.
     """
-    known = frozenset(re.sub(r"(?:^|(?<=/))index\.html?$", "", path) for path in paths)
+    known = frozenset(
+        re.sub(r"(?:^|(?<=/))index\.html?$", "", path) for path in paths if len(path) <= _LONGEST
+    )
     pages: Counter[tuple[str, str, str]] = Counter()
     repeated: Counter[tuple[str, str, str]] = Counter()
     plain: set[tuple[str, str]] = set()
@@ -111,7 +114,8 @@ def find_translations(paths: Iterable[str], preferred: str = "en") -> Mapping[st
     all in a directory for translations; and without English or `docs/` itself, all that repeat one
     another but the best. One always stays where these are all the pages.
     """
-    pages = {path for path in paths if find_extension(path) and is_prose(path)}
+    short = (path for path in paths if len(path) <= _LONGEST)
+    pages = {path for path in short if find_extension(path) and is_prose(path)}
     editions = find_editions(pages, preferred).items()
     repeating = {path for path, kind in editions if kind == "language"}
     places: dict[str, dict[str, list[str]]] = {}

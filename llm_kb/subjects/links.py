@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from posixpath import dirname, join, normpath
 from typing import NamedTuple
 
@@ -27,24 +29,31 @@ class LinkTargets:
 
     def __init__(self, subjects: Iterable[Subject]) -> None:
         self._slugs: defaultdict[str, set[str]] = defaultdict(set)
+        self._ends: list[tuple[str, str]] = []
+        """The names backwards, sorted: those that end alike are beside one another."""
         for subject in subjects:
             for name in {subject.slug, compose(subject.path)}:
-                loose = _loosen(name)
+                loose = f"/{_loosen(name)}"
                 self._slugs[name].add(subject.slug)
-                self._slugs[f"/{loose}"].add(subject.slug)
-                ends = [] if subject.hidden else loose.split("/")[1:]
-                for number in range(len(ends)):
-                    self._slugs[f"*/{'/'.join(ends[number:])}"].add(subject.slug)
+                self._slugs[loose].add(subject.slug)
+                self._ends += [] if subject.hidden else [(loose[::-1], subject.slug)]
+        self._ends.sort()
 
-    def find(self, name: str) -> list[str]:
+    def find(self, name: str, most: int = 100) -> list[str]:
         """Return the slug that a name stands for: that slug itself, or the only one to end in it.
 
-        Several if it may be any of them, none if no subject is called so.
+        Several, of many only some, if it may be any of them; none if no subject is called so.
         """
         name = compose(name)
-        loose = _loosen(name)
-        keys = (name, f"/{loose}", f"*/{loose}")
-        return sorted(next((self._slugs[key] for key in keys if key in self._slugs), ()))
+        loose = f"/{_loosen(name)}"
+        found = next((self._slugs[key] for key in (name, loose) if key in self._slugs), None)
+        return sorted(islice(found or self._find_ends(loose[::-1], most), most))
+
+    def _find_ends(self, end: str, most: int) -> set[str]:
+        """Return slugs of names that end in one, which is given backwards."""
+        at = bisect_left(self._ends, (end, ""))
+        # A subject has two names that may end so: its slug, and its path.
+        return {slug for each, slug in self._ends[at : at + 2 * most] if each.startswith(end)}
 
 
 def _loosen(name: str) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple, TypeAlias
 from urllib.parse import unquote
@@ -106,7 +107,8 @@ class History(NamedTuple):
     present: frozenset[str] = frozenset()
     below: frozenset[str] = frozenset()
     """The names of those that are in a directory, without it."""
-    deleted: frozenset[str] = frozenset()
+    deleted: Sequence[str] = ()
+    """Sorted, each with a `/` at its end, so that a directory is found by what was in it."""
     cut: str = ""
     """Why paths that were deleted may be missing; empty if none are."""
 
@@ -122,9 +124,13 @@ class History(NamedTuple):
 
     def _is_gone(self, name: str, directory: PurePosixPath) -> bool:
         meant = {os.path.normpath(each) for each in (name, directory / name)}
-        if not meant & self.deleted or meant & self.present:
+        if not any(map(self._was_deleted, meant)) or meant & self.present:
             return False
         return name not in self.below and not any(_exists(self.root / each) for each in meant)
+
+    def _was_deleted(self, path: str) -> bool:
+        at = bisect_left(self.deleted, f"{path}/")
+        return at < len(self.deleted) and self.deleted[at].startswith(f"{path}/")
 
 
 def _is_of_its_time(place: PurePosixPath) -> bool:
@@ -164,9 +170,10 @@ def read_history(
         cut = "the clone is shallow"
     elif is_cut or len(commits) > most_commits:
         cut = f"only the last {most_commits:,} commits, or {seconds:g} seconds of them, were read"
-    paths = _with_parents(present)
+    paths = frozenset(_read_names(present))
     below = frozenset(path.rpartition("/")[2] for path in paths if "/" in path)
-    return History(root, paths, below, _with_parents(deleted), cut)
+    gone = sorted({f"{path}/" for path in _read_names(deleted)})
+    return History(root, paths, below, gone, cut)
 
 
 def _read_deleted(root: Path, commits: Sequence[bytes], deadline: float) -> tuple[bytes, bool]:
@@ -190,11 +197,6 @@ def _run(root: Path, command: Sequence[str], **options: object) -> bytes:
     return run_git(*command, cwd=root, **options)  # type: ignore[arg-type]
 
 
-def _with_parents(names: bytes) -> frozenset[str]:
-    """Return paths that git printed, with the directories that they are in."""
-    paths = {os.fsdecode(name) for name in names.split(b"\0") if name}
-    return frozenset(paths.union(*(map(str, _parents(path)) for path in paths)))
-
-
-def _parents(path: str) -> Iterable[PurePosixPath]:
-    return [*PurePosixPath(path).parents][:-1]
+def _read_names(names: bytes) -> Iterator[str]:
+    """Yield paths that git printed."""
+    return (os.fsdecode(name) for name in names.split(b"\0") if name)

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
+from llm_kb.files.repository import find_repository
+from llm_kb.subjects.links import LinkTargets
+from llm_kb.subjects.topics import Subject, slugify
+from llm_kb.upkeep.named_places import read_history
 from tests.commands.workspaces import write_files
 from tests.conftest import RunLlm
-from tests.cost import at_most, cases
+from tests.cost import at_most, cases, peak_of
 
 CONFIG = '[kb.topic.t]\nsubjects = "kb"\nintroduction = "x"\n'
 MOST_SECONDS = 6.0
@@ -64,3 +69,29 @@ def test_a_configuration_with_thousands_of_mistakes(run_llm: RunLlm, tmp_path: P
     assert result.exit_code == 1
     assert len(result.stdout.splitlines()) <= 55
     assert len(result.output) < MOST_OUTPUT
+
+
+DEEP = "/".join(["d" * 30] * 100)
+
+
+def test_the_directories_of_deleted_paths_and_their_lengths_do_not_multiply(
+    tmp_path: Path,
+) -> None:
+    """A commit may have deleted what no disk could hold."""
+    subprocess.run(["git", "init", "-q", "-b", "main", str(tmp_path)], check=True)
+    changes = [f"M 100644 inline {DEEP}/{n}/{DEEP}/x\ndata 0\n" for n in range(20)]
+    who = "committer a <a@b> 1700000000 +0000\ndata 0\n"
+    stream = f"commit refs/heads/main\n{who}{''.join(changes)}commit refs/heads/main\n{who}"
+    command = ["git", "-C", str(tmp_path), "fast-import", "--quiet"]
+    subprocess.run(command, input=f"{stream}deleteall\n".encode(), check=True)
+    repository = find_repository(tmp_path)
+    assert repository
+    assert peak_of(lambda: read_history(repository)) < 2_000_000
+    assert len(read_history(repository).deleted) == 20
+
+
+def test_the_levels_of_paths_and_their_lengths_do_not_multiply() -> None:
+    paths = [f"{DEEP}/{n}.md" for n in range(100)]
+    subjects = [Subject(path=path, slug=slugify(path), name=path) for path in paths]
+    assert peak_of(lambda: LinkTargets(subjects)) < 4_000_000
+    assert LinkTargets(subjects).find(f"{'d' * 30}/7") == [slugify(paths[7])]

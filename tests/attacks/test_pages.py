@@ -97,6 +97,12 @@ def test_nesting_does_not_multiply_the_time_of_a_page(around: str, inside: str) 
     assert times[1] < 3 * times[0] + 0.1
 
 
+@pytest.mark.parametrize("name", ["_lineno", "_codelinenumber", "-ln", "_line", "-tab", "header"])
+def test_a_long_class_takes_time_in_its_length(name: str) -> None:
+    with at_most(0.2):
+        html_to_markdown(f'<main><td class="{name * 4_000}!">1</td>', URL)
+
+
 @pytest.mark.parametrize(
     ("address", "href"),
     [

@@ -185,6 +185,18 @@ def test_links_of_all_pages_of_a_crawl_are_bounded(site: Site) -> None:
     assert peak_of(lambda: find_pages(source, TRUSTING, limits=limits)) < 12_000_000
 
 
+def test_the_sitemaps_that_sitemaps_name_do_not_multiply(site: Site) -> None:
+    """Each that an index names was looked for among all that the others had named."""
+    start = site.put("/d/", "<p>d")
+    for number, each in enumerate(["sitemap.xml", "more.xml"]):
+        places = "".join(f"<loc>/{number}{n}</loc>" for n in range(5_000))
+        text = f"<sitemapindex><loc>/more.xml</loc>{places}"
+        site.answer(f"/{each}", Answer(text.encode(), kind="application/xml"))
+    with at_most(0.5):
+        found = find_pages(CrawlSource(url=start), TRUSTING, limits=CrawlLimits(sitemaps=2))
+    assert "passed over: 10000 sitemaps: too many" in found.notes
+
+
 @pytest.mark.parametrize("odd", ["http://[x/", "http://e.org:99999999/", "//\u2100/"])
 def test_an_address_that_is_not_one_ends_no_crawl(site: Site, odd: str) -> None:
     start = site.put("/d/", "<p>d")

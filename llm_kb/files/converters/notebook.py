@@ -23,6 +23,9 @@ LEVELS = 6
 _OLD_TYPES = tuple("html latex svg png jpeg javascript".split())  # noqa: SIM905 - not extensions
 """What an output of format 3 holds beside its text."""
 
+LONGEST_NAME = 40
+"""Most characters of the name of a language, which is above each cell."""
+
 _BACKTICKS = re.compile("`+")
 
 
@@ -66,7 +69,8 @@ def _find_language(notebook: Mapping[str, Any]) -> str:
 
 
 def _find_name(name: object) -> str:
-    return name if isinstance(name, str) and name.isidentifier() else ""
+    is_name = isinstance(name, str) and len(name) <= LONGEST_NAME and name.isidentifier()
+    return str(name) if is_name else ""
 
 
 def _render(cell: Mapping[str, Any], language: str, pages: Iterator[int]) -> Iterator[str]:

@@ -154,6 +154,7 @@ class Site:
         """Return the pages in sitemaps, and in those that they list, on this host."""
         pages: list[str] = []
         places = list(dict.fromkeys(places))
+        known = set(places)
         for number, place in enumerate(places):  # which grows
             if number >= self.limits.sitemaps or self.find_limit():
                 self.unread.append(f"{len(places) - number} sitemaps: too many")
@@ -162,7 +163,9 @@ class Site:
             locations = find_locations(text)
             if is_sitemap_index(text):
                 joined = (join_url(place, each) or "" for each in locations)
-                places += [each for each in joined if self._is_here(each) and each not in places]
+                new = dict.fromkeys(filter(self._is_here, joined))
+                places += [each for each in new if each not in known]
+                known.update(new)
             else:
                 pages += self._join(place, locations)
         return pages

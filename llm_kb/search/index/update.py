@@ -22,7 +22,7 @@ from llm_kb.search.index.documents import (
 )
 from llm_kb.search.question import find_more_words
 from llm_kb.search.roles import find_role, is_machine_made
-from llm_kb.subjects.editions import find_language, find_translations
+from llm_kb.subjects.editions import find_language, find_translations, leading_directories
 from llm_kb.texts.decoding import decode_text
 from llm_kb.texts.folding import compose, fold_composed
 from llm_kb.texts.markup import hide_embedded
@@ -156,7 +156,7 @@ def _write_changes(
         if progress:
             progress(done, len(changed))
     if gone or any(file.path not in known for file in changed):
-        _write_languages(connection, id_, topic.place, [file.path for file in files])
+        write_languages(connection, id_, topic.place, [file.path for file in files])
 
 
 # Reading
@@ -256,16 +256,19 @@ def _remove(connection: Connection, topic: int, paths: Sequence[str]) -> None:
                 connection.execute("DELETE FROM documents WHERE id = ?", row)
 
 
-def _write_languages(connection: Connection, topic: int, place: str, paths: Sequence[str]) -> None:
+def write_languages(connection: Connection, topic: int, place: str, paths: Sequence[str]) -> None:
     """Record the language of every translated page."""
     with transaction(connection):
         connection.execute("UPDATE documents SET language = '' WHERE topic = ?", (topic,))
-        for directory in find_translations(f"{place}{path}" for path in paths):
-            language = find_language(directory.split("/")[-2])
-            connection.execute(
-                "UPDATE documents SET language = ? WHERE topic = ? AND substr(? || path, 1, ?) = ?",
-                (language, topic, place, len(directory), directory),
-            )
+        translations = find_translations(f"{place}{path}" for path in paths)
+        for path in paths:
+            above = [each for each in leading_directories(f"{place}{path}") if each in translations]
+            if above:
+                language = find_language(above[-1].split("/")[-2])
+                connection.execute(
+                    "UPDATE documents SET language = ? WHERE topic = ? AND path = ?",
+                    (language, topic, path),
+                )
 
 
 def _delete_chunks(connection: Connection, path: str, document: int | None) -> None:

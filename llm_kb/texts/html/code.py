@@ -12,8 +12,9 @@ from llm_kb.texts.html.tree import BLOCKS, TEXT, WORDS, Element, has_style, is_h
 _LANGUAGE = re.compile(r"(?:language|lang|highlight-source|highlight)-([A-Za-z0-9+#-]{1,40})")
 # Pygments, Hugo, Rouge, Expressive Code, javadoc, Doxygen, GitHub, GitLab, gitweb and others.
 _NUMBERS = re.compile(
-    r"(?:^|[-_ ])(?:ln|lnt|lnlinks|gutter|gl|line-?(?:no|nos|nr|num|number|numbers)(?:[-_]\w+)?"
-    r"|source-?line-?no|code-?line-?number\w*|linenodiv|blob-num|ln-n|ln-num|ln-numbers)(?: |$)",
+    r"(?:^|[-_ ])(?:ln|lnt|lnlinks|gutter|gl|linenodiv|blob-num|ln-n|ln-num|ln-numbers"
+    r"|line-?(?:no|nos|nr|num|number|numbers)(?:[-_]\w{1,40})?"
+    r"|source-?line-?no|code-?line-?number\w{0,40})(?: |$)",
     re.IGNORECASE,
 )
 _LINE = re.compile(r"(?:^|[-_ ])line(?: |$)", re.IGNORECASE)
