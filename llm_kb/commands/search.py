@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+import shlex
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
+from shutil import get_terminal_size
 from typing import Any
 
 import click
@@ -26,8 +28,8 @@ from llm_kb.knowledge_base.subject_list import name_file
 from llm_kb.knowledge_base.tool_text import DEFAULT_LIMIT
 from llm_kb.knowledge_base.user_dir import find_user_dir
 from llm_kb.rendering.passages import Passage, Passages, find_notes
-from llm_kb.rendering.plain_text import MAX_NAMED
-from llm_kb.texts.formats import find_converter
+from llm_kb.rendering.plain_text import MAX_NAMED, wrap_prose
+from llm_kb.texts.formats import find_converter, find_format
 from llm_kb.texts.safe import visible_line, visible_text
 
 
@@ -73,14 +75,14 @@ def search(
     kb_cfg: tuple[str, ...],
 ) -> None:
     """
-    Find the passages that answer QUERY
+    Find the passages that answer QUERY, the best first
 
     Every topic in the menu is searched, by words and what these mean. In a workspace,
     fetched topics are not in the menu unless `menu` of [kb.references] puts them there;
     -t searches them, and --all lists what they have below the rest. Hidden and disabled
-    subjects are never found. Each passage has its address for `learn`, on a terminal its
-    file and line as well, and the headings above it. The exit status is 1 if nothing is
-    found.
+    subjects are never found. Each passage has its address for `learn` and the headings above
+    it; a terminal also shows its file and line, and breaks long lines of prose between words.
+    The exit status is 1 if nothing is found.
 
     With -m, or `rewrite` of [kb] in your own kb.toml, a model first writes the question as
     a sentence of its answer with likely words, and these are searched: people ask in other
@@ -115,6 +117,8 @@ def search(
         _output.show_json([_as_dict(passage) for passage in found.passages])
     else:
         _output.show("\n".join(_render(kb, passage) for passage in found.passages), nl=False)
+        if found.passages and is_terminal(sys.stdout):
+            _output.show(f"\n{style(_say_next(found.passages, count), dim=True)}")
     if not found.passages or found.counts:
         record_missed(kb.config.workspace, asked)
     if not found.passages:
@@ -183,13 +187,19 @@ def _as_dict(passage: Passage) -> dict[str, object]:
 
 def _render(kb: KnowledgeBase, passage: Passage) -> str:
     """Return a passage for people: its address, the headings above it, its copies, its text."""
-    address = style(visible_line(f"{passage.topic}/{passage.address}"), fg="cyan")
-    if is_terminal(sys.stdout):
-        address += style(f"  {visible_line(_name_line(kb, passage))}", dim=True)
+    address = visible_line(f"{passage.topic}/{passage.address}")
     copies = join_names(passage.also_in, MAX_NAMED)
     notes = [passage.above, f"also in {copies}" if copies else "", passage.origin or ""]
-    lines = [style(visible_line(note), dim=True) for note in notes if note]
-    return "\n".join([address, *lines, visible_text(passage.text), ""])
+    lines, text = [visible_line(note) for note in notes if note], visible_text(passage.text)
+    if is_terminal(sys.stdout):
+        width, place = get_terminal_size().columns, visible_line(_name_line(kb, passage))
+        gap = "  " if len(address) + len(place) + 2 <= width else "\n  "
+        address = f"{style(address, fg='cyan')}{style(gap + place, dim=True)}"
+        lines = [style(wrap_prose(line, width, is_markdown=False), dim=True) for line in lines]
+        known = find_format(passage.path, text)
+        if known and known.markup in {"markdown", "rst"}:
+            text = wrap_prose(text, width, is_markdown=known.is_markdown)
+    return "\n".join([address, *lines, text, ""])
 
 
 def _name_line(kb: KnowledgeBase, passage: Passage) -> str:
@@ -197,3 +207,10 @@ def _name_line(kb: KnowledgeBase, passage: Passage) -> str:
     file = name_file(kb.find_topic(passage.topic), passage.path, find_cwd() or Path("/"))
     # An editor that follows it would look for a line of the Markdown in the notebook.
     return file if find_converter(passage.path) else f"{file}:{passage.first_line}"
+
+
+def _say_next(passages: Sequence[Passage], most: int) -> str:
+    """Return what to type to read all of the first passage's part, and to see more passages."""
+    address = shlex.quote(visible_line(f"{passages[0].topic}/{passages[0].address}"))
+    more = f"more: -n {max(10, 2 * most)}; " if len(passages) >= most else ""
+    return f"{more}open the first: llm kb learn {address}"

@@ -243,12 +243,14 @@ def _belongs(outline: Outline, start: int, edge: int, end: int, opens: set[int])
     if _ANNOUNCES.match(paragraph):
         return True
     begin = text.rfind(paragraph, start, edge)
-    is_first = begin in opens or (start in opens and begin == _skip(text, start, edge))
+    before = bisect_right(outline.sections, begin, key=lambda section: section.start)
+    opened = outline.sections[before - 1].start if before else 0
+    is_first = opened >= start and begin == _skip(text, opened, edge)
     if is_first and not outline.is_code and _is_line(paragraph):
         return True
     if edge in opens or end - start > LONG_BLOCK:
         return False
-    is_step = _STEP.match(text, start) and _STEP.match(text, edge)
+    is_step = (_STEP.match(text, start) or _STEP.match(paragraph)) and _STEP.match(text, edge)
     return bool(is_step or _CODE.match(text, edge)) or _indent(text, edge) > _indent(text, start)
 
 

@@ -94,7 +94,7 @@ class Passages:
     replaced: tuple[tuple[str, str], ...] = ()
     """Pairs of an unknown word and the nearest word, which was searched instead."""
     counts: tuple[tuple[str, int], ...] = ()
-    """The other words with the numbers of passages that have them, if the answer is weak."""
+    """The other words with the numbers of passages that have them, if no passage matches well."""
     unsearched: tuple[str, ...] = ()
     """The ids of other topics, which were not searched."""
     why_nothing: str = ""
@@ -199,8 +199,8 @@ def describe_words(
 ) -> Iterator[str]:
     """Yield notes on the words of a question: those that no text has, and those searched instead.
 
-    With `counts`, of a weak answer, the other words are listed as well. A word that no text has
-    may be in a topic that was `unsearched`.
+    With `counts`, if no passage matches well, the other words are listed as well. A word that no
+    text has may be in a topic that was `unsearched`.
     """
     nowhere_is = "not found here" if unsearched else "not found in any text"
     for word, nearest in replaced:
@@ -213,7 +213,7 @@ def describe_words(
     if counts:
         rarest = sorted(counts, key=lambda pair: pair[1])[:MAX_NAMED]
         known = ", ".join(f"{bounded_line(unfold(word))} in {number:,}" for word, number in rarest)
-        yield "; ".join(["weak answer", *nowhere, f"found: {known}"])
+        yield "; ".join(["no good match", *nowhere, f"found: {known}"])
     elif nowhere:
         yield "; ".join(nowhere)
 

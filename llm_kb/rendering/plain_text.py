@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+import textwrap
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
 
+from llm_kb.texts.markup import mark_fenced
 from llm_kb.texts.safe import defuse, one_line
 
 
@@ -33,6 +36,58 @@ def join_fitting(names: Sequence[str], room: int) -> str:
     ends = accumulate(len(name) + len(", ") for name in names)
     fitting = max(1, sum(end <= room - len("and 10,000 more") for end in ends))
     return ", ".join([*names[:fitting], f"and {len(names) - fitting:,} more"])
+
+
+_SIGNS = re.compile(r" *(?:(?:>|[-*+]|(?:#|\d{1,3})[.)]) +)*")
+"""What is before the words of a line: its indentation, the sign of an item or a quotation."""
+
+_WORDS = re.compile(r"[\w\"'(\[`*]")
+_COLUMNS = re.compile(r"[|\t]|[^\s.,;:!?] {2,}\S")
+_LINE_BREAKS = ("  ", "\\")
+
+
+def wrap_prose(text: str, width: int, *, is_markdown: bool) -> str:
+    """Return Markdown or reStructuredText whose paragraphs with too long lines are wrapped anew.
+
+    What is in columns, or may be code by its indentation, stays as it is; in Markdown what is
+    fenced as well, and a text that begins or ends within a fence as a whole.
+    """
+    lines = text.split("\n")
+    is_open, marked = False, [(False, line) for line in lines]
+    if is_markdown:
+        *marked, (is_open, _) = mark_fenced([*lines, ""])
+    if is_open or max(map(len, lines)) <= width:
+        return text
+    paragraphs: list[tuple[list[str], str | None]] = [([], None)]
+    indents: set[str] = set()  # those of the words of the items around a line
+    for is_code, line in marked:
+        words = _SIGNS.sub("", line, count=1)
+        signs = line[: len(line) - len(words)]
+        indent = signs[: len(signs) - len(signs.lstrip(" "))]
+        is_prose = not is_code and _WORDS.match(words) and not _COLUMNS.search(words)
+        before, below = paragraphs[-1]
+        if is_prose and signs == below and not before[-1].endswith(_LINE_BREAKS):
+            before.append(words)
+            continue
+        indents = indents if indent or not words else set()
+        is_text = is_prose and (len(indent) <= (3 if is_markdown else 0) or indent in indents)
+        below = re.sub("[^> ]", " ", signs) if is_text else None
+        indents |= {below or ""}
+        paragraphs.append(([line], below))
+    return "\n".join(_wrap(lines, below, width) for lines, below in paragraphs[1:])
+
+
+def _wrap(lines: Sequence[str], below: str | None, width: int) -> str:
+    """Return the lines of a paragraph wrapped, all after the first with the same before them."""
+    if below is None or max(map(len, lines)) <= width:
+        return f"\n{below or ''}".join(lines)
+    return textwrap.fill(
+        " ".join(lines),
+        width,
+        subsequent_indent=below,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def bounded_line(text: str) -> str:

@@ -201,7 +201,7 @@ def _read_class(pattern: str, start: int) -> tuple[str, int]:
         char, after = pattern[position : position + 1], pattern[position + 1 : position + 2]
         if pattern.startswith("[:", position) and (end := _find_class_end(pattern, position)):
             if (name := pattern[position:end]) not in _NAMED_CLASSES:
-                raise _RuleError(f"there is no class {name!r}")
+                raise _RuleError(f"unknown character class {name!r}")
             members, before, position = members + _NAMED_CLASSES[name], "", end
         elif char == "-" and before and after not in {"", "]"}:
             low, position = before, position + 1

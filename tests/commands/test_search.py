@@ -58,6 +58,8 @@ def test_passages_are_headed_by_their_address(run_llm: RunLlm) -> None:
     assert result.stderr == ""
     shown, _ = run_on_terminal(["kb", "search", "-n", "1", "review", "tests"])
     assert "skills/testing#L1-L3\x1b[0m\x1b[2m  kb/skills/testing.md:1\x1b[0m\n" in shown
+    last = "more: -n 10; open the first: llm kb learn 'skills/testing#L1-L3'"
+    assert shown.endswith(f"\n\n\x1b[2m{last}\x1b[0m\n")
 
 
 def test_a_notice_is_printed_once_a_day(
@@ -323,7 +325,7 @@ def test_all_lists_fetched_topics_below_the_workspace(run_llm: RunLlm) -> None:
 def test_what_was_not_searched_is_named_with_a_word_that_was_not_found(run_llm: RunLlm) -> None:
     result = run_llm(["kb", "search", "review", "knob"])
 
-    assert "llm-kb: weak answer" not in result.stderr
+    assert "llm-kb: no good match" not in result.stderr
     assert "llm-kb: not found here: knob; not searched: topic-frob\n" in result.stderr
     assert "--all the fetched ones" in result.stderr
     assert "not found in any text" not in result.stderr

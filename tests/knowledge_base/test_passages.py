@@ -172,7 +172,7 @@ def test_a_text_with_any_telling_word_is_shown_and_a_weak_answer_says_so(tmp_pat
     good = find(kb, "which animal is a walrus")
 
     assert (places(weak), weak.passages[0].score) == (["a:1-1"], 0.25)
-    note = "weak answer; not found in any text: lays, green, eggs; found: animal in 1"
+    note = "no good match; not found in any text: lays, green, eggs; found: animal in 1"
     assert list(find_notes(weak)) == [note]
     assert (places(good), list(find_notes(good))) == (["a:1-1"], [])
     assert find(kb, "which one lays green eggs").passages == ()

@@ -163,7 +163,7 @@ def test_a_text_with_one_word_of_a_question_is_a_weak_answer(library: Library) -
     answer = ask(library, "chocolate cake recipe with a frobnicate", "topic-frob")
     assert [hit["score"] for hit in answer["results"]] == [0.25]
     assert answer["warnings"] == [
-        "weak answer; not found in any text: chocolate, cake, recipe; found: frobnicate in 1"
+        "no good match; not found in any text: chocolate, cake, recipe; found: frobnicate in 1"
     ]
 
 

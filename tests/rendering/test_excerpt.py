@@ -543,6 +543,30 @@ def test_a_short_numbered_list_is_shown_whole() -> None:
     assert steps in show(text, (start, start + 40), most=200).text
 
 
+@pytest.mark.parametrize(
+    ("path", "head", "steps"),
+    [
+        ("a.md", "## Feeding\n\n", "1. Find the walrus.\n2. Take some fish.\n3. Feed it.\n"),
+        (
+            "a.rst",
+            ".. _fish:\n.. _food:\n\nFeeding\n-------\n\n",
+            "1. Find the walrus:\n\n   .. code-block:: sh\n\n      $ walrus --find\n",
+        ),
+    ],
+    ids=["steps below a heading", "a heading below labels of references"],
+)
+def test_a_heading_is_shown_with_all_that_its_first_block_needs(
+    path: str, head: str, steps: str
+) -> None:
+    rest = "\n\n".join(f"Nothing is said in paragraph {n} of it." for n in range(40))
+    title = "Zoo\n===\n\n" if path == "a.rst" else "# Zoo\n\n"
+    text = f"{title}{head}{steps}\n{rest}"
+    found = show(text, (0, len(title + head)), path, most=len(head) + 20).text
+
+    assert steps.rstrip() in found
+    assert "Nothing" not in found
+
+
 def test_a_long_paragraph_is_not_cut_amid_a_sentence() -> None:
     lines = "The walrus swims in the cold sea and it eats a great\nmany clams at night. " * 30
     found = show(f"# Zoo\n\n{FILLER * 9}{lines}\n\n{FILLER * 9}", most=300)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from llm_kb.rendering.plain_text import count, format_size, shorten
+from llm_kb.rendering.plain_text import count, format_size, shorten, wrap_prose
 
 
 @pytest.mark.parametrize(
@@ -44,3 +44,68 @@ def test_format_size(size: int, text: str) -> None:
 def test_count(number: int, text: str) -> None:
     assert count(number, "entry", "entries") == text
     assert count(number, "file") == text.replace("entries", "files").replace("entry", "file")
+
+
+@pytest.mark.parametrize(
+    ("text", "wrapped"),
+    [
+        ("one two three four", "one two three\nfour"),
+        ("one two three four\nfive six", "one two three\nfour five six"),
+        ("one two three four  \nfive", "one two three\nfour\nfive"),
+        ("one two\n\nlonglonglonglong-word x", "one two\n\nlonglonglonglong-word\nx"),
+        ("- one two three four\n  five", "- one two\n  three four\n  five"),
+        (
+            " 1. one two three\n\n    four five six",
+            " 1. one two\n    three\n\n    four five\n    six",
+        ),
+        ("> one two three four", "> one two\n> three four"),
+        ("first. Second one", "first. Second\none"),
+    ],
+    ids=[
+        "a paragraph",
+        "its next line",
+        "a line break",
+        "a long word",
+        "an item",
+        "an item of two paragraphs",
+        "a quotation",
+        "a sentence",
+    ],
+)
+def test_prose_is_wrapped(text: str, wrapped: str) -> None:
+    assert wrap_prose(text, 13, is_markdown=True) == wrapped
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "```\none two three four\n```",
+        "one two three four\n```\nfive",
+        "- x\n\n      one two three four",
+        "    one two three four",
+        "| one two | three four |",
+        "one  two three four five",
+        "one | two three four\n--- | ---",
+        "<a>one two three four</a>",
+        "## one two three four",
+    ],
+    ids=[
+        "fenced",
+        "a fence that is cut",
+        "code of an item",
+        "indented",
+        "a table",
+        "columns",
+        "a table without edges",
+        "HTML",
+        "a heading",
+    ],
+)
+def test_code_and_tables_are_not_wrapped(text: str) -> None:
+    assert wrap_prose(text, 13, is_markdown=True) == text
+
+
+def test_in_rest_any_indentation_may_be_code_and_a_tilde_is_no_fence() -> None:
+    text = "Heading\n~~~~~~~\n\none two three four::\n\n  one two three four\n"
+    shown = "Heading\n~~~~~~~\n\none two three\nfour::\n\n  one two three four\n"
+    assert wrap_prose(text, 13, is_markdown=False) == shown

@@ -221,7 +221,8 @@ def _find_line_kinds(
 ) -> Mapping[tuple[str, str], int]:
     """Return the kinds of the children that are lines or hold some, with how many there are.
 
-    One alone that is no block is a word: DocBook's `<em><code>name</code></em>`.
+    A single child counts only if it is a block: an inline one is part of the text, as in DocBook's
+    `<em><code>name</code></em>`.
     """
     guess = not _has_own_words(element)
     children = [child for child in shown if isinstance(child, Element)]
