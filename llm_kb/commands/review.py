@@ -21,11 +21,11 @@ from llm_kb.host.log import find_conversation
 from llm_kb.host.propose_tool import say_expired
 from llm_kb.host.reference_calls import find_library, open_plans
 from llm_kb.knowledge_base.api import KnowledgeBase
-from llm_kb.knowledge_base.proposals.inbox import Proposal
+from llm_kb.knowledge_base.proposals.inbox import ChangedError, Proposal
 from llm_kb.knowledge_base.proposing import open_inbox
 from llm_kb.rendering.plain_text import count
 from llm_kb.texts.safe import visible_line
-from llm_kb.upkeep.proposed import ChangedError, View, keep, list_waiting, look, make_inspection
+from llm_kb.upkeep.proposed import View, keep, list_waiting, look, make_inspection
 
 
 @click.command()
@@ -118,7 +118,7 @@ class Desk:
     def reject(self, proposal: Proposal) -> None:
         """Delete a proposal. Raises KbError if it has changed since."""
         if not self._inbox.drop(proposal):
-            raise KbError("the proposal has just been changed; look at it again")
+            raise ChangedError("proposal")
         say("Rejected.")
 
     def _edit(self) -> None:

@@ -23,8 +23,7 @@ def make_propose_tool(kb: OpenTopics, conversation: str) -> Tool:
 
     def propose_subject(**arguments: object) -> str:
         proposal = propose(kb, arguments, conversation)
-        what = "the new subject" if proposal.base is None else "a change of"
-        say(f"{what} {proposal.subject} was proposed: llm kb review")
+        say(f"{proposal.label} was proposed: llm kb review")
         return render_answer(proposal)
 
     return Tool(**PROPOSE.bind(propose_subject))

@@ -19,7 +19,8 @@ from llm_kb.subjects.topics import CONFIGURED
 
 def open_inbox(kb: OpenTopics) -> Inbox:
     """Return the proposals for the workspace of a knowledge base."""
-    return Inbox(find_user_dir(), kb.config.workspace)
+    workspace = digest(str(kb.config.workspace or ""))[:16]
+    return Inbox(directory=find_user_dir() / "kb" / "proposals" / workspace)
 
 
 def list_proposable(kb: OpenTopics) -> list[str]:
@@ -59,25 +60,20 @@ def _find_proposable(kb: OpenTopics, topic: Topic) -> DirectoryTopic | None:
 def propose(kb: OpenTopics, arguments: Mapping[str, Any], conversation: str) -> Proposal:
     """Check a call of `propose_subject`, and let it wait for a person. Raises KbError."""
     given = read_proposal(arguments)
-    for name in ("reason", "new", "old"):
-        if flaw := find_flaw(given.get(name, "")):
+    texts = {name: given.get(name, "") for name in ("reason", "new", "old")}
+    for name, text in texts.items():
+        if flaw := find_flaw(text):
             raise KbError(f"{PROPOSE.name}: `{name}` {flaw}")
     topic = find_topic(kb, given["topic"])
-    place = find_place(topic, given["subject"])
+    place = find_place(topic, given["subject"].strip())
     before = read_place(topic, place.path)
-    edit = Edit(
-        reason=given["reason"],
-        new=given.get("new", ""),
-        old=given.get("old", ""),
-        part=place.part,
-    )
     new = Proposal(
         topic=topic.config.id,
         root=str(topic.config.root),
         path=place.path,
         name=place.name,
         base=None if before is None else digest(before),
-        edits=(edit,),
+        edits=(Edit(**texts, part=place.part),),
         conversation=conversation,
     )
     return open_inbox(kb).amend(new, lambda each: check_edits(each, before))
@@ -94,9 +90,8 @@ def check_edits(proposal: Proposal, before: str | None) -> str:
 
 def render_answer(proposal: Proposal) -> str:
     """Return the answer of a call, for the model."""
-    what = "the new subject" if proposal.base is None else "a change of"
     number = f", {len(proposal.edits)} edits so far" if len(proposal.edits) > 1 else ""
     return (
-        f"proposed {proposal.id}: {what} {proposal.subject}{number}. It waits for the user, who"
-        " decides with `llm kb review`; nothing is changed yet."
+        f"proposed {proposal.id}: {proposal.label}{number}. It waits for the user, who decides with"
+        " `llm kb review`; nothing is changed yet."
     )

@@ -212,13 +212,14 @@ def read_proposal(arguments: Mapping[str, Any]) -> dict[str, Any]:
     names = {other: name for name, others in _OTHER_NAMES.items() for other in others}
     given: dict[str, Any] = {}
     for written, value in arguments.items():
+        if value in _EMPTY:
+            continue
         name = names.get(written, written)
-        if name not in _OTHER_NAMES and value not in _EMPTY:
+        if name not in _OTHER_NAMES:
             allowed = ", ".join(_OTHER_NAMES)
             raise KbError(f"{PROPOSE.name}: unknown argument {written!r}; allowed: {allowed}")
-        if given.get(name) not in (*_EMPTY, value) and value not in _EMPTY:
+        if given.setdefault(name, value) != value:
             raise KbError(f"{PROPOSE.name}: {written!r} and {name!r} differ; give one of them")
-        given[name] = given.get(name) if value in _EMPTY else value
     return read_arguments(PROPOSE, given)
 
 

@@ -10,7 +10,7 @@ from llm_kb.config.workspace import find_cwd
 from llm_kb.errors import KbError
 from llm_kb.files.atomic import find_inside, replace_below
 from llm_kb.knowledge_base.api import KnowledgeBase
-from llm_kb.knowledge_base.proposals.inbox import Inbox, Proposal, digest
+from llm_kb.knowledge_base.proposals.inbox import ChangedError, Inbox, Proposal, digest
 from llm_kb.knowledge_base.proposals.places import read_place
 from llm_kb.knowledge_base.proposing import check_edits, find_topic
 from llm_kb.rendering.differences import render_difference
@@ -43,13 +43,6 @@ class View:
             [f"{text}\n" if text else "" for text in (e.old, e.new)] for e in self.proposal.edits
         ]
         return [line for old, new in texts for line in render_difference(old, new)]
-
-
-class ChangedError(KbError):
-    """A file that is not what was shown."""
-
-    def __init__(self) -> None:
-        super().__init__("the subject has just been changed; look at the proposal again")
 
 
 def list_waiting(kb: KnowledgeBase, inbox: Inbox) -> list[Proposal]:
@@ -134,11 +127,11 @@ def keep(kb: KnowledgeBase, inbox: Inbox, view: View) -> Path:
     if not view.after.strip():
         raise KbError(f"{proposal.id}: nothing is left of the text; edit it again, or reject it")
     if _read(kb, proposal) != view.before:
-        raise ChangedError
+        raise ChangedError("subject")
     root, place = Path(proposal.root), Path(proposal.path)
     inbox.mark(proposal, digest(view.after))
     if find_inside(root, place) != place:  # a link that is swapped in just now
-        raise ChangedError
+        raise ChangedError("subject")
     replace_below(root, place, view.after.encode())
     inbox.drop(proposal)
     return root / place

@@ -18,10 +18,10 @@ import pytest
 from llm_kb.errors import KbError
 from llm_kb.knowledge_base.api import KnowledgeBase
 from llm_kb.knowledge_base.proposals.edits import Edit
-from llm_kb.knowledge_base.proposals.inbox import Inbox, Limits, Proposal
+from llm_kb.knowledge_base.proposals.inbox import ChangedError, Inbox, Proposal
 from llm_kb.knowledge_base.proposing import open_inbox, propose, render_answer
 from llm_kb.upkeep import proposed
-from llm_kb.upkeep.proposed import ChangedError, keep, list_waiting, look
+from llm_kb.upkeep.proposed import keep, list_waiting, look
 from tests.commands.workspaces import write_files
 from tests.conftest import RunLlm
 from tests.git_templates import copy_empty_repository, copy_repository
@@ -236,9 +236,9 @@ for number in range(3):
     assert all(line in text for line in said)
 
 
-def test_what_waits_too_long_is_named_and_goes(kb: KnowledgeBase, user_dir: Path) -> None:
+def test_what_waits_too_long_is_named_and_goes(kb: KnowledgeBase) -> None:
     now = datetime.now(timezone.utc)
-    early = Inbox(user_dir, kb.config.workspace, clock=lambda: now - timedelta(days=31))
+    early = replace(open_inbox(kb), clock=lambda: now - timedelta(days=31))
     old = Proposal(topic="p", root="/x", path="a.md", name="a", base=None)
     stored = early.amend(old, lambda _: None)
     inbox = open_inbox(kb)
@@ -246,22 +246,22 @@ def test_what_waits_too_long_is_named_and_goes(kb: KnowledgeBase, user_dir: Path
     assert inbox.read_all() == []
 
 
-def test_limits_hold_for_a_proposal_as_a_whole(kb: KnowledgeBase, user_dir: Path) -> None:
+def test_limits_hold_for_a_proposal_as_a_whole(kb: KnowledgeBase) -> None:
     for number in range(7):
         propose(kb, WHO | {"subject": "a", "new": f"{number}" * 1_000}, "c")
     with pytest.raises(KbError, match="at most 8,000"):
         propose(kb, WHO | {"subject": "a", "new": "x" * 1_000}, "c")
-    small = Inbox(user_dir, kb.config.workspace, Limits(waiting=1))
+    small = replace(open_inbox(kb), most_waiting=1)
     other = Proposal(topic="p", root="/x", path="b.md", name="b", base=None)
     with pytest.raises(KbError, match="1 proposals wait already"):
         small.amend(other, lambda _: None)
 
 
 def test_edits_of_a_proposal_are_few_since_each_reads_the_subject(
-    kb: KnowledgeBase, user_dir: Path
+    kb: KnowledgeBase,
 ) -> None:
     read: list[Proposal] = []
-    inbox = Inbox(user_dir, kb.config.workspace, Limits(edits=3))
+    inbox = replace(open_inbox(kb), most_edits=3)
     edit = Edit(reason="r", new="x", part="a")
     new = Proposal(topic="p", root="/x", path="b.md", name="b", base="", edits=(edit,))
     for _ in range(3):

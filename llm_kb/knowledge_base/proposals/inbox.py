@@ -7,9 +7,8 @@ they were made. When it is looked at they are made on the file as it is then.
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable
+from contextlib import AbstractContextManager, suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta, timezone
 from hashlib import sha256
@@ -20,9 +19,17 @@ from llm_kb.files.atomic import locked, make_directory, replace_file, writing
 from llm_kb.files.containment import read_regular
 from llm_kb.knowledge_base.proposals.edits import Edit
 
-_ENDING = ".json"
 _LARGEST = 200_000
 """The most bytes of the file of a proposal."""
+
+_ASK = "which is the most; ask the user to look: llm kb review"
+
+
+class ChangedError(KbError):
+    """A proposal, or its file, that is not what was shown."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(f"the {what} has just been changed; look at the proposal again")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +58,11 @@ class Proposal:
         return digest(json.dumps(asdict(replace(self, kept="")), sort_keys=True))[:8]
 
     @property
+    def file_name(self) -> str:
+        """The file that it waits in: one for each conversation and subject."""
+        return f"{digest(json.dumps([self.root, self.path, self.conversation]))[:16]}.json"
+
+    @property
     def size(self) -> int:
         """The characters of all edits."""
         return sum(len(f"{each.reason}{each.new}{each.old}{each.part}") for each in self.edits)
@@ -60,133 +72,104 @@ class Proposal:
         """The address of the subject."""
         return f"{self.topic}/{self.name}"
 
+    @property
+    def label(self) -> str:
+        """What is proposed, in a sentence."""
+        return f"{'the new subject' if self.base is None else 'a change of'} {self.subject}"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """What may wait."""
-
-    characters: int = 8_000
-    """Of all edits of a proposal."""
-    edits: int = 20
-    """Of a proposal: each of a part reads the whole subject again."""
-    waiting: int = 10
-    """Proposals of a workspace."""
-    age: timedelta = timedelta(days=30)
-
-
 class Inbox:
-    """The proposals for one workspace, None for none."""
+    """The proposals for one workspace, and what may wait there."""
 
-    def __init__(
-        self,
-        user_dir: Path,
-        workspace: Path | None,
-        limits: Limits = Limits(),
-        clock: Callable[[], datetime] = lambda: datetime.now(timezone.utc),
-    ) -> None:
-        self.directory = user_dir / "kb" / "proposals" / digest(str(workspace or ""))[:16]
-        self._limits = limits
-        self._clock = clock
+    directory: Path
+    most_characters: int = 8_000
+    """Of all edits of a proposal."""
+    most_edits: int = 20
+    """Of a proposal: each of a part reads the whole subject again."""
+    most_waiting: int = 10
+    """Proposals."""
+    oldest: timedelta = timedelta(days=30)
+    clock: Callable[[], datetime] = lambda: datetime.now(timezone.utc)
 
     def amend(self, new: Proposal, check: Callable[[Proposal], object]) -> Proposal:
         """Store a proposal, whose edits follow those of the same conversation on its subject.
 
         `check` gets it with all its edits, and may raise. Raises KbError.
         """
-        limits = self._limits
         make_directory(self.directory, mode=0o700)
-        with locked(self.directory / ".lock"):
-            before = [each for each in self.read_all() if _place(each) == _place(new)]
-            kept = before[0] if before else replace(new, edits=())
-            whole = replace(
-                kept,
-                edits=(*kept.edits, *new.edits),
-                kept="",
-                changed_at=self._clock().isoformat(timespec="microseconds"),
-            )
-            if len(whole.edits) > limits.edits:
-                raise KbError(
-                    f"the proposal has {limits.edits} edits, which is the most; ask the user to"
-                    " look at it: llm kb review"
-                )
+        with self._locked():
+            before = self._read(new.file_name)
+            whole = new
+            if before is not None:
+                whole = replace(before, edits=(*before.edits, *new.edits), kept="")
+            whole = replace(whole, changed_at=_write_time(self.clock()))
+            if problem := self._find_excess(whole, is_first=before is None):
+                raise KbError(problem)
             check(whole)
-            if whole.size > limits.characters:
-                raise KbError(
-                    f"the proposal would have {whole.size:,} characters; at most"
-                    f" {limits.characters:,} can be reviewed well: propose less"
-                )
-            if not before and len(self.read_all()) >= limits.waiting:
-                raise KbError(
-                    f"{limits.waiting} proposals wait already, which is the most; ask the user to"
-                    " look at them: llm kb review"
-                )
             self._write(whole)
         return whole
 
+    def _find_excess(self, proposal: Proposal, *, is_first: bool) -> str:
+        """Return what there would be too much of; empty for nothing."""
+        if len(proposal.edits) > self.most_edits:
+            return f"the proposal has {self.most_edits} edits, {_ASK}"
+        if proposal.size > self.most_characters:
+            return (
+                f"the proposal would have {proposal.size:,} characters; at most"
+                f" {self.most_characters:,} can be reviewed well: propose less"
+            )
+        if is_first and len(self.read_all()) >= self.most_waiting:
+            return f"{self.most_waiting} proposals wait already, {_ASK}"
+        return ""
+
     def mark(self, proposal: Proposal, kept: str) -> None:
         """Record the digest of the text that is about to be written. Raises KbError."""
-        with locked(self.directory / ".lock"):
+        with self._locked():
             if not self._holds(proposal):
-                raise KbError("the proposal has just been changed; look at it again")
+                raise ChangedError("proposal")
             self._write(replace(proposal, kept=kept))
-
-    def _write(self, proposal: Proposal) -> None:
-        data = json.dumps(asdict(proposal), ensure_ascii=True, indent=1)
-        replace_file(self.directory / _name(proposal), data.encode(), new_mode=0o600)
 
     def read_all(self) -> list[Proposal]:
         """Return the proposals that wait, oldest first; an unreadable file is none."""
-        found = [self._read(name) for name in self._names()]
+        found = (self._read(path.name) for path in self.directory.glob("*.json"))
         return sorted(filter(None, found), key=lambda each: (each.changed_at, each.id))
 
     def drop_expired(self) -> list[Proposal]:
         """Delete the proposals that have waited too long, and return them."""
-        oldest = (self._clock() - self._limits.age).isoformat(timespec="microseconds")
-        return [each for each in self.read_all() if each.changed_at < oldest and self.drop(each)]
+        first = _write_time(self.clock() - self.oldest)
+        return [each for each in self.read_all() if each.changed_at < first and self.drop(each)]
 
     def drop(self, proposal: Proposal) -> bool:
         """Delete a proposal, if it is still the same; tell whether it was."""
-        if not self._names():
-            return False
-        with locked(self.directory / ".lock"):
+        file = self.directory / proposal.file_name
+        with self._locked(), writing(file):
             is_same = self._holds(proposal)
             if is_same:
-                with writing(self.directory / _name(proposal)):
-                    (self.directory / _name(proposal)).unlink()
+                file.unlink()
         return is_same
+
+    def _locked(self) -> AbstractContextManager[None]:
+        return locked(self.directory / ".lock")
 
     def _holds(self, proposal: Proposal) -> bool:
         """Tell whether a proposal waits, and is still the same."""
-        found = self._read(_name(proposal))
+        found = self._read(proposal.file_name)
         return found is not None and found.id == proposal.id
 
-    def _names(self) -> Sequence[str]:
-        with suppress(OSError):
-            return sorted(n for n in os.listdir(self.directory) if n.endswith(_ENDING))  # noqa: PTH208
-        return ()
+    def _write(self, proposal: Proposal) -> None:
+        data = json.dumps(asdict(proposal), indent=1).encode()
+        replace_file(self.directory / proposal.file_name, data, new_mode=0o600)
 
     def _read(self, name: str) -> Proposal | None:
-        with suppress(OSError, ValueError, TypeError, KeyError, RecursionError):
+        with suppress(OSError, ValueError, TypeError, LookupError, RecursionError):
             table = json.loads(read_regular(self.directory / name, most=_LARGEST))
-            edits = tuple(Edit(**_as_texts(edit)) for edit in table.pop("edits"))
-            base = table.pop("base")
-            return Proposal(
-                **_as_texts(table), base=None if base is None else str(base), edits=edits
-            )
+            return Proposal(**table | {"edits": tuple(Edit(**each) for each in table["edits"])})
         return None
 
 
-def _as_texts(table: Mapping[str, object]) -> dict[str, str]:
-    """Return the fields of a record, of which every one is text."""
-    return {name: str(value) for name, value in table.items()}
-
-
-def _place(proposal: Proposal) -> tuple[str, str, str]:
-    return proposal.root, proposal.path, proposal.conversation
-
-
-def _name(proposal: Proposal) -> str:
-    return f"{digest(json.dumps(_place(proposal)))[:16]}{_ENDING}"
+def _write_time(time: datetime) -> str:
+    return time.isoformat(timespec="microseconds")
 
 
 def digest(text: str) -> str:

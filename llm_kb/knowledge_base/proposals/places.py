@@ -37,32 +37,30 @@ class Place(NamedTuple):
 
 
 def find_place(topic: DirectoryTopic, asked: str) -> Place:
-    """Return the place of a subject, there or not, with or without a part. Raises KbError."""
+    """Return the place of a subject, there or not, with or without a part. Raises KbError.
+
+    The topic's id may be before the name.
+    """
     config = topic.config
     if config.layout is not Layout.FILES:
         raise KbError(f"topic {config.id!r} has skills, which only people write")
-    asked = _drop_topic(topic, asked.strip())
-    subjects, part = topic.list(asked).subjects, ""
-    if not subjects and "#" in asked:
-        asked, _, part = asked.rpartition("#")
-        subjects = topic.list(asked).subjects
-    if len(subjects) > 1:
-        names = ", ".join(subject.name for subject in subjects)
-        raise KbError(f"{quote(asked)} names several subjects: {names}")
-    path = subjects[0].path if subjects else place_subject(asked, config.layout)
-    if problem := _find_problem(topic, path, subjects[0] if subjects else None):
-        raise KbError(f"{quote(path)} of topic {config.id!r} cannot be proposed: {problem}")
-    return Place(subjects[0].name if subjects else asked, path, part)
+    below = asked.removeprefix(f"{config.id}/")
+    # A name may have a `#`; after the last one is else the part.
+    for name, part in ((asked, ""), _split(asked), (below, ""), _split(below)):
+        subjects = topic.list(name).subjects
+        if len(subjects) > 1:
+            several = ", ".join(subject.name for subject in subjects)
+            raise KbError(f"{quote(name)} names several subjects: {several}")
+        if subjects:
+            return Place(subjects[0].name, subjects[0].path, part)
+    name, part = _split(asked if (config.root / config.id).is_dir() else below)
+    return Place(name, place_subject(name, config.layout), part)
 
 
-def _drop_topic(topic: DirectoryTopic, asked: str) -> str:
-    """Return the name of a subject without its topic's id, unless a directory has that name."""
-    id_ = topic.config.id
-    below = asked.removeprefix(f"{id_}/")
-    for each in (asked, below):
-        if topic.list(each.partition("#")[0]).subjects:
-            return each
-    return asked if (topic.config.root / id_).is_dir() else below
+def _split(name: str) -> tuple[str, str]:
+    """Return the name of a subject, and of its part."""
+    before, sign, after = name.rpartition("#")
+    return (before, after) if sign else (name, "")
 
 
 def _find_problem(topic: DirectoryTopic, path: str, subject: Subject | None) -> str:
@@ -78,19 +76,17 @@ def _find_problem(topic: DirectoryTopic, path: str, subject: Subject | None) -> 
         return "it is hidden"
     if topic.excludes(path):
         return "the topic ignores or disables it"
-    return _find_obstacle(root, path, is_there=subject is not None)
+    return _find_obstacle(root / path, is_there=subject is not None)
 
 
-def _find_obstacle(root: Path, path: str, *, is_there: bool) -> str:
+def _find_obstacle(file: Path, *, is_there: bool) -> str:
     """Return what is in the way of writing a file; empty for nothing."""
-    if resolve_links(root / path) != root / path:
+    if resolve_links(file) != file:
         return "a link leads to it"
-    if is_there:
+    nearest = next(each for each in (file, *file.parents) if os.path.lexists(each))
+    if is_there or (nearest != file and nearest.is_dir()):
         return ""
-    above = [root / each for each in Path(path).parents]
-    is_blocked = any(os.path.lexists(each) and not each.is_dir() for each in above)
-    is_blocked |= os.path.lexists(root / path)
-    return "a file is there, or in the way of its directory" if is_blocked else ""
+    return "a file is there, or in the way of its directory"
 
 
 def read_place(topic: DirectoryTopic, path: str) -> str | None:
@@ -100,13 +96,13 @@ def read_place(topic: DirectoryTopic, path: str) -> str | None:
     """
     subjects = [each for each in topic.list(path).subjects if each.path == path]
     if problem := _find_problem(topic, path, subjects[0] if subjects else None):
-        raise KbError(problem)
+        raise KbError(f"{quote(path)} of topic {topic.config.id!r} cannot be proposed: {problem}")
     if not subjects:
         return None
     try:
         data, size, _ = Containment(topic.config.root).read_file(path, MOST_BYTES)
         if size > MOST_BYTES:
-            raise KbError(f"it is larger than {MOST_BYTES // 1_000_000} MB")
+            raise KbError(f"{quote(path)} is larger than {MOST_BYTES // 1_000_000} MB")
         return data.decode()
     except (OSError, UnicodeDecodeError) as error:
-        raise KbError(f"it cannot be read as UTF-8 text: {error}") from error
+        raise KbError(f"{quote(path)} cannot be read as UTF-8 text: {error}") from error
