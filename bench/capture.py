@@ -9,23 +9,21 @@ A listing must read the note and parse its JSON, at the least `git cat-file` and
 `json.loads`. The other ratios are those of all that `llm kb knowledge list` does, from
 the repository to the last byte written: with the ages and scopes of the
 listing for people, as JSON, and with `--scope`. The times are those of a clock, since a git
-process works beside us, on another core if the load leaves one. For information the
-processor time of both sides, children included, and the whole command beside
-`llm --version`. Best rounds; run with `python bench/capture.py`.
+process works beside us, on another core if the load leaves one; for information, those of the
+processor too, and the whole command beside `llm --version`. Best rounds.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import resource
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable
-from contextlib import redirect_stdout
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
+
+from harness import BIN, least, processor_time, report, run
 
 from llm_kb.capture.emission import parse_emission
 from llm_kb.capture.entries import dump_store, parse_store
@@ -37,21 +35,6 @@ from llm_kb.files.git import run_git
 ROUNDS = 40
 ENTRIES = 5000
 TARGET = EMPTY_TREES[40]
-
-
-def measure(
-    *functions: Callable[[], object],
-    rounds: int = ROUNDS,
-    clock: Callable[[], float] = time.perf_counter,
-) -> list[float]:
-    """Return the seconds of the best round of each function: others share the machine."""
-    times: list[list[float]] = [[] for _ in functions]
-    for _ in range(rounds):
-        for function, taken in zip(functions, times, strict=True):
-            start = clock()
-            function()
-            taken.append(clock() - start)
-    return [min(taken) for taken in times]
 
 
 def make_repository(directory: Path) -> None:
@@ -109,8 +92,8 @@ def bench_emit(directory: Path) -> None:
     def reset() -> None:
         write_note(directory, store)
 
-    _, emit_best, bare_best = measure(reset, emit, bare)
-    report("emit / git notes show + git notes add", emit_best, bare_best, "<= 4")
+    best = least({"reset": reset, "emit": emit, "bare": bare}, ROUNDS, time.perf_counter)
+    compare("emit / git notes show + git notes add", best["emit"], best["bare"], 4)
 
 
 def bench_list(directory: Path) -> None:
@@ -127,42 +110,34 @@ def bench_list(directory: Path) -> None:
 
     def listing(**options: object) -> Callable[[], None]:
         def run() -> None:
-            with redirect_stdout(sink):
+            with redirect_stdout(sink), redirect_stderr(sink):
                 list_.callback(**{"scope": None, "json_": False, **options})
 
         return run
 
     cases = {
+        "bare": bare,
         f"{ENTRIES:,} entries read, checked, filtered / cat-file + json.loads": read,
         "… listed": listing(),
         "… listed --json": listing(json_=True),
         "… listed --scope FILE": listing(scope="src1/file1.py"),
         "… listed --scope FILE --json": listing(scope="src1/file1.py", json_=True),
     }
-    functions = (bare, *cases.values())
-    for clock, limit in ((time.perf_counter, "<= 5"), (processor_time, "")):
-        best, *others = measure(*functions, rounds=20, clock=clock)
-        for name, ours in zip(cases, others, strict=True):
-            report(name if limit else f"{name} (processor)", ours, best, limit)
+    for clock, about in ((time.perf_counter, ""), (processor_time, " (processor)")):
+        best = least(cases, 20, clock)
+        base = best.pop("bare")
+        for name, ours in best.items():
+            compare(f"{name}{about}", ours, base, None if about else 5)
 
-    def command(*args: str) -> Callable[[], object]:
-        full = [str(Path(sys.executable).with_name("llm")), *args]
-        return lambda: subprocess.run(full, cwd=directory, capture_output=True, check=True)
-
-    whole = measure(command("--version"), command("kb", "knowledge", "list"), rounds=5)
-    report("the whole command / llm --version", whole[1], whole[0], "")
-
-
-def processor_time() -> float:
-    """Return the seconds this process and its finished children have worked."""
-    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(usage.ru_utime + usage.ru_stime for usage in used)
+    costs = (
+        run([BIN / "llm", *each], directory).wall
+        for each in (["kb", "knowledge", "list"], ["--version"])
+    )
+    compare("the whole command / llm --version", *costs)
 
 
-def report(what: str, ours: float, theirs: float, limit: str) -> None:
-    """Print one line: the times, their ratio, the budget."""
-    times = f"{ours * 1e3:8.1f} ms /{theirs * 1e3:8.1f} ms"
-    print(f"{what:<66} {times} = {ours / theirs:5.2f}  {limit}")
+def compare(what: str, ours: float, theirs: float, most: float | None = None) -> None:
+    report(f"{what}, {ours * 1e3:.1f} / {theirs * 1e3:.1f} ms", ours / theirs, most)
 
 
 def main() -> None:

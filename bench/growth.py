@@ -16,27 +16,19 @@ have a budget.
 
 from __future__ import annotations
 
-import json
 import os
-import random
 import shutil
-import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
 
-from sdists import CACHE, fetch
+from harness import BIN, CACHE, Cost, make_tree, median, report, run, use_new_user
 
-BIN = Path(sys.executable).parent
 QUESTION = "how long is a session cookie kept by the browser"
 QUESTIONS = (QUESTION, "session cookie age", "which lock protects the list of devices")
-CHARACTERS = 1_500
 SIZES = (1, 1_000, 10_000, 20_000, 50_000)
 RUNS = 5
-A_DIRECTORY = 40
 
 FTS = """
 import sqlite3, sys, time
@@ -71,52 +63,9 @@ print(sorted(times)[len(times) // 2])
 """
 
 
-class Cost(NamedTuple):
-    """Processor seconds and peak megabytes of a command."""
-
-    seconds: float
-    megabytes: float
-
-
-def run(root: Path, *command: str | Path) -> Cost:
-    """Run a command and return its cost."""
-    nowhere = subprocess.DEVNULL
-    process = subprocess.Popen(command, cwd=root, stdout=nowhere, stderr=nowhere)
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    return Cost(usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
-
-
-def median(costs: Sequence[Cost]) -> Cost:
-    """Return the median time and the highest peak."""
-    seconds = statistics.median(cost.seconds for cost in costs)
-    return Cost(seconds, max(cost.megabytes for cost in costs))
-
-
 def llm_kb(root: Path, *arguments: str, runs: int = RUNS) -> Cost:
     """Return the cost of `llm kb`."""
-    return median([run(root, BIN / "llm", "kb", *arguments) for _ in range(runs)])
-
-
-def make_tree(files: int, *, linked: bool = False) -> Path:
-    """Write a topic of so many files; `linked` adds a link to one of its directories."""
-    root = CACHE / "growth" / f"{files}{'-linked' if linked else ''}"
-    if (root / "llm-kb.toml").exists():
-        return root
-    pages = sorted((fetch("django==5.2.19") / "docs").rglob("*.txt"))
-    paragraphs = "\n\n".join(page.read_text() for page in pages).split("\n\n")
-    chance = random.Random(files)
-    for number in range(files):
-        place = number // A_DIRECTORY
-        file = root / f"docs/area{place // 25}/part{place}/page{number % A_DIRECTORY}.md"
-        file.parent.mkdir(parents=True, exist_ok=True)
-        start = chance.randrange(len(paragraphs) - 100)
-        text = "\n\n".join(paragraphs[start : start + 100])[:CHARACTERS]
-        file.write_text(f"# Page {number}\n\n{text}\n")
-    if linked:
-        (root / "docs/latest").symlink_to("area0")
-    (root / "llm-kb.toml").write_text('[kb.topic.docs]\ntitle = "Docs"\nsubjects = "docs"\n')
-    return root
+    return median([run([BIN / "llm", "kb", *arguments], root) for _ in range(runs)])
 
 
 def open_tree(tree: Path) -> Path:
@@ -148,7 +97,7 @@ def settle(root: Path) -> None:
     """Let the index note the state of directories that have just changed."""
     for _ in range(2):
         time.sleep(0.1)
-        run(root, BIN / "llm", "kb", "search", QUESTION)
+        run([BIN / "llm", "kb", "search", QUESTION], root)
 
 
 def measure(root: Path) -> dict[str, Cost]:
@@ -164,7 +113,7 @@ def measure(root: Path) -> dict[str, Cost]:
         text=True,
         check=True,
     )
-    costs["warm search"] = Cost(float(found.stdout), 0)
+    costs["warm search"] = Cost(0, float(found.stdout))
     for files in (1, 1_000):
         change(root, files)
         costs[f"after {files:,}"] = llm_kb(root, "search", QUESTION, runs=1)
@@ -176,11 +125,12 @@ def measure(root: Path) -> dict[str, Cost]:
     database = CACHE / "growth" / "bare.sqlite3"
     database.unlink(missing_ok=True)
     place = find_place(root).name
-    bare = [run(root, sys.executable, "-c", FTS, place, str(database), QUESTION) for _ in range(3)]
+    command = [sys.executable, "-c", FTS, place, database, QUESTION]
+    bare = [run(command, root) for _ in range(3)]
     costs["FTS5: index"] = bare[0]
     costs["FTS5: search"] = median(bare[1:])
     words = "|".join(QUESTION.split())
-    costs["rg"] = median([run(root, "rg", "-c", words, place) for _ in range(3)])
+    costs["rg"] = median([run(["rg", "-c", words, place], root) for _ in range(3)])
     return costs
 
 
@@ -204,38 +154,41 @@ def print_row(name: str, costs: dict[str, Cost]) -> None:
 
 def print_ratios(costs: dict[str, dict[str, Cost]], version: float) -> None:
     """Print the ratios that have a budget."""
+
+    def divide(what: str, upper: Cost, lower: float, most: float) -> None:
+        report(what, upper.seconds / lower, most)
+
     small, large = costs["1"], costs["20,000"]
     for what, most in {"cold search": 1.6, "list": 2.0, "learn": 2.5, "prompt": 1.5}.items():
-        ratio = large[what].seconds / small[what].seconds
-        print(f"- 20,000 files / one, {what}: {ratio:.2f} (at most {most})")
-    linked = costs["20,000, a link"]["cold search"].seconds / large["cold search"].seconds
-    print(f"- search beside a link to a directory / without: {linked:.2f} (at most 1.3)")
+        divide(f"20,000 files / one, {what}", large[what], small[what].seconds, most)
+    linked = costs["20,000, a link"]["cold search"]
+    divide("search beside a link / without", linked, large["cold search"].seconds, 1.3)
     for name in ("20,000", "50,000"):
-        ratio = costs[name]["check"].seconds / costs[name]["first index"].seconds
-        print(f"- check / first index, {name} files: {ratio:.2f} (at most 1.2)")
-        bare = costs[name]["first index"].seconds / costs[name]["FTS5: index"].seconds
-        print(f"- first index / bare FTS5, {name} files: {bare:.2f} (at most 2.5)")
-    whole = costs["50,000"]["cold search"].seconds / version
-    print(f"- cold search of 50,000 files / `llm --version`: {whole:.2f} (at most 1.6)")
+        found = costs[name]
+        divide(f"check / first index, {name}", found["check"], found["first index"].seconds, 1.2)
+        bare = found["FTS5: index"].seconds
+        divide(f"first index / bare FTS5, {name}", found["first index"], bare, 2.5)
+    whole = costs["50,000"]["cold search"]
+    divide("cold search of 50,000 files / `llm --version`", whole, version, 1.6)
 
 
 def main(tree: str | None = None) -> None:
     """Print the table and the ratios."""
-    user = CACHE / "growth-user"
-    shutil.rmtree(user, ignore_errors=True)
-    os.environ["LLM_USER_PATH"] = str(user)
-    roots = {f"{files:,}": make_tree(files) for files in SIZES}
-    roots["20,000, a link"] = make_tree(20_000, linked=True)
+    use_new_user("growth")
+    trees = CACHE / "growth"
+    roots = {f"{files:,}": make_tree(trees / str(files), files) for files in SIZES}
+    roots["20,000, a link"] = linked = make_tree(trees / "20000-linked", 20_000)
+    if not (link := linked / "docs/latest").is_symlink():
+        link.symlink_to("area0")
     if tree:
-        roots[f"{Path(tree).name}"] = open_tree(Path(tree))
+        roots[Path(tree).name] = open_tree(Path(tree))
     print(f"| files | {' | '.join(COLUMNS)} |\n|{'---|' * (len(COLUMNS) + 1)}")
     costs = {}
     for name, root in roots.items():
         costs[name] = measure(root)
         print_row(name, costs[name])
-    version = median([run(CACHE, BIN / "llm", "--version") for _ in range(RUNS)]).seconds
+    version = median([run([BIN / "llm", "--version"]) for _ in range(RUNS)]).seconds
     print_ratios(costs, version)
-    (CACHE / "growth.json").write_text(json.dumps(costs))
 
 
 if __name__ == "__main__":

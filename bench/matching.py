@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import random
 import re
-import time
-from collections.abc import Callable, Mapping
+
+from harness import least, report
 
 from llm_kb.subjects.patterns import MAX_GLOB, compile_any, parse_pattern
 
@@ -75,22 +75,6 @@ def naive(pattern: str) -> str:
     return translated
 
 
-def measure(cases: Mapping[str, Callable[[], object]], rounds: int = ROUNDS) -> dict[str, float]:
-    """Return the least processor seconds of each case, measured in turn."""
-    best = dict.fromkeys(cases, float("inf"))
-    for _ in range(rounds):
-        for name, case in cases.items():
-            start = time.process_time()
-            case()
-            best[name] = min(best[name], time.process_time() - start)
-    return best
-
-
-def report(what: str, figure: float, budget: float) -> None:
-    """Print one row."""
-    print(f"{what:<58} {figure:8.3f}  at most {budget:<4} {'ok' if figure <= budget else 'OVER'}")
-
-
 def compare_ordinary(slugs: list[str]) -> None:
     """Compare ordinary patterns with naive regexes, one by one and as one."""
     ratios: dict[str, float] = {}
@@ -99,26 +83,28 @@ def compare_ordinary(slugs: list[str]) -> None:
         ours = parse_pattern(text).matches
         theirs = re.compile(naive(text), re.DOTALL).fullmatch
         assert [bool(ours(slug)) for slug in slugs] == [bool(theirs(slug)) for slug in slugs]
-        best = measure(
+        best = least(
             {
                 "ours": lambda m=ours: [slug for slug in slugs if m(slug)],
                 "naive": lambda m=theirs: [slug for slug in slugs if m(slug)],
-            }
+            },
+            ROUNDS,
         )
         ratios[text] = best["ours"] / best["naive"]
         ours_all += best["ours"]
         naive_all += best["naive"]
     report(f"{len(ORDINARY)} ordinary patterns one by one / naive regexes", ours_all / naive_all, 4)
     worst = max(ratios, key=ratios.__getitem__)
-    print(f"{f'  the slowest of them, {worst}':<58} {ratios[worst]:8.3f}")
+    report(f"  the slowest of them, {worst}", ratios[worst])
     texts = [text for text in ORDINARY if text != "**"] + ["notes"]
     either = compile_any([parse_pattern(text) for text in texts])
     regex = re.compile("|".join(map(naive, texts)), re.DOTALL).fullmatch
-    best = measure(
+    best = least(
         {
             "ours": lambda: [slug for slug in slugs if either(slug)],
             "naive": lambda: [slug for slug in slugs if regex(slug)],
-        }
+        },
+        ROUNDS,
     )
     report(f"{len(texts)} patterns as one / one naive regex", best["ours"] / best["naive"], 8)
 
@@ -133,7 +119,7 @@ def find_worst(most: int) -> tuple[float, str, str]:
                 matches = parse_pattern(text).matches
                 matches("a")
                 for name, slug in SLUGS.items():
-                    times = measure({"it": lambda m=matches, s=slug: m(s)}, 5)
+                    times = least({"it": lambda m=matches, s=slug: m(s)}, 5)
                     worst = max(worst, (times["it"] * 1000, text, name))
     return worst
 

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from sdists import CACHE, fetch
+from harness import CACHE, fetch
 
 from llm_kb.errors import KbError
 from llm_kb.knowledge_base.api import KnowledgeBase

@@ -1,115 +1,151 @@
-"""What searching and reading parts cost, as whole commands and in a process that lives on.
+"""What an index and the parts of pages cost, beside the least that they can.
 
-    python bench/searching.py [FILES [CHARACTERS]]     49,000 of up to 2,000 unless told
+    python bench/searching.py [FILES [CHARACTERS]]     20,000 of 1,500 unless told
 
-Printed are ratios of processor time, medians of pairs that are measured in turn:
+build: chunks a second of a first update (walking, reading, chunking and hashing included) / of bare
+FTS5 inserts of the same chunks in one transaction.
+unchanged: an update with nothing to do / a bare `stat` of each file.
+memory: the peak of a process that searches once (from /proc, so on Linux).
+part: `llm kb learn` of one part of Django's largest pages / of the whole page.
+first index: of Django's documentation, 8 MB, as a whole command, without what `llm` itself takes.
 
-command: `llm kb search` in a topic of so many files whose index is up to date / `llm --version`.
-part: `llm kb learn` of one part of Django's largest pages / of the whole page; then the same of
-`learn` in a process that lives on, and there the milliseconds of the first part.
-And the processor time of the first index of Django's documentation, 8 MB, in a process of its own.
+All is processor time, but for "as time passes". What whole commands cost by the number of files is
+in growth.py.
 """
 
 from __future__ import annotations
 
-import os
-import random
-import resource
-import shutil
-import statistics
+import re
+import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from contextlib import closing
+from functools import partial
 from pathlib import Path
 
+from harness import (
+    BIN,
+    CACHE,
+    Cost,
+    compare,
+    least,
+    make_tree,
+    median,
+    processor_time,
+    report,
+    run,
+    use_new_user,
+)
 from reading import write_workspace
-from sdists import CACHE
 
-from llm_kb.knowledge_base.api import KnowledgeBase
+from llm_kb.files.directory_topic import DirectoryTopic
+from llm_kb.files.topic_documents import TopicDocuments
+from llm_kb.search.index.database import discard
+from llm_kb.search.index.index import open_current, open_index
+from llm_kb.search.question import parse_question
+from llm_kb.search.search import search
+from llm_kb.subjects.topics import TopicConfig
 
-LLM = Path(sys.executable).parent / "llm"
-DJANGO = CACHE / "reading" / "django"
+QUESTION = "how to configure the cache of a client"
 PAGES = {
     "ref/settings": "session_cookie_age",
     "ref/models/querysets": "select_for_update",
     "ref/contrib/admin/index": "modeladmin-options",
 }
-PER_DIRECTORY = 98
 PAIRS = 7
 
 
-def make_tree(files: int, characters: int) -> Path:
-    """Write a topic of so many files, each a piece of Django's documentation, once."""
-    root = CACHE / "files" / f"{files}-{characters}"
-    if (root / "llm-kb.toml").exists():
-        return root
-    texts = (path.read_text() for path in sorted((DJANGO / "docs").rglob("*.txt")))
-    paragraphs = "\n\n".join(texts).split("\n\n")
-    chance = random.Random(1)
-    for number in range(files):
-        directory = number // PER_DIRECTORY
-        file = root / f"docs/area{directory // 25}/part{directory}/page{number % PER_DIRECTORY}.md"
-        file.parent.mkdir(parents=True, exist_ok=True)
-        start = chance.randrange(len(paragraphs) - characters // 100)
-        file.write_text(
-            f"# Page {number}\n\n"
-            + "\n\n".join(paragraphs[start : start + characters // 100])[:characters]
-            + "\n"
+def group_of(root: Path) -> list[TopicDocuments]:
+    """Return the files of a tree as a topic with an index beside it."""
+    topic = DirectoryTopic(TopicConfig(id="docs", root=root / "docs"))
+    return [TopicDocuments(topic, index=root / "bench.sqlite3", hidden=True)]
+
+
+def build(root: Path) -> None:
+    """Index a tree that was not indexed before."""
+    group = group_of(root)
+    discard(root / "bench.sqlite3")
+    with open_current(group[0].index, group):
+        pass
+
+
+def insert_bare(database: Path, rows: list[tuple[str, str, str]]) -> None:
+    database.unlink(missing_ok=True)
+    with closing(sqlite3.connect(database, isolation_level=None)) as connection:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute(
+            "CREATE VIRTUAL TABLE b USING fts5 (title, path, text, tokenize = 'porter unicode61')"
         )
-    (root / "llm-kb.toml").write_text('[kb.topic.docs]\nsubjects = "docs"\n')
-    return root
+        connection.execute("BEGIN")
+        connection.executemany("INSERT INTO b VALUES (?, ?, ?)", rows)
+        connection.execute("COMMIT")
 
 
-def run(root: Path, *arguments: str) -> float:
-    """Return the processor time of a command of `llm`."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run([LLM, *arguments], cwd=root, stdout=subprocess.DEVNULL, check=True)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-
-
-def timed(work: Callable[[], object]) -> float:
-    started = time.process_time()
-    work()
-    return time.process_time() - started
-
-
-def compare(ours: Callable[[], float], theirs: Callable[[], float]) -> float:
-    """Return the median ratio of pairs."""
-    return statistics.median(ours() / theirs() for _ in range(PAIRS))
-
-
-def main(files: int = 49_000, characters: int = 2_000) -> None:
-    user = CACHE / "searching-user"
-    shutil.rmtree(user, ignore_errors=True)
-    os.environ["LLM_USER_PATH"] = str(user)
-    write_workspace(DJANGO, "django==5.2.19", "docs")
-    root = make_tree(files, characters)
-    for _ in range(2):  # the index, and after its files' last change the note on their directories
-        run(root, "kb", "search", "walrus")
-        time.sleep(0.1)
-    for question in ("session cookie age", "how long is a session cookie kept by the browser"):
-        ratio = compare(
-            lambda q=question: run(root, "kb", "search", *q.split()),  # type: ignore[misc]
-            lambda: run(root, "--version"),
+def measure_index(root: Path) -> None:
+    build(root)
+    with closing(sqlite3.connect(root / "bench.sqlite3")) as connection:
+        rows = connection.execute(
+            "SELECT title, path, text FROM chunks JOIN documents ON documents.id = document"
+        ).fetchall()
+    works = {
+        "bare": partial(insert_bare, CACHE / "bare.sqlite3", rows),
+        "ours": partial(build, root),
+    }
+    for clock, about in ((processor_time, ""), (time.perf_counter, ", as time passes")):
+        best = least(works, 3, clock)
+        report(f"build: {len(rows):,} chunks, speed{about}", best["bare"] / best["ours"])
+    (topic,) = group_of(root)
+    time.sleep(0.1)  # from then on, the times of directories are reliable
+    with open_current(topic.index, [topic]):
+        pass
+    paths = [root / "docs" / file.path for file in topic.list()]
+    with open_index(root / "bench.sqlite3") as index:
+        index.update(topic)
+        best = least(
+            {
+                "ours": lambda: index.update(topic),
+                "bare": lambda: [path.stat() for path in paths],
+            },
+            5,
         )
-        print(f"command, {files:,} files, {question!r}: {ratio:.2f}")
-    kb = KnowledgeBase.discover(DJANGO, fragments=["kb.max_result_chars=0"])
+    report(f"unchanged: {len(paths):,} files, update / stat", best["ours"] / best["bare"], 3)
+
+
+def measure_memory(root: Path) -> None:
+    # Not `getrusage`, whose peak is at least that of the process that started this one.
+    done = subprocess.run(
+        [sys.executable, __file__, "--search", root], check=True, capture_output=True, text=True
+    )
+    (peak,) = re.findall(r"^VmHWM:\s+(\d+) kB$", done.stdout, re.MULTILINE)
+    report("memory: MB at the peak of a searching process", int(peak) / 1024, 300)
+
+
+def measure_parts(django: Path) -> None:
+    def learn(address: str) -> Cost:
+        return run([BIN / "llm", "kb", "learn", "docs", address], django)
+
     for page, part in PAGES.items():
-        addresses = f"{page}#{part}", f"{page}#*"
-        ratio = compare(
-            *(lambda a=each: run(DJANGO, "kb", "learn", "docs", a) for each in addresses)
-        )
-        parts, pages = (
-            [timed(lambda a=each: kb.learn("docs", a)) for _ in range(10 * PAIRS)]
-            for each in addresses
-        )
-        again = min(parts) / min(pages)
-        print(f"part of {page}: {ratio:.2f}, {again:.2f}; first {1000 * parts[0]:.1f} ms")
-    without = statistics.median(run(root, "--version") for _ in range(PAIRS))
-    print(f"first index: {run(DJANGO, 'kb', 'search', 'session') - without:.2f} s")
+        ratio = compare(partial(learn, f"{page}#{part}"), partial(learn, f"{page}#*"), PAIRS)
+        report(f"part of {page} / the page", ratio.seconds)
+
+
+def main(files: int = 20_000, characters: int = 1_500) -> None:
+    use_new_user("searching")
+    django = CACHE / "reading" / "django"
+    write_workspace(django, "django==5.2.19", "docs")
+    without = median([run([BIN / "llm", "--version"]) for _ in range(PAIRS)]).seconds
+    first = run([BIN / "llm", "kb", "search", "session"], django).seconds
+    report("first index of Django's documentation, s", first - without, 2)
+    measure_parts(django)
+    root = make_tree(CACHE / "files" / f"{files}-{characters}", files, characters)
+    measure_index(root)
+    measure_memory(root)
 
 
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:]))
+    if sys.argv[1:2] == ["--search"]:
+        search(group_of(Path(sys.argv[2])), parse_question(QUESTION))
+        print(Path("/proc/self/status").read_text())
+    else:
+        main(*map(int, sys.argv[1:]))

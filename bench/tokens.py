@@ -20,8 +20,8 @@ import sys
 from pathlib import Path
 from statistics import mean
 
+from harness import CACHE, fetch
 from reading import DJANGO, read_search
-from sdists import CACHE, fetch
 
 from llm_kb import KnowledgeBase
 

@@ -100,7 +100,7 @@ def __dir__() -> list[str]:
     """Return only the names of the hooks.
 
     pluggy examines each name that `dir` returns; all of them would add a quarter to the time
-    that this plugin takes at every start (`bench/startup.py`).
+    that this plugin takes at every start (`bench/starting.py`).
     """
     return [
         "register_commands",

