@@ -28,11 +28,6 @@ def require_cwd() -> Path:
     return cwd
 
 
-def current_config(kb_cfg: tuple[str, ...] = ()) -> Config:
-    """Load the configuration in effect here. Raises KbError."""
-    return load_here(kb_cfg)
-
-
 def say_withheld(config: Config) -> None:
     """Print the line about skipped settings of the workspace that a request would print."""
     if skipped := render_withheld(config):
@@ -79,7 +74,7 @@ def edit_file(file: LayerSource, change: Callable[[str], str]) -> bool:
     """
     edit_config(file, change)
     try:
-        current_config()
+        load_here()
     except ConfigError as error:
         say(f"llm-kb: the configuration as a whole is not valid now: {error}")
         return False

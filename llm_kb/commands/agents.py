@@ -12,6 +12,7 @@ from llm_kb.config.layers import by_topic
 from llm_kb.config.load import read_layer
 from llm_kb.config.workspace import owner_of
 from llm_kb.host.coding_agents import name_command
+from llm_kb.knowledge_base.user_dir import load_here
 from llm_kb.subjects.topics import TopicConfig
 from llm_kb.upkeep.agent_files import Change, plan_removal, plan_writing
 
@@ -59,7 +60,7 @@ def _find_topics() -> tuple[Path, Sequence[TopicConfig]]:
     """
     file = _config.nearest_file(user=False)
     own = by_topic(read_layer(file))
-    topics = [t for t in _config.current_config().topics if t.id in own and t.enable]
+    topics = [t for t in load_here().topics if t.id in own and t.enable]
     if not topics:
         raise click.ClickException("no topics are configured here; `llm kb add` makes one")
     return owner_of(file.path), topics

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from llm_kb.commands._config import current_config, require_cwd, workspace_file
+from llm_kb.commands._config import require_cwd, workspace_file
 from llm_kb.commands._options import kb_cfg_option
 from llm_kb.commands._output import confirm, say, show, show_content, show_json
 from llm_kb.config.layers import TOPIC, list_defaults
@@ -17,7 +17,7 @@ from llm_kb.config.settings import Layer, Origin, Setting
 from llm_kb.config.trust import is_trusted, render_request, render_value, set_trust
 from llm_kb.config.workspace import find_cwd
 from llm_kb.errors import show_place
-from llm_kb.knowledge_base.user_dir import find_user_dir
+from llm_kb.knowledge_base.user_dir import find_user_dir, load_here
 
 
 @click.command()
@@ -35,7 +35,7 @@ def config(kb_cfg: tuple[str, ...], json_: bool) -> None:
         llm kb config --json
         llm kb config --kb-cfg 'kb.topic.project.learned+="maintainers/*"'
     """
-    effective = current_config(kb_cfg)
+    effective = load_here(kb_cfg)
     defaults = (Origin(layer=Layer.DEFAULT),)
     settings = {key: Setting(value=v, origins=defaults) for key, v in list_defaults().items()}
     settings |= effective.settings

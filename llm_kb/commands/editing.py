@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from llm_kb.commands._config import current_config, edit_file, file_of_topic, nearest_file
+from llm_kb.commands._config import edit_file, file_of_topic, nearest_file
 from llm_kb.commands._options import complete_slug, complete_topic
 from llm_kb.commands._output import confirm, say
 from llm_kb.config.changes import define_topic, drop_topic, edit_patterns
@@ -21,6 +21,7 @@ from llm_kb.errors import KbError, NoMatchError, show_place
 from llm_kb.files.directory_topic import DirectoryTopic
 from llm_kb.knowledge_base.api import KnowledgeBase
 from llm_kb.knowledge_base.subject_list import list_topic
+from llm_kb.knowledge_base.user_dir import load_here
 from llm_kb.rendering.plain_text import count
 from llm_kb.subjects.patterns import parse_pattern
 from llm_kb.subjects.selection import find_near, select
@@ -178,7 +179,7 @@ def _require_matches(id_: str, name: str, patterns: Sequence[str]) -> None:
 
     What was fetched or captured may be absent, and only a topic of a directory can have `disabled`.
     """
-    topic = next((topic for topic in current_config().topics if topic.id == id_), None)
+    topic = next((topic for topic in load_here().topics if topic.id == id_), None)
     if topic is None:
         if name == "disabled":
             raise KbError(

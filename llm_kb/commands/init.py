@@ -8,13 +8,14 @@ from pathlib import Path
 
 import click
 
-from llm_kb.commands._config import current_config, edit_file, require_cwd, workspace_file
+from llm_kb.commands._config import edit_file, require_cwd, workspace_file
 from llm_kb.commands._output import confirm, say, show
 from llm_kb.config.changes import define_topic
 from llm_kb.config.workspace import WORKSPACE_FILES, find_foreign_owner
 from llm_kb.errors import show_place
 from llm_kb.files.atomic import create_below, make_directory_below
 from llm_kb.files.containment import resolve_links
+from llm_kb.knowledge_base.user_dir import load_here
 from llm_kb.rendering.plain_text import count, shorten
 from llm_kb.texts.safe import visible_line
 from llm_kb.upkeep.first_topics import Proposal, Proposals, propose_topics
@@ -67,7 +68,7 @@ def init(rules: tuple[str, ...], dry_run: bool, yes: bool) -> None:
     """
     root = require_cwd()
     is_new = not any((root / name).exists() for name in WORKSPACE_FILES)
-    existing = () if is_new else current_config().topics
+    existing = () if is_new else load_here().topics
     found = propose_topics(root, rules, existing)
     topics = found.topics
     if is_new:

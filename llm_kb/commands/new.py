@@ -13,7 +13,6 @@ from typing import BinaryIO
 
 import click
 
-from llm_kb.commands._config import current_config
 from llm_kb.commands._options import complete_topic_slash_slug
 from llm_kb.commands._output import say, show_content
 from llm_kb.config.load import find_kind
@@ -24,6 +23,7 @@ from llm_kb.files.directory_topic import DirectoryTopic
 from llm_kb.files.layouts import place_subject
 from llm_kb.host.terminal import confirm_on_tty, has_terminal, is_terminal
 from llm_kb.knowledge_base.kinds import GIVEN
+from llm_kb.knowledge_base.user_dir import load_here
 from llm_kb.rendering.differences import render_difference
 from llm_kb.subjects.selection import find_near
 from llm_kb.subjects.topics import Layout, TopicConfig
@@ -170,7 +170,7 @@ def _find_topic(name: str) -> tuple[TopicConfig, str]:
     id_, _, slug = name.partition("/")
     if not (id_ and slug):
         raise click.UsageError(f"{name!r} is not of the form TOPIC/SLUG")
-    topics = {topic.id: topic for topic in current_config().topics}
+    topics = {topic.id: topic for topic in load_here().topics}
     if id_ not in topics:
         kind = find_kind(id_, GIVEN)
         advice = f"; {kind.advice}" if kind and kind.advice else ""
@@ -228,7 +228,7 @@ def render_template(path: Path, layout: Layout) -> str:
 
 def _find_place(topic: TopicConfig, slug: str) -> TopicConfig | None:
     """Return a topic with a directory of its own, for a slug in one on the workspace itself."""
-    config = current_config()
+    config = load_here()
     if topic.root != config.workspace or "/" in slug:
         return None
     others = (each for each in config.topics if each.root != config.workspace)

@@ -84,7 +84,7 @@ def list_(
     _output.show("".join(f"{line}\n" for line in lines), nl=False)
     if not any(opened.config.is_offered for opened in kb.topics.values()):
         _output.say(f"llm-kb: {kb.explain_nothing()}")
-    elif not records if queries or topic is None else not (records or listed[0].problem):
+    elif queries and not records:
         _output.say(f"llm-kb: {_explain_nothing(topic, queries)}")
 
 
@@ -108,8 +108,6 @@ def _keep_slugs(
 
 
 def _explain_nothing(topic: str | None, queries: Sequence[str]) -> str:
-    if not queries:
-        return f"topic {topic!r} lists no subjects; --all shows more"
     searched = "topic's name" if topic is None else "slug"
     words = " and ".join(map(repr, queries))
     return f"no {searched} has {words}; `llm kb search` looks into the texts"

@@ -145,13 +145,12 @@ class EmptyTopicError(NoMatchError):
     """A pattern for a topic that has no subjects at all."""
 
     def __init__(self, config: TopicConfig, listing: Listing, pattern: str = "**") -> None:
-        reason = _explain_empty(config, listing)
+        reason = explain_empty(config, listing)
         message = f"topic {config.id!r} lists no subjects: {reason}"
         super().__init__(config.id, pattern, message=message)
-        self.root = config.root
 
 
-def _explain_empty(config: TopicConfig, listing: Listing) -> str:
+def explain_empty(config: TopicConfig, listing: Listing) -> str:
     """Return the reason why a topic lists no subjects, and what to do."""
     place = show_place(config.root)
     if unreadable := [skipped.reason for skipped in listing.skipped if not skipped.path]:

@@ -12,13 +12,13 @@ from llm_kb.config.settings import Config
 from llm_kb.errors import NoMatchError
 from llm_kb.files.directory_topic import DirectoryTopic
 from llm_kb.knowledge_base.learning import describe_each
-from llm_kb.knowledge_base.open_topic import OpenTopic
+from llm_kb.knowledge_base.open_topic import OpenTopic, explain_empty
 from llm_kb.knowledge_base.open_topics import OpenTopics
 from llm_kb.rendering.learn_text import MOST_LISTED
 from llm_kb.rendering.plain_text import count, estimate_tokens, shorten
 from llm_kb.rendering.summaries import find_label
 from llm_kb.subjects.selection import find_near, select
-from llm_kb.subjects.topics import Listing, Skipped, Subject, TopicConfig
+from llm_kb.subjects.topics import Skipped, Subject, TopicConfig
 from llm_kb.texts.formats import is_readable
 from llm_kb.texts.safe import visible_line
 
@@ -146,7 +146,7 @@ def list_topic(
         subjects=found,
         skipped=[skipped for skipped in listing.skipped if skipped.path],
         absent=listing.notes,
-        problem=find_problem(opened, listing) or _explain_disabled(opened, found),
+        problem=None if found else explain_empty(opened.config, listing),
         whole=everything,
     )
 
@@ -174,19 +174,6 @@ def _list_each(opened: OpenTopic, subjects: Iterable[Subject]) -> list[ListedSub
         tokens = None if size is None else estimate_tokens(size)
         found.append(ListedSubject(subject.name, subject.path, state, tokens))
     return found
-
-
-def find_problem(opened: OpenTopic, listing: Listing) -> str | None:
-    """Return the reason why the directory of a topic cannot be read; None if it can."""
-    reasons = [skipped.reason for skipped in listing.skipped if not skipped.path]
-    return f"{opened.config.root}: {reasons[0]}" if reasons else None
-
-
-def _explain_disabled(opened: OpenTopic, found: Sequence[ListedSubject]) -> str | None:
-    """Return the reason for a list that is empty because `disabled` excludes everything."""
-    if found or not (opened.config.disabled and DirectoryTopic(opened.config).list_disabled()):
-        return None
-    return "all of them are disabled; --all shows them"
 
 
 def name_file(opened: OpenTopic, path: str, cwd: Path) -> str:
@@ -271,6 +258,5 @@ def _render_notes(listed: ListedTopic) -> Iterator[str]:
     if listed.problem:
         yield f"no subjects: {listed.problem}"
     yield from listed.absent
-    # With no subject at all, a skipped file is the reason.
-    for each in listed.skipped if listed.whole else listed.skipped[: not listed.subjects]:
+    for each in listed.skipped if listed.whole else ():
         yield f"skipped {visible_line(each.path)}: {visible_line(each.reason)}"

@@ -145,8 +145,9 @@ def test_an_empty_prompt_has_a_reason(run_llm: RunLlm, tmp_path: Path) -> None:
 
 def test_a_topic_without_listed_subjects_says_so_once(run_llm: RunLlm, tmp_path: Path) -> None:
     (tmp_path / "nowhere").mkdir()
-    said = "llm-kb: topic 'empty' lists no subjects; --all shows more\n"
+    said = f"no subjects: {tmp_path}/nowhere is empty; `llm kb new empty/NAME` writes one\n"
     assert run_llm(["kb", "list", "empty"]).output == said
     (tmp_path / "nowhere").rmdir()
-    shown = f"no subjects: {tmp_path}/nowhere: no such directory\n"
+    fix = "correct that, or `subjects` in the configuration"
+    shown = f"no subjects: {tmp_path}/nowhere: no such directory; {fix}\n"
     assert run_llm(["kb", "list", "empty"]).output == shown

@@ -47,13 +47,17 @@ def workspace(tmp_path: Path) -> Path:
 
 
 PROJECT = "project  General Project Knowledge      2 subjects        ~8 tokens"
+CORRECT = "correct that, or `subjects` in the configuration"
 
 
 def test_a_topic_whose_subjects_are_all_disabled_says_so(run_llm: RunLlm, workspace: Path) -> None:
     table = '[kb.topic.p]\nsubjects = "kb/project"\ndisabled = ["**"]\n'
     write_files(workspace, {"llm-kb.toml": table})
     (workspace / "kb/project/link.md").unlink()
-    reason = "all of them are disabled; --all shows them"
+    reason = (
+        f"those of {workspace}/kb/project are all disabled; `llm kb disable --remove` takes one"
+        " back"
+    )
     assert run_llm(["kb", "list"]).output == f"p\n  no subjects: {reason}\n"
     assert run_llm(["kb", "list", "p"]).stdout == f"no subjects: {reason}\n"
     assert (
@@ -69,7 +73,7 @@ def test_topics(run_llm: RunLlm, workspace: Path) -> None:
     assert result.output.splitlines() == [
         f"{PROJECT}  1 pre-loaded, 1 skipped",
         "gone",
-        f"  no subjects: {workspace}/kb/gone: no such directory",
+        f"  no subjects: {workspace}/kb/gone: no such directory; {CORRECT}",
     ]
 
 
@@ -87,7 +91,7 @@ def test_all_of_the_topics(run_llm: RunLlm, workspace: Path) -> None:
         f"{PROJECT}  1 pre-loaded, 1 hidden, 1 disabled, 1 skipped",
         "  skipped link.md: the link leads outside the topic",
         "gone",
-        f"  no subjects: {workspace}/kb/gone: no such directory",
+        f"  no subjects: {workspace}/kb/gone: no such directory; {CORRECT}",
         "off",
         "  no subjects: the topic is disabled",
     ]

@@ -233,8 +233,9 @@ def answer_call(kb: KnowledgeBase, name: str, arguments: Arguments, report: Repo
         raise KbError(f"unknown tool {quote(name)}; tools: {known}")
     limits = Limits(answer=kb.config.max_result_chars)
     answer = ANSWERS[name](kb, arguments, report)
-    text, pictures = answer if isinstance(answer, Loaded) else (answer, ())
-    return Loaded(limits.cut(text), pictures)
+    if isinstance(answer, Loaded):
+        return Loaded(limits.cut(answer.text), answer.pictures)
+    return Loaded(limits.cut(answer) if isinstance(answer, str) else limits.fit(answer))
 
 
 def open_references(kb: KnowledgeBase) -> Library:
@@ -253,12 +254,11 @@ def _search(kb: KnowledgeBase, arguments: Arguments, report: Report) -> str:
     return kb.answer_search(arguments, report)
 
 
-def _read_references(tool: ToolText, kb: KnowledgeBase, arguments: Arguments, _: Report) -> str:
-    found = reference_calls.read(open_references(kb), tool, read_arguments(tool, arguments))
-    return Limits(answer=kb.config.max_result_chars).fit(found)
+def _read_references(tool: ToolText, kb: KnowledgeBase, arguments: Arguments, _: Report) -> Any:
+    return reference_calls.read(open_references(kb), tool, read_arguments(tool, arguments))
 
 
-def _create(kb: KnowledgeBase, arguments: Arguments, report: Report) -> str:
+def _create(kb: KnowledgeBase, arguments: Arguments, report: Report) -> Any:
     """Answer a call of `reference_topic_create`; a new plan waits for the user's approval."""
     library = open_references(kb)
 
@@ -266,8 +266,7 @@ def _create(kb: KnowledgeBase, arguments: Arguments, report: Report) -> str:
         raise reference_calls.open_plans(library).ask_later(plan)
 
     given = read_arguments(reference_calls.CREATE, arguments)
-    created = reference_calls.create(library, given, {"ghost": "mcp"}, keep, report)
-    return Limits(answer=kb.config.max_result_chars).fit(created)
+    return reference_calls.create(library, given, {"ghost": "mcp"}, keep, report)
 
 
 def _propose(kb: KnowledgeBase, arguments: Arguments, _: Report) -> str:
@@ -280,8 +279,8 @@ def _emit(kb: KnowledgeBase, arguments: Arguments, _: Report) -> str:
     return emission.render_reply(record(kb.directory, arguments))
 
 
-def _annotate(kb: KnowledgeBase, arguments: Arguments, _: Report) -> str:
-    """Annotate a commit of the repository; return the result as JSON. Raises KbError."""
+def _annotate(kb: KnowledgeBase, arguments: Arguments, _: Report) -> Any:
+    """Annotate a commit of the repository. Raises KbError."""
     text = dump(arguments)
     items = sum(len(value) for value in arguments.values() if isinstance(value, list))
     if items > MOST_ITEMS or len(text) > MOST_CHARACTERS:
@@ -290,8 +289,7 @@ def _annotate(kb: KnowledgeBase, arguments: Arguments, _: Report) -> str:
             f" {MOST_CHARACTERS:,} are allowed"
         )
     root = store.require_repository(kb.directory).root
-    result = annotation.annotate(root, annotation.parse_live_input(text))
-    return Limits(answer=kb.config.max_result_chars).fit(result)
+    return annotation.annotate(root, annotation.parse_live_input(text))
 
 
 def dump(value: object) -> str:
@@ -317,7 +315,7 @@ def name_rest(key: str, rows: Sequence[Any]) -> str:
     return f"{line}: {', '.join(calls)}{'; and others' * (len(calls) < len(rows))}"
 
 
-ANSWERS: dict[str, Callable[[KnowledgeBase, Arguments, Report], str | Loaded]] = {
+ANSWERS: Mapping[str, Callable[[KnowledgeBase, Arguments, Report], Any]] = {
     LEARN.name: _learn,
     SEARCH_KNOWLEDGE.name: _search,
     **{tool.name: partial(_read_references, tool) for tool in REFERENCES},
@@ -326,4 +324,5 @@ ANSWERS: dict[str, Callable[[KnowledgeBase, Arguments, Report], str | Loaded]] =
     EMIT.name: _emit,
     ANNOTATE.name: _annotate,
 }
-"""The function that answers the calls of each tool, by name."""
+"""The function that answers the calls of each tool, by name: with text, perhaps with pictures, or
+with what becomes JSON."""
