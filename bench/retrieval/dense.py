@@ -26,7 +26,7 @@ import sqlite_utils
 from measure import group_of
 from sources import processor_time, report
 
-from llm_kb.search.index.index import open_current, update_vectors
+from llm_kb.search.index.index import Embedder, open_current, update_vectors
 
 LLM = """
 import json, sys, llm, sqlite_utils
@@ -71,12 +71,15 @@ def main(chunks: int = 20_000, dimensions: int = 384) -> None:
             local = random.Random(number)
             return [value + local.gauss(0, 0.7) for value in centres[number % CENTRES]]
 
+        def embed(texts: list[str]) -> list[list[float]]:
+            return [around(int(text.split()[1])) for text in texts]
+
         for start in range(0, chunks, 1000):
             for number in range(start, min(start + 1000, chunks)):
                 (directory / f"{number}.txt").write_text(f"Number {number}\n")
         group = group_of(directory)
         with open_current(group[0].index, group) as index:
-            update_vectors(index, "m", lambda texts: [around(int(t.split()[1])) for t in texts])
+            update_vectors(index, Embedder(model="m", embed=embed))
         store = Path(name, "llm.db")
         fill_collection(store, chunks, around)
         queries = [json.dumps(around(number * 37 + 5)) for number in range(QUERIES)]

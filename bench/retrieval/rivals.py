@@ -239,7 +239,7 @@ def make_first(index: Index) -> Ranker:
 
 def make_near(index: Index, embedder: Embedder) -> Callable[[str], dict[int, float]]:
     """Return what finds the nearest chunks to a question and their cosines."""
-    update_vectors(index, MODEL, embedder.embed)
+    update_vectors(index, embedder)
 
     def find(question: str) -> dict[int, float]:
         (vector,) = embedder.embed([question])

@@ -36,9 +36,6 @@ NEAREST = 50
 MAX_CORRECTED = 3
 """Number of words of a question that are looked up in another spelling."""
 
-EMBED_SECONDS = 3.0
-"""Time in which a search embeds chunks, the likely ones first; fetching a topic embeds all."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchResult:
@@ -195,10 +192,9 @@ def _find_hits(index: Index, question: Question, embedder: Embedder | None) -> I
     scores = index.match(match, CANDIDATES) if match else {}
     cosines: dict[int, float] = {}
     if embedder:
-        model, embed = embedder.model, embedder.embed
-        update_vectors(index, model, embed, seconds=EMBED_SECONDS, first=scores)
-        vector = next(iter(embed([question.text])), ())
-        cosines = rank_by_vector(index, model, vector, NEAREST, scores)
+        update_vectors(index, embedder, seconds=embedder.search_seconds, first=scores)
+        vector = next(iter(embedder.embed([question.text])), ())
+        cosines = rank_by_vector(index, embedder.model, vector, NEAREST, scores)
     trust = {topic.name: topic.trust for topic in index.topics}
     # The words that have vectors are English ones, of prose.
     meaning = Meaning(question.words) if question.language == "en" else None

@@ -10,7 +10,6 @@ from subprocess import PIPE, Popen
 
 import pytest
 
-from llm_kb.search.index import update
 from tests.commands.workspaces import write_files
 from tests.conftest import RunLlm
 from tests.preloaded import Process
@@ -62,15 +61,12 @@ def test_passages_are_headed_by_their_address(run_llm: RunLlm) -> None:
     assert shown.endswith(f"\n\n\x1b[2m{last}\x1b[0m\n")
 
 
-def test_a_notice_is_printed_once_a_day(
-    run_llm: RunLlm, tmp_path: Path, user_dir: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(update, "MAX_FILE_BYTES", 100)
-    write_files(tmp_path, {"kb/skills/long.md": "tests " * 100})
+def test_a_notice_is_printed_once_a_day(run_llm: RunLlm, tmp_path: Path, user_dir: Path) -> None:
+    write_files(tmp_path, {"kb/skills/long.md": "tests " * 3_400_000})
     notice = "llm-kb: not searched: skills/long.md (larger than 20 MB)\n"
     search = ["kb", "search", "review", "tests"]
     assert [run_llm(search).stderr for _ in range(2)] == [notice, ""]
-    write_files(tmp_path, {"kb/skills/longer.md": "tests " * 100})
+    write_files(tmp_path, {"kb/skills/longer.md": "tests " * 3_400_000})
     assert run_llm(search).stderr == notice.replace("long", "longer")
     recorded = user_dir / "kb" / "notices"
     assert len(recorded.read_text().split()) == 3

@@ -25,8 +25,6 @@ from llm_kb.rendering.passages import (
     find_notes,
     render_passages,
 )
-from llm_kb.search.index import index as index_module
-from llm_kb.search.index import update
 from llm_kb.search.question import EmptyQuestionError
 from llm_kb.search.roles import Role, Scope
 from llm_kb.subjects.topics import Layout, Listing, TopicConfig
@@ -197,9 +195,8 @@ def test_an_unknown_word_is_not_corrected_to_what_no_text_has(tmp_path: Path) ->
     assert find(kb, "walrus recipe").replaced == ()
 
 
-def test_what_was_not_searched_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(update, "MAX_FILE_BYTES", 1_000_000)
-    kb = open_kb(tmp_path, {"a.md": "Walrus.\n", "big.md": "walrus " * 200_000, "i.png": "x"})
+def test_what_was_not_searched_is_named(tmp_path: Path) -> None:
+    kb = open_kb(tmp_path, {"a.md": "Walrus.\n", "big.md": "walrus " * 3_000_000, "i.png": "x"})
     os.truncate(tmp_path / "kb/i.png", 30_000_000)  # never text, so never missed
 
     assert find(kb, "walrus").notices == ("not searched: zoo/big.md (larger than 20 MB)",)
@@ -259,13 +256,11 @@ def test_topics_of_one_directory_share_an_index_and_keep_their_own_files(tmp_pat
     assert len(list((tmp_path / "user" / INDEXES).glob("*.sqlite3"))) == 1
 
 
-def test_an_index_nobody_used_for_long_is_deleted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_index_nobody_used_for_long_is_deleted(tmp_path: Path) -> None:
     kb = open_kb(tmp_path, {"a.md": "Walrus.\n"})
     find(kb, "walrus")
     (old,) = (tmp_path / "user" / INDEXES).glob("*.sqlite3")
-    monkeypatch.setattr(index_module, "UNUSED_DAYS", 0)
+    os.utime(old, (0, 0))
 
     zoo = kb.topics["zoo"].config
     find(open_each(tmp_path, zoo, workspace=tmp_path), "walrus")

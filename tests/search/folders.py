@@ -22,13 +22,15 @@ def index_path(directory: Path) -> Path:
     return directory.parent / ".index" / "topics.sqlite3"
 
 
-def folder(directory: Path, **options: Any) -> TopicDocuments:
+def folder(
+    directory: Path, *, kind: type[TopicDocuments] = TopicDocuments, **options: Any
+) -> TopicDocuments:
     """Return the files below a directory, hidden ones included, its own ones left out."""
     own = ("/topic.md", "/.provenance.json")
     generated = options.pop("generated", False)
     topic = TopicConfig(id=directory.name, root=directory, ignore=own, generated=generated)
     merged: dict[str, Any] = {"index": index_path(directory), "hidden": True} | options
-    return TopicDocuments(DirectoryTopic(topic), **merged)
+    return kind(DirectoryTopic(topic), **merged)
 
 
 def group(*directories: Path, **options: Any) -> list[TopicDocuments]:

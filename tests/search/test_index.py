@@ -116,24 +116,23 @@ def test_a_file_modified_just_before_it_was_read_is_compared_by_content(topic: P
     assert paths(topic, "giraffe") == ["docs/new.md"]
 
 
-def test_what_another_process_wrote_meanwhile_is_compared_again(
-    topic: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_another_process_wrote_meanwhile_is_compared_again(topic: Path) -> None:
     write(topic, "new.md", "penguin")
     update(topic)
     write(topic, "new.md", "penguin", mtime_ns=OLD + 1)
-    read = TopicDocuments.read
 
-    def read_late(documents: TopicDocuments, path: str) -> bytes:
-        data = read(documents, path)
-        monkeypatch.setattr(TopicDocuments, "read", read)
-        write(topic, "new.md", "giraffe", mtime_ns=OLD + 2)
-        assert paths(topic, "giraffe") == ["new.md"]
-        write(topic, "new.md", "penguin", mtime_ns=OLD + 1)
-        return data
+    meanwhile = iter(["giraffe"])
 
-    monkeypatch.setattr(TopicDocuments, "read", read_late)
+    class Slow(TopicDocuments):
+        def read(self, path: str) -> bytes:
+            data = super().read(path)
+            for word in meanwhile:
+                write(topic, "new.md", word, mtime_ns=OLD + 2)
+                assert paths(topic, word) == ["new.md"]
+                write(topic, "new.md", "penguin", mtime_ns=OLD + 1)
+            return data
 
+    update(topic, kind=Slow)
     assert paths(topic, "penguin") == ["new.md"]
     assert paths(topic, "giraffe") == []
 
@@ -289,15 +288,16 @@ def test_topics_share_an_index_and_each_is_forgotten_alone(topic: Path) -> None:
 
 @pytest.mark.parametrize("is_missing", [True, False])
 def test_a_topic_that_is_missing_or_unused_leaves_the_index(
-    topic: Path, monkeypatch: pytest.MonkeyPatch, *, is_missing: bool
+    topic: Path, *, is_missing: bool
 ) -> None:
     update(topic)
+    with open_index(index_path(topic)) as index:
+        days = 1 if is_missing else 40
+        index.connection.execute("UPDATE topics SET used = used - ?", (days,))
     other = topic.with_name("topic-y")
     write(other, "a.md", "Feed the walrus.\n")
     if is_missing:
         topic.rename(topic.parents[1] / "gone")
-    then = time.time() + (1 if is_missing else 40) * 86_400
-    monkeypatch.setattr(time, "time", lambda: then)
 
     update(other)
 

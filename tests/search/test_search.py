@@ -12,19 +12,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from llm_kb.files.topic_documents import TopicDocuments
-from llm_kb.search import search as search_module
-from llm_kb.search.index import documents as documents_module
 from llm_kb.search.index import index as index_module
-from llm_kb.search.index import update
 from llm_kb.search.index.database import DocumentsGoneError
 from llm_kb.search.index.documents import File, bound_files
 from llm_kb.search.index.index import Embedder
-from llm_kb.search.question import EmptyQuestionError
+from llm_kb.search.question import EmptyQuestionError, parse_question
 from llm_kb.search.ranking import Hit
 from llm_kb.search.search import SearchResult
+from llm_kb.search.search import search as search_documents
 from llm_kb.texts.outlines.sections import Outline
 from tests.search.embedding import HashingModel
-from tests.search.folders import index_path, search
+from tests.search.folders import folder, index_path, search
 
 
 def make_topic(root: Path, name: str, files: dict[str, str]) -> Path:
@@ -238,9 +236,8 @@ def test_without_a_place_for_an_index_one_is_made_for_the_search(
     assert result.notices[1].startswith("not searched: topic-other: 1 of 2 files, beyond 100,000 ")
 
 
-def test_a_file_that_is_too_large_is_named(zoo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(update, "MAX_FILE_BYTES", 1_000_000)
-    (zoo / "data.txt").write_text("tusks " * 200_000)
+def test_a_file_that_is_too_large_is_named(zoo: Path) -> None:
+    (zoo / "data.txt").write_text("tusks " * 3_400_000)
 
     result = search([zoo], "tusks")
 
@@ -250,25 +247,7 @@ def test_a_file_that_is_too_large_is_named(zoo: Path, monkeypatch: pytest.Monkey
     assert search([zoo], "tusks").notices == ()
 
 
-def test_a_topic_is_searched_up_to_a_bound_and_says_so(
-    zoo: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(documents_module, "MAX_FILES", 2)
-
-    result = search([zoo], "walrus")
-
-    assert [hit.path for hit in result.hits] == ["docs/walrus.md"]
-    (notice,) = result.notices
-    assert notice.startswith(
-        "not searched: topic-zoo: 1 of 3 files, beyond 2 files or 500 MB of a topic"
-    )
-    assert notice.endswith("or make topics of directories: src/zoo.py 1")
-
-
-def test_under_a_bound_documentation_comes_first_then_small_files(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(documents_module, "MAX_FILES", 4)
+def test_under_a_bound_documentation_comes_first_then_small_files() -> None:
     files = [
         File("arch/large.c", 300, 0),
         File("arch/x86/small.c", 5, 0),
@@ -278,16 +257,16 @@ def test_under_a_bound_documentation_comes_first_then_small_files(
         File("drivers/given.c", 400, 0, role="docs"),
     ]
 
-    kept, (left,) = bound_files(files)
+    kept, (left,) = bound_files(files, count=4)
 
     assert [f.path for f in kept] == [files[n].path for n in (1, 2, 4, 5)]
+    assert left.startswith("2 of 6 files, beyond 4 files or 500 MB of a topic")
     assert left.endswith("topics of directories: arch/ 1, drivers/ 1")
-    kept, (left,) = bound_files(files, most=600)
+    kept, (left,) = bound_files(files, most=600, count=4)
     assert [f.path for f in kept] == [files[n].path for n in (2, 5)]
     assert left.endswith(": arch/ 2, drivers/ 2")
     below = [File(f"drivers/{name}/a.c", 1, 0) for name in "abcdefg"]
-    monkeypatch.setattr(documents_module, "MAX_FILES", 0)
-    (left,) = bound_files(below)[1]
+    (left,) = bound_files(below, count=0)[1]
     assert left.endswith(
         ": drivers/a/ 1, drivers/b/ 1, drivers/c/ 1, drivers/d/ 1, drivers/e/ 1, 2 more"
     )
@@ -349,14 +328,10 @@ def test_what_the_dense_leg_decides(tmp_path: Path, question: str, number: int) 
     assert sorted(hit.path for hit in found.hits) == sorted(by_words)
 
 
-def test_the_legs_tell_what_the_dense_one_could_not_compare(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_legs_tell_what_the_dense_one_could_not_compare(tmp_path: Path) -> None:
     files = {f"{name}.md": f"The {name} swims in the sea.\n" for name in "abc"}
     topic = make_topic(tmp_path, "topic-sea", {**files, "z.md": "A giraffe.\n"})
-    monkeypatch.setattr(search_module, "EMBED_SECONDS", 0.0)
-    monkeypatch.setattr(index_module, "BATCH", 2)
-    embedder = Embedder(model="m", embed=HashingModel())
+    embedder = Embedder(model="m", embed=HashingModel(), batch=2, search_seconds=0)
 
     legs = [search([topic], "what swims", find_embedder=lambda: embedder).legs for _ in range(3)]
 
@@ -378,14 +353,10 @@ def test_a_model_without_usable_vectors_leaves_it_to_the_vectors_of_words(
     assert found.hits == search([zoo], "large tusks").hits
 
 
-def test_what_has_the_words_is_embedded_first(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_has_the_words_is_embedded_first(tmp_path: Path) -> None:
     files = {f"{number}.md": f"Page {number} on birds.\n" for number in range(9)}
     topic = make_topic(tmp_path, "topic-sea", {**files, "z.md": "The walrus has tusks.\n"})
-    monkeypatch.setattr(search_module, "EMBED_SECONDS", 0.0)
-    monkeypatch.setattr(index_module, "BATCH", 1)
-    embedder = Embedder(model="m", embed=HashingModel())
+    embedder = Embedder(model="m", embed=HashingModel(), batch=1, search_seconds=0)
 
     found = search([topic], "tusks of the walrus", find_embedder=lambda: embedder)
 
@@ -403,24 +374,19 @@ def test_a_topic_that_is_gone_is_left_out_unless_it_is_the_only_one(
         search([gone], "tusks")
 
 
-def test_a_topic_that_cannot_be_listed_hides_no_other(
-    zoo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_topic_that_cannot_be_listed_hides_no_other(zoo: Path, tmp_path: Path) -> None:
     """As when its directory may not be read."""
     other = make_topic(tmp_path, "topic-other", {"a.md": "The tusks.\n"})
     expected = search([zoo], "tusks").hits
-    list_files = TopicDocuments.list
 
-    def list_or_fail(documents: TopicDocuments) -> Iterator[File]:
-        if documents.name == "topic-other":
+    class Unlistable(TopicDocuments):
+        def list(self) -> Iterator[File]:
             raise PermissionError
-        return list_files(documents)
 
-    monkeypatch.setattr(TopicDocuments, "list", list_or_fail)
-
-    assert search([other, zoo], "tusks").hits == expected
+    unlistable, tusks = folder(other, kind=Unlistable), parse_question("tusks")
+    assert search_documents([unlistable, folder(zoo)], tusks).hits == expected
     with pytest.raises(DocumentsGoneError):
-        search([other], "tusks")
+        search_documents([unlistable], tusks)
 
 
 def test_without_a_topic_no_scope_is_missing(tmp_path: Path) -> None:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
-from math import sqrt
+from collections.abc import Iterator, Sequence
+from math import inf, sqrt
 from operator import mul
 from pathlib import Path
 
 import pytest
 
-from llm_kb.search.index import index as index_module
 from llm_kb.search.index.index import (
+    Embed,
+    Embedder,
     EmbeddingError,
     Index,
     find_missing,
@@ -19,6 +20,7 @@ from llm_kb.search.index.index import (
     rank_by_vector,
     update_vectors,
 )
+from llm_kb.search.index.update import Progress
 from tests.search.embedding import HashingModel
 from tests.search.folders import folder
 
@@ -41,6 +43,20 @@ def index(topic: Path) -> Iterator[Index]:
         yield opened
 
 
+def embed_missing(
+    index: Index,
+    name: str,
+    model: Embed,
+    *,
+    batch: int = 32,
+    seconds: float = inf,
+    first: Sequence[int] = (),
+    progress: Progress | None = None,
+) -> None:
+    embedder = Embedder(model=name, embed=model, batch=batch)
+    update_vectors(index, embedder, seconds=seconds, first=first, progress=progress)
+
+
 def nearest(index: Index, model: HashingModel, text: str, name: str = "m") -> str:
     (id_,) = rank_by_vector(index, name, model.embed(text), 1)
     return index.read_hits({}, {id_: 1.0})[0].path
@@ -49,7 +65,7 @@ def nearest(index: Index, model: HashingModel, text: str, name: str = "m") -> st
 def test_the_nearest_chunk_comes_first(index: Index) -> None:
     model = HashingModel()
 
-    update_vectors(index, "m", model)
+    embed_missing(index, "m", model)
     assert find_missing(index, "m") == []
     assert [nearest(index, model, f"the {name} lives") for name in ANIMALS] == [
         f"{name}.md" for name in ANIMALS
@@ -57,13 +73,13 @@ def test_the_nearest_chunk_comes_first(index: Index) -> None:
 
 
 def test_only_what_is_new_is_embedded(index: Index, topic: Path) -> None:
-    update_vectors(index, "m", HashingModel())
+    embed_missing(index, "m", HashingModel())
     (topic / "walrus.md").rename(topic / "moved.md")
     (topic / "new.md").write_text("A stork.\n")
     index.update(folder(topic))
     model = HashingModel()
 
-    update_vectors(index, "m", model)
+    embed_missing(index, "m", model)
     assert find_missing(index, "m") == []
     assert model.texts == ["\n\nA stork.\n"]
     assert nearest(index, model, "walrus lives here") == "moved.md"
@@ -73,37 +89,31 @@ def test_equal_chunks_are_embedded_once_and_found_each(index: Index, topic: Path
     (topic / "copy.md").write_text((topic / "walrus.md").read_text())
     index.update(folder(topic))
     model = HashingModel()
-    update_vectors(index, "m", model)
+    embed_missing(index, "m", model)
 
     assert len(model.texts) == len(ANIMALS)
     found = index.read_hits({}, rank_by_vector(index, "m", model.embed("walrus"), 2))
     assert {hit.path for hit in found} == {"copy.md", "walrus.md"}
 
 
-def test_an_interrupted_run_goes_on_where_it_was(
-    index: Index, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(index_module, "BATCH", 2)
+def test_an_interrupted_run_goes_on_where_it_was(index: Index) -> None:
     with pytest.raises(KeyboardInterrupt):
-        update_vectors(index, "m", HashingModel(fail_after=2))
+        embed_missing(index, "m", HashingModel(fail_after=2), batch=2)
     model = HashingModel()
     steps: list[tuple[int, int]] = []
 
     assert len(find_missing(index, "m")) == len(ANIMALS) - 4
-    update_vectors(index, "m", model, progress=lambda *step: steps.append(step))
+    embed_missing(index, "m", model, batch=2, progress=lambda *step: steps.append(step))
     assert find_missing(index, "m") == []
     assert len(model.texts) == len(ANIMALS) - 4
     assert steps == [(2, 4), (4, 4)]
 
 
-def test_what_there_is_no_time_for_is_left_and_counted(
-    index: Index, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(index_module, "BATCH", 3)
+def test_what_there_is_no_time_for_is_left_and_counted(index: Index) -> None:
     model = HashingModel()
     *_, last = find_missing(index, "m")
 
-    update_vectors(index, "m", model, seconds=0.0, first=[last])
+    embed_missing(index, "m", model, batch=3, seconds=0.0, first=[last])
 
     found = rank_by_vector(index, "m", model.embed("walrus"), 100)
     assert len(found) == 3
@@ -111,12 +121,11 @@ def test_what_there_is_no_time_for_is_left_and_counted(
 
 
 def test_of_equal_chunks_the_one_that_should_come_first_is_embedded(
-    index: Index, topic: Path, monkeypatch: pytest.MonkeyPatch
+    index: Index, topic: Path
 ) -> None:
     (topic / "zoo").mkdir()
     (topic / "zoo" / "salmon.md").write_text((topic / "salmon.md").read_text())
     index.update(folder(topic))
-    monkeypatch.setattr(index_module, "BATCH", 1)
     (copy,) = index.connection.execute("SELECT max(id) FROM chunks").fetchone()
 
     assert find_missing(index, "m", [copy])[0] == copy
@@ -125,8 +134,8 @@ def test_of_equal_chunks_the_one_that_should_come_first_is_embedded(
 
 def test_models_are_never_mixed(index: Index) -> None:
     small, large = HashingModel(64), HashingModel(128)
-    update_vectors(index, "small", small)
-    update_vectors(index, "large", large)
+    embed_missing(index, "small", small)
+    embed_missing(index, "large", large)
 
     assert nearest(index, small, "otter", "small") == nearest(index, large, "otter", "large")
     assert rank_by_vector(index, "other", small.embed("otter"), 3) == {}
@@ -135,17 +144,17 @@ def test_models_are_never_mixed(index: Index) -> None:
 
 
 def test_a_model_that_changes_its_dimensions_is_an_error(index: Index, topic: Path) -> None:
-    update_vectors(index, "m", HashingModel(64))
+    embed_missing(index, "m", HashingModel(64))
     (topic / "new.md").write_text("A stork.\n")
     index.update(folder(topic))
 
     with pytest.raises(EmbeddingError, match="returned 32 numbers where it returned 64 before"):
-        update_vectors(index, "m", HashingModel(32))
+        embed_missing(index, "m", HashingModel(32))
 
 
 def test_a_model_that_returns_too_few_vectors_is_an_error(index: Index) -> None:
     with pytest.raises(EmbeddingError, match="returned 1 vectors for 8 texts"):
-        update_vectors(index, "m", lambda _: [[1.0, 2.0]])
+        embed_missing(index, "m", lambda _: [[1.0, 2.0]])
 
 
 @pytest.mark.parametrize("bad", [0.0, float("nan"), float("inf")], ids=str)
@@ -155,7 +164,7 @@ def test_vectors_without_a_direction_are_never_found_and_not_asked_for_again(
     (topic / "bad.md").write_text("BAD\n")
     index.update(folder(topic))
     model = HashingModel()
-    update_vectors(
+    embed_missing(
         index, "m", lambda texts: [[bad] * 64 if "BAD" in t else model.embed(t) for t in texts]
     )
 
@@ -166,7 +175,7 @@ def test_vectors_without_a_direction_are_never_found_and_not_asked_for_again(
 
 def test_what_is_gone_is_not_found(index: Index, topic: Path) -> None:
     model = HashingModel()
-    update_vectors(index, "m", model)
+    embed_missing(index, "m", model)
     assert nearest(index, model, "walrus lives") == "walrus.md"
 
     (topic / "walrus.md").unlink()
@@ -179,7 +188,7 @@ def test_what_is_gone_is_not_found(index: Index, topic: Path) -> None:
 def test_the_order_is_that_of_the_exact_cosines(index: Index, topic: Path) -> None:
     chance = random.Random(1)
     made = {name: [chance.gauss(0, 1) for _ in range(96)] for name in ANIMALS}
-    update_vectors(
+    embed_missing(
         index, "m", lambda texts: [next(made[n] for n in ANIMALS if n in text) for text in texts]
     )
     query = [chance.gauss(0, 1) for _ in range(96)]

@@ -241,7 +241,7 @@ def index_topic(library: Library, topic_id: str, progress: Progress) -> tuple[in
             try:
                 if embedder := library.find_embedder():
                     embedding = partial(progress, "embedding")
-                    update_vectors(index, embedder.model, embedder.embed, progress=embedding)
+                    update_vectors(index, embedder, progress=embedding)
             except EmbeddingError as error:
                 return chunks, [str(error)]
             return chunks, []

@@ -91,7 +91,9 @@ class Documents(Protocol):
         """Return the content of a listed document. Raises UnreadableError."""
 
 
-def bound_files(files: Sequence[File], most: int = MAX_BYTES) -> tuple[Sequence[File], list[str]]:
+def bound_files(
+    files: Sequence[File], most: int = MAX_BYTES, count: int = MAX_FILES
+) -> tuple[Sequence[File], list[str]]:
     """Return the files that are indexed, and notes on those that are left out.
 
     `most` is the largest total size in bytes.
@@ -100,12 +102,12 @@ def bound_files(files: Sequence[File], most: int = MAX_BYTES) -> tuple[Sequence[
     if unread := [file.path for file in files if is_unread_document(file.path)]:
         notes.append(describe_unread(unread))
         files = [file for file in files if not is_unread_document(file.path)]
-    if len(files) <= MAX_FILES and sum(map(_indexed_size, files)) <= most:
+    if len(files) <= count and sum(map(_indexed_size, files)) <= most:
         return files, notes
-    kept = _keep_most_useful(files, most)
+    kept = _keep_most_useful(files, most, count)
     left_out = [file.path for file in files if file.path not in kept]
     notes.append(
-        f"{len(left_out):,} of {len(files):,} files, beyond {MAX_FILES:,} files or"
+        f"{len(left_out):,} of {len(files):,} files, beyond {count:,} files or"
         f" {most // 1_000_000} MB of a topic (documentation and small files come first); `ignore`"
         f" others, or make topics of directories: {_name_directories(left_out)}"
     )
@@ -119,12 +121,12 @@ def describe_unread(paths: Collection[str]) -> str:
     return f"{what} ({kinds}); to read them: {INSTALL}"
 
 
-def _keep_most_useful(files: Sequence[File], most: int) -> set[str]:
+def _keep_most_useful(files: Sequence[File], most: int, count: int) -> set[str]:
     """Return the paths of the files that fit: documentation, then small files, then the rest."""
     by_use = sorted(files, key=lambda file: (not _is_docs(file), _indexed_size(file), file.path))
     totals = accumulate(map(_indexed_size, by_use))
     kept: set[str] = set()
-    for file, total in zip(by_use[:MAX_FILES], totals, strict=False):
+    for file, total in zip(by_use[:count], totals, strict=False):
         if total > most:
             break
         kept.add(file.path)

@@ -249,16 +249,17 @@ def _find_common_start(word: str, stem: str) -> str:
 Embed = Callable[[Sequence[str]], Iterable[Sequence[float]]]
 """Returns the vectors of texts, in order and all of one length."""
 
-BATCH = 32
-"""Texts embedded and stored at a time; an interruption loses at most these."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Embedder:
-    """An embedding model: its id, and the function that embeds texts."""
+    """An embedding model: its id, the function that embeds texts, and how much at a time."""
 
     model: str
     embed: Embed
+    batch: int = 32
+    """Texts embedded and stored at a time; an interruption loses at most these."""
+    search_seconds: float = 3.0
+    """Time in which a search embeds chunks, the likely ones first; fetching a topic embeds all."""
 
 
 class EmbeddingError(KbError):
@@ -270,32 +271,32 @@ class EmbeddingError(KbError):
         super().__init__(f"embedding model {model!r} {reason}")
 
 
-def update_vectors(  # noqa: PLR0913 - most are options
+def update_vectors(
     index: Index,
-    model: str,
-    embed: Embed,
+    embedder: Embedder,
     *,
     seconds: float = math.inf,
     first: Iterable[int] = (),
     progress: Progress | None = None,
 ) -> None:
-    """Embed chunks without a vector of this model.
+    """Embed chunks without a vector of the model.
 
     Those that come `first` are embedded before others, and a batch at least. Every batch is stored
     at once, so what ran out of `seconds` or was interrupted continues where it was. Raises
     EmbeddingError.
     """
     started = time.monotonic()
+    model, batch = embedder.model, embedder.batch
     missing = find_missing(index, model, first)
     done = 0
     while done < len(missing) and (not done or time.monotonic() - started < seconds):
-        texts = _read_texts(index, missing[done : done + BATCH])
-        vectors = [_encode(vector) for vector in embed(list(texts.values()))]
+        texts = _read_texts(index, missing[done : done + batch])
+        vectors = [_encode(vector) for vector in embedder.embed(list(texts.values()))]
         if len(vectors) != len(texts):
             raise EmbeddingError(model, f"returned {len(vectors)} vectors for {len(texts)} texts")
         _check_dimensions(model, vectors, _find_size(index, model))
         _store(index, model, dict(zip(texts, vectors, strict=True)))
-        done = min(done + BATCH, len(missing))
+        done = min(done + batch, len(missing))
         if progress:
             progress(done, len(missing))
     if missing:
