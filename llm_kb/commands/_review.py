@@ -19,12 +19,22 @@ _MENU = ", ".join(f"[{key}]{word[1:]}" for key, word in KEYS.items()) + "; a let
 
 
 def review_each(
-    waiting: Sequence[T], show_item: Callable[[str, T], object], act: Callable[[str, T], bool]
+    waiting: Sequence[T],
+    show_item: Callable[[str, T], object],
+    act: Callable[[str, T], bool],
+    others: str,
 ) -> None:
     """Show each thing, and ask what to do with it until `act` with the key says that it is done.
 
-    `act` may raise KbError, which is printed.
+    `act` may raise KbError, which is printed. `others` are the ways without a terminal, for the
+    error if there is none.
     """
+    if not waiting:
+        say("Nothing to review.")
+    elif not terminal.has_terminal():
+        raise click.ClickException(
+            f"{len(waiting):,} to review, and no terminal to ask on; {others} do without"
+        )
     for number, item in enumerate(waiting, 1):
         show_item(f"{number}/{len(waiting)}", item)
         if _ask(item, act) == "q":

@@ -64,8 +64,7 @@ def list_(
         ]
         listed = [_keep_slugs(listed, queries) if queries else listed for listed in each]
         if not (json_ or nl):
-            pairs = zip(groups, listed, strict=True)
-            listed = [subject_list.add_texts(kb.topics[id_], one, kb.config) for id_, one in pairs]
+            listed = [subject_list.add_texts(kb.topics[t.topic.id], t, kb.config) for t in listed]
         records = [record for each in listed for record in each.subject_dicts()]
     else:
         listed = [t for t in subject_list.list_topics(kb, everything=all_) if _is_about(t, queries)]

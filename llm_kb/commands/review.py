@@ -59,14 +59,7 @@ def review(kept: Sequence[str], rejected: Sequence[str], yes: bool, json_: bool)
         show_json([desk.describe(each) for each in desk.waiting])
     if kept or rejected or json_:
         return
-    if desk.waiting and not terminal.has_terminal():
-        raise click.ClickException(
-            f"{len(desk.waiting):,} to review, and no terminal to ask on; --json, --keep ID -y and"
-            " --reject ID do without"
-        )
-    if not desk.waiting:
-        say("Nothing to review.")
-    review_each(desk.waiting, desk.show, desk.act)
+    review_each(desk.waiting, desk.show, desk.act, "--json, --keep ID -y and --reject ID")
     for line in _iter_others(desk.kb):
         say(line)
 

@@ -26,6 +26,7 @@ from llm_kb.host import request as requests
 from llm_kb.host.capture_tools import make_emit_tool
 from llm_kb.host.log import Memory, read_memory, render_memory
 from llm_kb.host.propose_tool import find_token, make_propose_tool, say_waiting
+from llm_kb.host.rewriting import rewrite_question
 from llm_kb.host.terminal import draw_progress, say
 from llm_kb.knowledge_base.api import KnowledgeBase, attach
 from llm_kb.knowledge_base.open_topic import follow_imports
@@ -345,8 +346,6 @@ def load_passages(reference: str) -> llm.Fragment | list[llm.Fragment]:
         raise ValueError(kb.explain_nothing())
     notices: list[str] = []
     if kb.config.rewrite:
-        from llm_kb.host.rewriting import rewrite_question  # noqa: PLC0415 - few requests search
-
         question, note = rewrite_question(kb, question, request.model if request else None)
         notices.append(note)
         say(note)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from threading import Thread
-from typing import NamedTuple
 
 from llm_kb.knowledge_base.api import KnowledgeBase
 from llm_kb.rendering.menu import render_menu
@@ -28,13 +27,6 @@ functions, settings, files or commands. Guess if you do not know. In the languag
 without anything else."""
 
 
-class Rewriting(NamedTuple):
-    """What is searched in place of a question, and a line about that."""
-
-    question: str
-    note: str
-
-
 def render_request(kb: KnowledgeBase, question: str) -> str:
     """Return the request to a model: the question, and the menu unless that is turned off."""
     parts = [_REQUEST]
@@ -46,8 +38,8 @@ def render_request(kb: KnowledgeBase, question: str) -> str:
 
 def rewrite_question(
     kb: KnowledgeBase, question: str, model: str | None, show: Callable[[str], object] | None = None
-) -> Rewriting:
-    """Return a question as a model writes it, which is not logged.
+) -> tuple[str, str]:
+    """Return a question as a model writes it, which is not logged, and a line about that.
 
     If the model fails, or takes longer than `rewrite_seconds`, it is the question itself. The name
     None is llm's default model; `show` is called with the request.
@@ -71,11 +63,11 @@ def rewrite_question(
     asking.join(seconds)
     written = " ".join("".join(answers).split())[:MAX_WRITTEN]
     if any(map(str.isalnum, written)):
-        return Rewriting(written, f"searched for: {bounded_line(written)}")
+        return written, f"searched for: {bounded_line(written)}"
     took = f"no answer after {seconds} s" if asking.is_alive() else "an empty answer"
     reason = shorten(bounded_line("".join(failures)), 200) if failures else took
     name = bounded_line(model) if model else "the default model"
-    return Rewriting(question, f"searched for the question as it is; {name}: {reason}")
+    return question, f"searched for the question as it is; {name}: {reason}"
 
 
 def _ask(model: str | None, request: str) -> str:

@@ -156,10 +156,10 @@ def read_history(
     """Return the paths in HEAD and those deleted before it, as far as the limits go."""
     root, deadline = repository.root, time.monotonic() + seconds
     try:
-        tree = ["ls-tree", "-r", "-t", "-z", "--name-only", "--full-tree", "HEAD"]
-        present = _run(root, tree, timeout=seconds)
-        arguments = ["rev-list", f"--max-count={most_commits + 1}", "HEAD"]
-        commits = _run(root, arguments, timeout=seconds).split()
+        tree = ("ls-tree", "-r", "-t", "-z", "--name-only", "--full-tree", "HEAD")
+        present = run_git(*tree, cwd=root, timeout=seconds)
+        history = ("rev-list", f"--max-count={most_commits + 1}", "HEAD")
+        commits = run_git(*history, cwd=root, timeout=seconds).split()
     except GitError as error:
         # Otherwise it is without a commit, or not a repository after all.
         is_limit = error.code in {TIMED_OUT, TOO_LARGE}
@@ -178,7 +178,8 @@ def read_history(
 
 def _read_deleted(root: Path, commits: Sequence[bytes], deadline: float) -> tuple[bytes, bool]:
     """Return the paths that commits deleted, each with a NUL after it, and whether some lack."""
-    options = ["-r", "-z", "--no-commit-id", "--no-renames", "--diff-filter=D", "--name-only"]
+    options = ("-r", "-z", "--no-commit-id", "--no-renames", "--diff-filter=D", "--name-only")
+    command = ("diff-tree", "--stdin", *options)
     found = b""
     for start in range(0, len(commits), _BATCH):
         stdin = b"".join(commit + b"\n" for commit in commits[start : start + _BATCH])
@@ -186,15 +187,10 @@ def _read_deleted(root: Path, commits: Sequence[bytes], deadline: float) -> tupl
         if left <= 0 or room <= 0:
             return found, True
         try:
-            command = ["diff-tree", "--stdin", *options]
-            found += _run(root, command, stdin=stdin, timeout=left, max_output=room)
+            found += run_git(*command, cwd=root, stdin=stdin, timeout=left, max_output=room)
         except GitError:
             return found, True
     return found, False
-
-
-def _run(root: Path, command: Sequence[str], **options: object) -> bytes:
-    return run_git(*command, cwd=root, **options)  # type: ignore[arg-type]
 
 
 def _read_names(names: bytes) -> Iterator[str]:

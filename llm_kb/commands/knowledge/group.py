@@ -21,7 +21,6 @@ from llm_kb.commands._output import say, show
 from llm_kb.commands._review import review_each
 from llm_kb.files.atomic import WriteError, find_inside, replace_below
 from llm_kb.files.containment import read_regular, resolve_links
-from llm_kb.host import terminal
 from llm_kb.host.capture_tools import LIVE_INPUT
 from llm_kb.rendering.plain_text import count
 from llm_kb.texts.decoding import BINARY, explain_conversion
@@ -230,14 +229,6 @@ def review(scope: str | None) -> None:
     doubts = store.read_doubts(here, kept.entries)
     waiting = [entry for entry in kept.entries if doubts.get(entry.anchor)]
     waiting += [e for e in kept.entries if not doubts.get(e.anchor) and not e.is_settled]
-    if not waiting:
-        say("Nothing to review.")
-        return
-    if not terminal.has_terminal():
-        raise click.ClickException(
-            f"{len(waiting):,} to review, and no terminal to ask on; `llm kb knowledge list`, "
-            "`edit` and `remove` do without"
-        )
 
     def show_entry(number: str, entry: entries.Entry) -> None:
         text = rendering.render_item(entry, doubts)
@@ -245,7 +236,8 @@ def review(scope: str | None) -> None:
         for near in kept.find_nearest(entry):
             show(f"  near: {render_short(near)}")
 
-    review_each(waiting, show_entry, partial(_act, here))
+    others = "`llm kb knowledge list`, `edit` and `remove`"
+    review_each(waiting, show_entry, partial(_act, here), others)
 
 
 def _act(here: Path, key: str, entry: entries.Entry) -> bool:
