@@ -109,10 +109,13 @@ def plan_commits(
 NOTHING_TO_SEE = "nothing to see in them"
 
 
-def read_briefing(directory: Path, commit: str, store: KnowledgeStore | None = None) -> Briefing:
+def read_briefing(
+    directory: Path, commit: str, store: KnowledgeStore | None = None, most: int = _MAX_BYTES
+) -> Briefing:
     """Return the prompt about a commit, which is never longer than the limit.
 
-    `store` has the known entries, which the model is not to record again.
+    `store` has the known entries, which the model is not to record again. At most so many bytes of
+    the change are read.
     """
     # Neither the repository's configuration nor its attributes run anything here.
     safe = ("--no-ext-diff", "--no-textconv", "--no-color")
@@ -120,7 +123,7 @@ def read_briefing(directory: Path, commit: str, store: KnowledgeStore | None = N
     data, is_cut = read_git(
         *("diff-tree", *shape, *safe, "--format=%an <%ae>%x00%B%x00", commit),
         cwd=directory,
-        limit=_MAX_BYTES,
+        limit=most,
     )
     author, message, rest = (*data.split(b"\0", 2), b"", b"")[:3]
     numbers, _, patch = rest.lstrip(b"\0\n").partition(b"\0\0")

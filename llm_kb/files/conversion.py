@@ -7,6 +7,7 @@ import math
 import os
 import sys
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -47,7 +48,7 @@ class Conversions:
 
     Without a directory nothing is cached. Each may take this many `seconds`, and after
     `most_seconds` for all of them, or at the time `until`, no further conversion begins: a topic
-    may hold thousands of documents, and somebody waits for the answer.
+    may hold thousands of documents, and somebody waits for the answer. The `program` is a Python.
     """
 
     def __init__(
@@ -57,11 +58,13 @@ class Conversions:
         seconds: float = 60,
         most_seconds: float = 60,
         until: float = math.inf,
+        program: str = sys.executable,
     ) -> None:
         self._directory = directory
         self._seconds = seconds
         self._left = most_seconds
         self._until = until
+        self._program = program
 
     def find(self, kind: str, data: bytes) -> bytes | None:
         """Return a document's cached text, if any; raise ConversionError after a recent failure."""
@@ -87,8 +90,9 @@ class Conversions:
         if self._left <= 0 or seconds <= 0:
             raise NotYetError("others took too long")
         path = self._path(kind, data)
+        # It is told the most seconds, not those that are left: what it leaves out stays missing.
         try:
-            text = _run(kind, data, seconds, self._seconds)
+            text = _run([self._program, "-m", PROGRAM, kind, str(self._seconds)], data, seconds)
         except ConversionError as error:
             if isinstance(error, _TooSlowError) and seconds < self._seconds:
                 raise NotYetError("others took too long") from error
@@ -134,17 +138,14 @@ class Conversions:
                     other.unlink()
 
 
-def _run(kind: str, data: bytes, seconds: float, most: float) -> bytes:
-    """Return the text of a document, converted in a separate process.
-
-    It is told the `most` seconds, not those that are left: what it leaves out then stays missing.
-    """
+def _run(command: Sequence[str], data: bytes, seconds: float) -> bytes:
+    """Return the text of a document, converted in a separate process."""
     # Imported here, since it takes longer to import than most requests need.
     from llm_kb.files.processes import TimedOutError, TooMuchOutputError, run_program  # noqa: PLC0415
 
     try:
         ended = run_program(
-            [sys.executable, "-m", PROGRAM, kind, str(most)],
+            command,
             max_output=MAX_BYTES,
             stdin=data,
             # In the package's directory, so that nothing in the current one is imported.

@@ -89,14 +89,14 @@ LINE_AFTER = 3.0
 """Seconds of work before one line is printed where there is no terminal."""
 
 
-def draw_progress(label: str) -> Callable[[int, int], None]:
+def draw_progress(label: str, line_after: float = LINE_AFTER) -> Callable[[int, int], None]:
     """Return a function that shows the progress of work on standard error.
 
     The function is called with the work done and the total. On a terminal it draws a bar, elsewhere
     it prints one line. Short work shows nothing.
     """
     is_shown = is_terminal(sys.stderr)
-    when = time.monotonic() + (BAR_AFTER if is_shown else LINE_AFTER)
+    when = time.monotonic() + (BAR_AFTER if is_shown else line_after)
     bar: ProgressBar[int] | None = None
 
     def show(done: int, total: int) -> None:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,14 @@ def make_warning_pdf(pages: int, resources: bytes) -> bytes:
     numbered = enumerate(objects, 1)
     body = b"".join(b"%d 0 obj\n%s\nendobj\n" % each for each in numbered)
     return b"%PDF-1.7\n" + body + b"trailer\n<</Root 1 0 R>>\nstartxref\n0\n%%EOF"
+
+
+def make_program(directory: Path, text: str) -> str:
+    """Write a program in place of the converter; return its path."""
+    program = directory / "python"
+    program.write_text(text)
+    program.chmod(0o755)
+    return str(program)
 
 
 CONVERT = """
@@ -71,17 +80,15 @@ sys.stdout.write("x" * {size})
 @pytest.mark.slow
 @pytest.mark.parametrize(("size", "reason"), [(20_000_000, ""), (60_000_000, "larger than 20 MB")])
 def test_the_text_of_a_converter_is_bounded_by_its_reader(
-    size: int, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    size: int, reason: str, tmp_path: Path
 ) -> None:
-    program = tmp_path / "python"
-    program.write_text(CHATTY.format(python=sys.executable, size=size))
-    program.chmod(0o755)
-    monkeypatch.setattr(sys, "executable", str(program))
+    program = make_program(tmp_path, CHATTY.format(python=sys.executable, size=size))
+    conversions = Conversions(None, program=program)
     if not reason:
-        assert len(Conversions(None).convert("pdf", b"")) == size
+        assert len(conversions.convert("pdf", b"")) == size
         return
     with pytest.raises(Exception, match=reason):
-        Conversions(None).convert("pdf", b"")
+        conversions.convert("pdf", b"")
 
 
 SLOW = """#!/bin/sh
@@ -94,8 +101,7 @@ wait
 START = """
 import sys
 from llm_kb.files.conversion import Conversions
-sys.executable = {program!r}
-Conversions(None).convert("pdf", b"")
+Conversions(None, program={program!r}).convert("pdf", b"")
 """
 
 
@@ -103,10 +109,8 @@ Conversions(None).convert("pdf", b"")
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks into /proc")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL, signal.SIGINT])
 def test_a_converter_ends_with_us(number: signal.Signals, tmp_path: Path) -> None:
-    program, pids = tmp_path / "python", tmp_path / "pids"
-    program.write_text(SLOW.format(pids=pids))
-    program.chmod(0o755)
-    script = START.format(program=str(program))
+    pids = tmp_path / "pids"
+    script = START.format(program=make_program(tmp_path, SLOW.format(pids=pids)))
     process = subprocess.Popen([sys.executable, "-c", script], stderr=subprocess.DEVNULL)
     try:
         assert wait_until(pids.exists, 30)
@@ -121,40 +125,31 @@ def test_a_converter_ends_with_us(number: signal.Signals, tmp_path: Path) -> Non
 
 
 @pytest.mark.slow
-def test_a_converter_that_takes_too_long_ends_with_what_it_started(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    program, pids = tmp_path / "python", tmp_path / "pids"
-    program.write_text(SLOW.format(pids=pids))
-    program.chmod(0o755)
-    monkeypatch.setattr(sys, "executable", str(program))
+def test_a_converter_that_takes_too_long_ends_with_what_it_started(tmp_path: Path) -> None:
+    pids = tmp_path / "pids"
+    program = make_program(tmp_path, SLOW.format(pids=pids))
     with pytest.raises(Exception, match="more than 1 sec"):
-        Conversions(None, seconds=1).convert("pdf", b"")
+        Conversions(None, seconds=1, program=program).convert("pdf", b"")
     family = [int(pid) for pid in pids.read_text().split()]
     assert wait_until(lambda: not any(map(is_alive, family)), 30)
 
 
-@pytest.fixture
-def quick(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A converter that takes a tenth of a second."""
-    program = tmp_path / "python"
-    program.write_text("#!/bin/sh\nsleep 0.1\necho words\n")
-    program.chmod(0o755)
-    monkeypatch.setattr(sys, "executable", str(program))
-
-
-@pytest.mark.usefixtures("quick")
-def test_the_documents_of_a_plan_share_its_time(library: Library, site: Site) -> None:
+def test_the_documents_of_a_plan_share_its_time(
+    library: Library, site: Site, tmp_path: Path
+) -> None:
+    """By a converter that takes a tenth of a second."""
+    quick = partial(
+        Conversions, None, program=make_program(tmp_path, "#!/bin/sh\nsleep 0.1\necho words\n")
+    )
     urls = [site.answer(f"/{n}.pdf", Answer(b"%PDF", kind="application/pdf")) for n in range(3)]
     with open_remotes(library) as remotes:
-        policy = remotes.policy
+        policy = replace(remotes.policy, conversions=quick())
         assert find_page(urls[0], policy).text == "words\n"
-        short = Conversions(None, most_seconds=0.05)
-        policy = replace(policy, conversions=short)
+        policy = replace(policy, conversions=quick(most_seconds=0.05))
         assert find_page(urls[0], policy).text == "words\n"
         for url in urls[1:]:
             with pytest.raises(FetchError, match="others took too long"):
                 find_page(url, policy)
-        late = replace(policy, conversions=Conversions(None, until=time.monotonic()))
+        late = replace(policy, conversions=quick(until=time.monotonic()))
         with pytest.raises(FetchError, match="others took too long"):
             find_page(urls[0], late)

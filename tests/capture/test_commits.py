@@ -146,12 +146,12 @@ def test_a_small_change_beside_a_large_one_is_seen(repo: Repo) -> None:
     assert len(briefing.left_out) == 1
 
 
-def test_files_that_were_not_read_are_named(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("llm_kb.capture.commits._MAX_BYTES", 2000)
-    briefing = read_briefing(repo.path, repo.commit("m", a_py="x\n" * 2000, b_py="y\n"))
+def test_files_that_were_not_read_are_named(repo: Repo) -> None:
+    commit = repo.commit("m", a_py="x\n" * 2000, b_py="y\n")
+    briefing = read_briefing(repo.path, commit, most=2000)
     assert briefing.left_out == ("b.py (not read)",)
     files = {f"f{number}_py": "y\n" for number in range(300)}
-    huge = read_briefing(repo.path, repo.commit("m", **files))
+    huge = read_briefing(repo.path, repo.commit("m", **files), most=2000)
     assert (huge.subject, huge.skip_reason) == ("m", "nothing to see in them")
 
 

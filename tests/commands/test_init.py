@@ -11,8 +11,10 @@ import pytest
 
 from llm_kb.config.load import load_config
 from llm_kb.config.settings import Config
+from llm_kb.errors import KbError
 from llm_kb.subjects.topics import Layout
 from llm_kb.upkeep.first_topics import propose_topics
+from llm_kb.upkeep.project_files import find_project
 from tests.conftest import RunLlm
 
 NEXT = (
@@ -534,16 +536,12 @@ def test_a_later_page_with_a_similar_name_is_not_hidden(tmp_path: Path, run_llm:
     assert list_slugs(run_llm, "docs") == ["a", "b", "code-review"]
 
 
-def test_a_directory_with_very_many_files_is_no_project(
-    tmp_path: Path, run_llm: RunLlm, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("llm_kb.upkeep.project_files.MOST_FILES", 2)
+def test_a_directory_with_very_many_files_is_no_project(tmp_path: Path) -> None:
     for name in "abc":
         (tmp_path / f"{name}.md").write_text("# A page\n")
-    result = run_llm(["kb", "init"])
-    assert (result.exit_code, result.stderr) == (
-        1,
-        f"Error: {tmp_path} has over 2 files and is not a git repository;"
-        " run init in the directory of a project\n",
+    with pytest.raises(KbError) as caught:
+        find_project(tmp_path, most=2)
+    assert str(caught.value) == (
+        f"{tmp_path} has over 2 files and is not a git repository;"
+        " run init in the directory of a project"
     )
-    assert not (tmp_path / "llm-kb.toml").exists()

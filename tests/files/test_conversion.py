@@ -184,16 +184,19 @@ def test_a_bomb_is_refused() -> None:
     ids=["empty", "broken"],
 )
 def test_what_cannot_be_converted_is_said_and_not_tried_again(
-    tmp_path: Path, data: bytes, reason: str, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, data: bytes, reason: str
 ) -> None:
-    kept = Conversions(tmp_path)
+    kept = Conversions(tmp_path / "kept")
     with pytest.raises(ConversionError, match=reason) as first:
         kept.convert("pdf", data)
-    monkeypatch.setattr(conversion, "_run", lambda *_: b"# By now\n")
+    program = tmp_path / "python"
+    program.write_text("#!/bin/sh\necho '# By now'\n")
+    program.chmod(0o755)
+    kept = Conversions(tmp_path / "kept", program=str(program))
     with pytest.raises(ConversionError) as second:
         kept.convert("pdf", data)
     assert str(second.value) == str(first.value)
-    (problem,) = tmp_path.iterdir()
+    (problem,) = (tmp_path / "kept").iterdir()
     os.utime(problem, (time.time() - 90_000,) * 2)
     assert kept.convert("pdf", data) == b"# By now\n"
 

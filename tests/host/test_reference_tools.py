@@ -196,17 +196,36 @@ def test_without_a_terminal_the_model_is_told_and_the_plan_waits(
     assert (again.exit_code, "was used or dropped" in again.stderr) == (1, True)
 
 
-@pytest.mark.parametrize(("answer", "created"), [("y\n", True), ("n\n", False)])
+class Operator:
+    """A person at the terminal, and what they were asked."""
+
+    def __init__(self) -> None:
+        self.answer = "n"
+        self.asked: list[str] = []
+
+    def read(self, prompt: str) -> str:
+        self.asked.append(prompt)
+        return self.answer
+
+
+@pytest.fixture
+def operator(monkeypatch: pytest.MonkeyPatch) -> Operator:
+    operator = Operator()
+    for stream in (sys.stdin, sys.stderr):
+        monkeypatch.setattr(stream, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr("click.termui.visible_prompt_func", operator.read)
+    return operator
+
+
+@pytest.mark.parametrize(("answer", "created"), [("y", True), ("n", False)])
 def test_on_a_terminal_the_operator_is_asked(
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    capsys: pytest.CaptureFixture[str],  # before the operator, who types on what it captures
+    operator: Operator,
     remote: Remote,
     answer: str,
     created: bool,
 ) -> None:
-    monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-    monkeypatch.setattr("click.termui.visible_prompt_func", lambda prompt: answer.strip())
+    operator.answer = answer
     if created:
         call(make_references(), "reference_topic_create", **fields(remote))
     else:
@@ -218,23 +237,12 @@ def test_on_a_terminal_the_operator_is_asked(
     assert bool(current_library().ids()) is created
 
 
-def test_a_denied_plan_is_not_asked_about_again(
-    monkeypatch: pytest.MonkeyPatch, remote: Remote
-) -> None:
-    asked: list[str] = []
-
-    def deny(prompt: str) -> str:
-        asked.append(prompt)
-        return "n"
-
-    monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-    monkeypatch.setattr("click.termui.visible_prompt_func", deny)
+def test_a_denied_plan_is_not_asked_about_again(operator: Operator, remote: Remote) -> None:
     toolbox = make_references()
     for body in ("Words.", "Words.", "Other words."):
         with pytest.raises(Exception, match="user denied"):
             call(toolbox, "reference_topic_create", **fields(remote, body=body))
-    assert len(asked) == 2
+    assert len(operator.asked) == 2
 
 
 def test_a_callback_is_handed_the_plan(remote: Remote) -> None:

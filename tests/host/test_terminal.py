@@ -107,10 +107,9 @@ def test_a_full_disk_is_told(workspace: Path, command: str) -> None:
 
 
 def test_long_work_without_a_terminal_prints_one_line(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr(terminal, "LINE_AFTER", 0.0)
-    show = terminal.draw_progress("Indexing")
+    show = terminal.draw_progress("Indexing", line_after=0)
     show(1_000, 2_000)
     show(1_500, 2_000)
     show(2_000, 2_000)

@@ -168,10 +168,10 @@ def is_hidden(element: Element) -> bool:
     return not is_panel and ("hidden" in attributes or has_style(element, "display:none"))
 
 
-def parse_html(text: str) -> Element:
-    """Return the root of a page's tree, without NUL characters."""
+def parse_html(text: str, most: int = MAX_ELEMENTS) -> Element:
+    """Return the root of a page's tree of at most so many elements, without NUL characters."""
     text = text.replace("\0", "")
-    tree = _Tree()
+    tree = _Tree(most)
     position = 0
     while found := _MARKUP.search(text, position):
         tree.add_text(text[position : found.start()])
@@ -196,12 +196,12 @@ def parse_html(text: str) -> Element:
 class _Tree:
     """The tree of a page during parsing; an element that is not closed ends with the page."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int) -> None:
         self.root = Element("html")
         self._open = [self.root]
         self._places: dict[str, list[int]] = {}
         """The places of the open elements, by their tags; the root is not among them."""
-        self._left = MAX_ELEMENTS
+        self._left = most
         self._merged: dict[str, int] = {}
         """How many open elements of a tag are part of their parents, being too deep."""
 

@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from llm_kb.texts.html import tree
 from llm_kb.texts.html.to_markdown import html_to_markdown
 from llm_kb.texts.html.tree import GROUPING_DEPTH, parse_html
 from tests.cost import at_most
@@ -174,9 +173,8 @@ def test_deep_pages_keep_their_text() -> None:
     assert len(list(parse_html("<b>" * 5_000).find("html", "b"))) == GROUPING_DEPTH
 
 
-def test_pages_of_too_many_elements_keep_their_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tree, "MAX_ELEMENTS", 1_000)
-    root = parse_html("<br>" * 1_005 + "<b>end</b>")
+def test_pages_of_too_many_elements_keep_their_text() -> None:
+    root = parse_html("<br>" * 1_005 + "<b>end</b>", most=1_000)
     assert len(list(root.find("html", "br", "b"))) == 1_001
     assert root.text() == "end"
 
