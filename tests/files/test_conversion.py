@@ -236,13 +236,9 @@ def test_what_is_not_converted_for_lack_of_time_is_tried_again(
     assert b"# Rules" in Conversions(tmp_path).convert("docx", WORD)
 
 
-def test_a_failure_of_this_machine_is_not_the_documents(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with monkeypatch.context() as patch:
-        patch.setattr(sys, "executable", "/nowhere/python")
-        with pytest.raises(ConversionError, match="not converted yet: No such file"):
-            Conversions(tmp_path).convert("docx", WORD)
+def test_a_failure_of_this_machine_is_not_the_documents(tmp_path: Path) -> None:
+    with pytest.raises(ConversionError, match="not converted yet: No such file"):
+        Conversions(tmp_path, program="/nowhere/python").convert("docx", WORD)
     assert b"# Rules" in Conversions(tmp_path).convert("docx", WORD)
 
 

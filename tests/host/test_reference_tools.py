@@ -196,36 +196,29 @@ def test_without_a_terminal_the_model_is_told_and_the_plan_waits(
     assert (again.exit_code, "was used or dropped" in again.stderr) == (1, True)
 
 
-class Operator:
-    """A person at the terminal, and what they were asked."""
+def sit_at_terminal(monkeypatch: pytest.MonkeyPatch, answer: str) -> list[str]:
+    """Answer every question on the terminal; return the list of what was asked."""
+    asked: list[str] = []
 
-    def __init__(self) -> None:
-        self.answer = "n"
-        self.asked: list[str] = []
+    def read(prompt: str) -> str:
+        asked.append(prompt)
+        return answer
 
-    def read(self, prompt: str) -> str:
-        self.asked.append(prompt)
-        return self.answer
-
-
-@pytest.fixture
-def operator(monkeypatch: pytest.MonkeyPatch) -> Operator:
-    operator = Operator()
     for stream in (sys.stdin, sys.stderr):
         monkeypatch.setattr(stream, "isatty", lambda: True, raising=False)
-    monkeypatch.setattr("click.termui.visible_prompt_func", operator.read)
-    return operator
+    monkeypatch.setattr("click.termui.visible_prompt_func", read)
+    return asked
 
 
 @pytest.mark.parametrize(("answer", "created"), [("y", True), ("n", False)])
 def test_on_a_terminal_the_operator_is_asked(
-    capsys: pytest.CaptureFixture[str],  # before the operator, who types on what it captures
-    operator: Operator,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
     remote: Remote,
     answer: str,
     created: bool,
 ) -> None:
-    operator.answer = answer
+    sit_at_terminal(monkeypatch, answer)
     if created:
         call(make_references(), "reference_topic_create", **fields(remote))
     else:
@@ -237,12 +230,15 @@ def test_on_a_terminal_the_operator_is_asked(
     assert bool(current_library().ids()) is created
 
 
-def test_a_denied_plan_is_not_asked_about_again(operator: Operator, remote: Remote) -> None:
+def test_a_denied_plan_is_not_asked_about_again(
+    monkeypatch: pytest.MonkeyPatch, remote: Remote
+) -> None:
+    asked = sit_at_terminal(monkeypatch, "n")
     toolbox = make_references()
     for body in ("Words.", "Words.", "Other words."):
         with pytest.raises(Exception, match="user denied"):
             call(toolbox, "reference_topic_create", **fields(remote, body=body))
-    assert len(operator.asked) == 2
+    assert len(asked) == 2
 
 
 def test_a_callback_is_handed_the_plan(remote: Remote) -> None:
