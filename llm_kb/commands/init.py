@@ -156,7 +156,8 @@ def _name_place(topic: Proposal) -> str:
 def _say_next(*, is_empty: bool) -> None:
     if not is_empty:
         say("Edit the introductions: a model chooses by them what to read")
-        say('Next: llm kb check; then: llm -T learn "What is this project about?"')
+        say("Next, without a model: llm kb check; llm kb search how do I contribute")
+        say('With one: llm -T learn "How do I contribute?"')
     else:
         say(f"Found nothing to read; {_EMPTY.subjects} is the topic for what you write")
         say(f'Next: llm kb new {_EMPTY.id}/overview; then: llm -T learn "your question"')

@@ -71,6 +71,8 @@ def new(name: str, source: BinaryIO | None) -> None:
         say(f"llm-kb: {show_place(better.root)}")
     if not text and has_terminal():
         open_editor(path)
+    if is_terminal(sys.stdout):
+        say(f"llm-kb: models know it as {topic.id}/{slug}; next: llm kb check")
 
 
 @click.command()

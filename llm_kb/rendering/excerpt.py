@@ -68,8 +68,10 @@ _CODE = re.compile(r"[ \t]*(?:`{3}|~{3}|\.\. (?:code|sourcecode|highlight))")
 _INDENT = re.compile(r"[ \t]*")
 _NOT_SHOWN = re.compile(
     r"[ \t\r\n]*\n|\.\. _[^\n]*:[ \t]*\r?\n|[ \t]*(?:`{3,}|~{3,})[ \t]*\r?\n(?=[ \t]*\r?\n)"
+    r"|(?:(?:\.\. )?include::|\{\{#include )[^\n]*(?:\n|\Z)"
 )
-"""Blank lines, the label of a cross reference, or the end of a block of code above a passage."""
+"""Blank lines, the label of a cross reference, the end of a block of code, or the inclusion of
+another text above a passage: pages that include one are found for its name, and say nothing."""
 
 _NOT_SAID = re.compile(
     r"^ {0,3}\[(?!\^)[^\[\]\n]{1,200}\]:[ \t]+<?(?:[a-z][a-z0-9+.-]*:|[/.#])\S*"

@@ -19,7 +19,8 @@ from tests.conftest import RunLlm
 
 NEXT = (
     "Edit the introductions: a model chooses by them what to read\n"
-    'Next: llm kb check; then: llm -T learn "What is this project about?"\n'
+    "Next, without a model: llm kb check; llm kb search how do I contribute\n"
+    'With one: llm -T learn "How do I contribute?"\n'
 )
 
 

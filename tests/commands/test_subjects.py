@@ -238,7 +238,8 @@ def test_an_editor_that_fails_is_told(
 
 def test_new_opens_the_editor_on_a_terminal(topic: Path, editor: Path) -> None:
     shown, code = run_on_terminal(["kb", "new", "project/a"])
-    assert (shown, code) == (f"{topic}/a.md\n", 0)
+    said = "llm-kb: models know it as project/a; next: llm kb check\n"
+    assert (shown, code) == (f"{topic}/a.md\n{said}", 0)
     assert editor.read_text() == f"--wait\n{topic}/a.md\n"
 
 

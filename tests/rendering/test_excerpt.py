@@ -399,6 +399,19 @@ def test_a_closing_fence_alone_does_not_begin_a_passage() -> None:
     assert show("```\nwalrus\n```\n").text.startswith("```")
 
 
+@pytest.mark.parametrize(
+    ("path", "line"),
+    [
+        ("a.rst", ".. include:: ../WALRUS.rst\n"),
+        ("a.adoc", "include::walrus.adoc[]\n"),
+        ("a.md", "{{#include ../WALRUS.md}}"),
+    ],
+)
+def test_a_page_that_only_includes_another_has_nothing_to_show(path: str, line: str) -> None:
+    assert excerpt(find_outline(path, line), (0, len(line)), 100) is None
+    assert show(f"{line}\nA walrus.\n", path=path).text == "A walrus."
+
+
 def test_what_was_shown_is_not_shown_again() -> None:
     whole = find_outline("a.md", f"{FILLER}A walrus.\n\n{FILLER}")
     first = excerpt(whole, (0, len(whole.text)), 100)
