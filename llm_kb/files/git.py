@@ -25,6 +25,10 @@ TOO_LARGE = 125
 NOT_STARTED = 126
 """The codes of a GitError for a command that did not run to its end."""
 
+MOST_SECONDS = 120
+"""How long a command may take that no other time is given for: the files of a repository may be
+pipes, or name some, and git waits for these."""
+
 MAX_OBJECT = 4_000_000
 """The most bytes of the objects that are read at once."""
 
@@ -115,10 +119,11 @@ def run_git(  # noqa: PLR0913 - the arguments of a process
     Only with `server` it may contact one, without passwords of `.netrc`, and only with
     `terminal` ask for a passphrase there. It is ended after `timeout` seconds, when
     `watch`, called a few times a second, raises, and after `max_output` bytes, then with
-    an OutputTooLargeError. With a `timeout` and no `terminal` all processes that it
+    an OutputTooLargeError. With a `timeout` of its own and no `terminal` all processes that it
     started end with it. No file it writes is larger than `max_file` bytes, and its memory is
     bounded likewise.
     """
+    seconds = MOST_SECONDS if timeout is None else timeout
     program = find_program("git")
     if program is None:
         raise GitError(args, NOT_STARTED, "git is not installed or not on PATH")
@@ -132,14 +137,14 @@ def run_git(  # noqa: PLR0913 - the arguments of a process
                 stdin=stdin,
                 cwd=cwd,
                 env=environment | dict(env or {}),
-                timeout=timeout,
+                timeout=seconds,
                 watch=watch,
                 guarded=timeout is not None and not terminal,
             )
     except OSError as error:
         raise GitError(args, NOT_STARTED, f"{error.filename}: {error.strerror}") from error
     except TimedOutError as error:
-        raise GitError(args, TIMED_OUT, f"timed out after {timeout:g} s") from error
+        raise GitError(args, TIMED_OUT, f"timed out after {seconds:g} s") from error
     except TooMuchOutputError as error:
         raise OutputTooLargeError(args, error.data) from error
     if ended.code:

@@ -51,5 +51,6 @@ def _find_git_dir(root: Path) -> Path | None:
 
 
 def _read_start(path: Path) -> str:
+    """Return the path in a file, which ends with a NUL at the latest, as git has it."""
     with path.open("rb") as file:
-        return os.fsdecode(file.read(_LONGEST_PATH))
+        return os.fsdecode(file.read(_LONGEST_PATH).partition(b"\0")[0])

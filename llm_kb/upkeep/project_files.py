@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from llm_kb.errors import KbError, show_place
 from llm_kb.files.containment import Containment, read_regular
-from llm_kb.files.git import GitError, OutputTooLargeError, run_git
+from llm_kb.files.git import TIMED_OUT, GitError, OutputTooLargeError, run_git
 from llm_kb.files.git_ignored import is_repository
 from llm_kb.files.layouts import is_agent_skill
 from llm_kb.files.walk import iter_files
@@ -217,7 +217,9 @@ def _list_files(root: Path, most: int) -> Iterable[str]:
         listed = run_git(*command, cwd=root, max_output=_MOST_BYTES)
     except OutputTooLargeError as error:
         raise KbError(f"git lists too many files of {show_place(root)} to look at") from error
-    except GitError:
+    except GitError as error:
+        if error.code == TIMED_OUT:
+            raise
         rules_file = root / ".gitignore"
         text = ""
         with suppress(OSError):  # git follows no link of that name either

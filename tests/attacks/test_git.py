@@ -19,7 +19,9 @@ import pytest
 
 from llm_kb.capture.notes import KNOWLEDGE_REF
 from llm_kb.capture.sync import fetch_notes
-from llm_kb.files.git import GitError, find_program, run_git
+from llm_kb.files.git import MOST_SECONDS, GitError, find_program, run_git
+from llm_kb.files.git_ignored import GitIgnored
+from llm_kb.files.processes import Ended
 from llm_kb.references.errors import FetchError, TooLargeError
 from llm_kb.references.fetch.create import create_topic
 from llm_kb.references.library import Library
@@ -592,3 +594,23 @@ def test_git_ends_with_us_and_leaves_nothing(
     run_llm(["kb", "references", "list"])
     staging = user_dir / "kb" / "references" / ".staging"
     assert list(staging.iterdir()) == []
+
+
+def test_a_command_ends_though_a_repository_makes_git_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its HEAD, or a file that its configuration includes, may be a pipe."""
+    given: list[float] = []
+
+    def run(*_: object, timeout: float, **__: object) -> Ended:
+        given.append(timeout)
+        return Ended(code=0, output=b"", messages=b"")
+
+    monkeypatch.setattr("llm_kb.files.git.run_program", run)
+    run_git("ls-files")
+    assert given == [MOST_SECONDS]
+
+
+def test_a_nul_in_a_path_of_git_ends_no_command(tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    (tmp_path / ".git" / "commondir").write_bytes(b".\0x")
+    (tmp_path / ".git" / "info" / "exclude").write_text("a.md\n")
+    assert GitIgnored(tmp_path).leaves_out("a.md")
