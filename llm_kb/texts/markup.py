@@ -36,6 +36,10 @@ _SIGNS_OF_INCLUDES = ("include:", "INCLUDE:", "include}", "#include", "#rustdoc_
 _CODE = re.compile(r"(?<!`)(`+)(?!`)[^`\n]{0,1000}\1(?!`)")
 _INK = re.compile(r"[^\n]+")
 _FENCE = re.compile(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+){0,20}(`{3,}(?=[^`]*$)|~{3,})")
+_INDENTED = re.compile(r" {4}| {0,3}\t")
+_HOLDS = re.compile(r" {0,3}(?:[-*+:<@]|\d{1,9}[.)]|[!?]{3}|={3}|/{3}|\[\^)")
+"""What has indented text below it that is not code: an item, a note, a tab, a tag."""
+
 _EMBEDDED = re.compile(
     r"(data:(?:image|audio|video|font|application)/[\w.+-]{1,60}(?:;[\w=.-]{1,60}){0,5},)"
     r"[^\s\"'()<>\[\]{}\\]{200,}",
@@ -65,13 +69,26 @@ def mark_fenced(lines: Iterable[str]) -> Iterator[tuple[bool, str]]:
 
 
 def find_code(text: str) -> Iterator[tuple[bool, tuple[int, int]]]:
-    """Yield the spans of code in Markdown, and whether each is a line of a fenced block."""
+    """Yield the spans of code in Markdown, and whether each is a line of a block."""
     at = 0
-    for is_fenced, line in mark_fenced(text.splitlines(keepends=True)):
+    for is_block, line in _mark_blocks(text.splitlines(keepends=True)):
         whole = [(0, len(line))]
-        for start, end in whole if is_fenced else map(re.Match.span, _CODE.finditer(line)):
-            yield is_fenced, (at + start, at + end)
+        for start, end in whole if is_block else map(re.Match.span, _CODE.finditer(line)):
+            yield is_block, (at + start, at + end)
         at += len(line)
+
+
+def _mark_blocks(lines: Iterable[str]) -> Iterator[tuple[bool, str]]:
+    """Yield the lines of Markdown, and whether each is in a block of code, also an indented one."""
+    is_held, may_begin = False, True
+    for is_fenced, line in mark_fenced(lines):
+        is_indented = _INDENTED.match(line) is not None
+        if line.strip() and not (is_fenced or is_indented):
+            goes_on = is_held and (line[0] == " " or not may_begin)
+            is_held = goes_on or _HOLDS.match(line) is not None
+        is_code = is_fenced or (is_indented and may_begin and not is_held)
+        may_begin = is_code or not line.strip()
+        yield is_code, line
 
 
 def hide_unread(text: str) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from enum import Enum, unique
 from functools import cached_property, partial
 from hashlib import blake2b
@@ -36,7 +37,13 @@ from llm_kb.texts.formats import find_format, is_readable, is_unread_document
 from llm_kb.texts.outlines.outline import find_outline, has_outline
 from llm_kb.texts.safe import REORDERING, TAG_CHARACTERS, visible_line, visible_text
 from llm_kb.upkeep.accounts import find_unlisted
-from llm_kb.upkeep.named_places import History, find_dead_links, find_included, read_history
+from llm_kb.upkeep.named_places import (
+    History,
+    find_dead_links,
+    find_included,
+    list_anchors,
+    read_history,
+)
 
 LEVELS = ("error", "warning", "note")
 """The levels of rules: what does not work, what could be better, and what is good to know."""
@@ -148,6 +155,7 @@ class Inspection:
         self._targets: dict[str, LinkTargets] = {}
         self._wiki_names: defaultdict[str, dict[str, bool]] = defaultdict(dict)
         """Whether each `[[name]]` in the pages of a topic leads to subjects."""
+        self._anchors: dict[str, frozenset[str] | None] = {}
         self._histories: dict[Path, History] = {}
         self.limits: list[tuple[Rule, str]] = []
         """What could not be looked at, and why."""
@@ -348,13 +356,24 @@ class Inspection:
                 self._included.append((file, f"it includes {visible_line(name)}"))
 
     @cached_property
-    def _files(self) -> frozenset[str]:
-        """The files of all topics that are checked."""
-        return frozenset(
-            f"{opened.config.root}{os.sep}{subject.path}"
+    def _files(self) -> Mapping[str, tuple[OpenTopic, Subject]]:
+        """The subjects of all topics that are checked, by their files."""
+        return {
+            f"{opened.config.root}{os.sep}{subject.path}": (opened, subject)
             for opened in self._own
             for subject in opened.listing.subjects
-        )
+        }
+
+    def _find_anchors(self, place: str) -> frozenset[str] | None:
+        """Return the anchors of the page in a file; None if they are not known."""
+        if place not in self._anchors:
+            self._anchors[place] = None
+            if place in self._files and len(self._anchors) <= MOST_REFERENCES:
+                opened, subject = self._files[place]
+                with suppress(UnreadableError):
+                    text = present(subject, opened.topic.read(subject, MAX_FILE_BYTES)).body
+                    self._anchors[place] = list_anchors(subject.path, text)
+        return self._anchors[place]
 
     def _check_size(self, file: str, text: str, subject: Subject) -> Iterator[Finding]:
         most = self._kb.config.max_result_chars
@@ -375,7 +394,7 @@ class Inspection:
         """Report the links of a page that lead to nothing, and the paths that git has no longer."""
         place = opened.config.root / path
         find_problem = partial(self._find_wiki_problem, opened)
-        found = {Rule.DEAD_LINK: [*find_dead_links(text, place.parent, find_problem)]}
+        found = {Rule.DEAD_LINK: [*find_dead_links(text, place, find_problem, self._find_anchors)]}
         if "`" in text and (history := self._find_history(opened.config.root)):
             below = PurePosixPath(place.relative_to(history.root))
             found[Rule.GONE_PATH] = [*history.find_gone(text, below)]

@@ -17,40 +17,78 @@ from llm_kb.search.roles import Role, find_role
 from llm_kb.subjects.links import WIKI_LINK
 from llm_kb.texts.formats import find_extension, find_format
 from llm_kb.texts.markup import find_code, find_includes, hide_unread
+from llm_kb.texts.outlines.outline import find_outline, has_outline
 from llm_kb.texts.safe import visible_line
 
 Span: TypeAlias = tuple[int, int]
 
 _LINK = re.compile(
-    r"\]\(<?(?![a-z][a-z0-9+.-]*:|[/#?{<])"
-    r"(?P<target>[^()<>{}\s#?]{1,300}\.\w+)(?=[)#?>\s])",
-    re.IGNORECASE,
+    r"(?:\]\([ \t]{0,9}|^ {0,3}\[[^\[\]\n]{1,300}\]:[ \t]{0,9}|<a\s(?:[^<>]{0,300}\s)?href=)"
+    r"(?:<(?P<inner>[^<>\n]{1,300})>|[\"']?(?P<target>[^\s()<>\"']{1,300}))",
+    re.IGNORECASE | re.MULTILINE,
 )
-"""A relative link to a file."""
+"""Where a link of Markdown leads, in brackets of two kinds, in a definition or a tag."""
+
+_ELSEWHERE = re.compile(r"[a-z][a-z0-9+.-]*:|[/?]|[^{}]*[{}]", re.IGNORECASE)
+"""How a target begins that is no file beside the page, or has to be filled in."""
+
+_MADE = re.compile(r"^(?:::: |import )|\{\{|\{%", re.MULTILINE)
+"""Signs that a tool makes more headings of a page."""
+
+_ID = re.compile(r"""\b(?:id|name)=["']?([^\s"'<>]{1,200})""")
+_OF_NO_HEADING = re.compile(r"[\W\d_]*|.*/.*|top|L\d{1,9}(?:-L?\d{1,9})?", re.IGNORECASE)
+"""Anchors of lines, the top, a routed page, or of signs alone."""
+
 
 _DEFINITION = re.compile(r"^ {0,3}\[([^\[\]\n]{1,300})\]:", re.MULTILINE)
 """Where a link of Markdown leads whose text is in brackets, which may be in brackets itself."""
 
 
 def find_dead_links(
-    text: str, directory: Path, find_wiki_problem: Callable[[str], str]
+    text: str,
+    page: Path,
+    find_wiki_problem: Callable[[str], str],
+    find_anchors: Callable[[str], frozenset[str] | None],
 ) -> Iterator[tuple[str, Span]]:
     """Yield what is wrong with each target of the links in a Markdown text, and its first place.
 
     `find_wiki_problem` says why the name in a `[[name]]` leads to no subject; empty if it does.
+    `find_anchors` returns the anchors of the page at a path, folded; None if they are not known.
     """
-    if "](" not in text and "[[" not in text:
+    if not any(sign in text for sign in ("](", "[[", "]:", "href=")):
         return
     plain = hide_unread(text)
-    links: dict[str, Span] = {}
+    yield from _find_dead_targets(plain, page, find_anchors)
+    yield from _find_dead_names(plain, find_wiki_problem)
+
+
+def _find_dead_targets(
+    plain: str, page: Path, find_anchors: Callable[[str], frozenset[str] | None]
+) -> Iterator[tuple[str, Span]]:
+    links: dict[tuple[str, str], Span] = {}
     for match in _LINK.finditer(plain):
-        target = unquote(match["target"])
-        known = find_format(target)
-        if known and known.is_prose and not known.is_built and find_extension(target):
-            links.setdefault(target, match.span("target"))
-    for target, span in links.items():
-        if not _exists(directory / target):
-            yield f"a link leads to nothing: {visible_line(target)}", span
+        group = "inner" if match["inner"] else "target"
+        target, _, anchor = match[group].partition("#")
+        target = unquote(target.partition("?")[0])
+        if not _ELSEWHERE.match(match[group]) and (not target or _is_page(target)):
+            links.setdefault((target, unquote(anchor)), match.span(group))
+    dead: set[str] = set()
+    for (target, anchor), span in links.items():
+        place = page.parent / target if target else page
+        if not _exists(place):
+            if target not in dead:
+                yield f"a link leads to nothing: {visible_line(target)}", span
+            dead.add(target)
+        elif anchor and not _OF_NO_HEADING.fullmatch(anchor):
+            folded, known = _fold(anchor), find_anchors(os.path.normpath(place))
+            # Of several headings that are alike all but the first have a number.
+            if known is not None and known.isdisjoint({folded, folded.rstrip("0123456789")}):
+                yield f"a link leads to no heading: {visible_line(f'{target}#{anchor}')}", span
+
+
+def _find_dead_names(
+    plain: str, find_wiki_problem: Callable[[str], str]
+) -> Iterator[tuple[str, Span]]:
     names: dict[str, Span] = {}
     defined = set(_DEFINITION.findall(plain)) if "[[" in plain else set()
     for match in WIKI_LINK.finditer(plain):
@@ -62,6 +100,25 @@ def find_dead_links(
         is_page = known is None or known.is_prose or not find_extension(name)
         if is_page and (problem := find_wiki_problem(name)):
             yield f"[[{visible_line(name)}]] leads to {problem}", span
+
+
+def _is_page(target: str) -> bool:
+    known = find_format(target)
+    is_written = known is not None and known.is_prose and not known.is_built
+    return is_written and find_extension(target) != ""
+
+
+def list_anchors(path: str, text: str) -> frozenset[str] | None:
+    """Return the anchors of a page without case and signs; None if a tool may make more."""
+    if _MADE.search(text) or not has_outline(path, text):
+        return None
+    names = [part.anchor for part in find_outline(path, text).sections]
+    names += [name.rpartition("/")[2] for name in names]
+    return frozenset(map(_fold, [*names, *_ID.findall(text)]))
+
+
+def _fold(anchor: str) -> str:
+    return re.sub(r"[\W_]+", "", anchor.casefold())
 
 
 def find_included(

@@ -344,16 +344,46 @@ def test_each_link_that_leads_to_nothing_is_a_finding(run_llm: RunLlm, tmp_path:
 - ~~~~
   [item](never.md)
   ~~~~
-[last](last.md)
+[last](last.md) [space](<a b.md>) [there](<c d.md> "Title")
+
+    [indented](never.md)
+
+- item
+
+    [in an item](in-item.md)
+
+<a class="x" href="tag.md">tag</a> [by name][defined]
+
+[defined]: defined.md "Title"
 """
-    write_files(tmp_path, {**GOOD, "README.md": "x\n", "kb/two.md": text})
+    write_files(tmp_path, {**GOOD, "README.md": "x\n", "kb/two.md": text, "kb/c d.md": "x\n"})
     assert check(run_llm, 0) == [
         ("dead-link", "kb/two.md", 2, "a link leads to nothing: sub/gone one.md"),
         ("dead-link", "kb/two.md", 3, "a link leads to nothing: also.rst"),
         ("dead-link", "kb/two.md", 7, "a link leads to nothing: below.md"),
         ("dead-link", "kb/two.md", 8, "a link leads to nothing: beside.md"),
+        ("dead-link", "kb/two.md", 12, "a link leads to nothing: a b.md"),
         ("dead-link", "kb/two.md", 12, "a link leads to nothing: last.md"),
+        ("dead-link", "kb/two.md", 18, "a link leads to nothing: in-item.md"),
+        ("dead-link", "kb/two.md", 20, "a link leads to nothing: tag.md"),
+        ("dead-link", "kb/two.md", 22, "a link leads to nothing: defined.md"),
         ("unlisted", "README.md", None, "1 text in this directory in no topic"),
+    ]
+
+
+def test_anchors_of_links_are_those_of_headings(run_llm: RunLlm, tmp_path: Path) -> None:
+    two = """# Two `<x>` Parts
+
+[own](#two-x-parts) [id](#Set) [line](#L3) [top](#top) [again](one.md#how-to-1) [gone](#gone)
+[one](one.md#How--To) [made](made.md#x) [outside](../README.md#x) [other](one.md#how)
+<a id="set"></a>
+"""
+    pages = {"one.md": "# A\n\n## How to\n\nText.\n", "made.md": "::: module\n", "two.md": two}
+    write_files(tmp_path, {**GOOD, **{f"kb/{name}": text for name, text in pages.items()}})
+    write_files(tmp_path, {"README.md": "x\n"})
+    assert [found for found in check(run_llm, 0) if found[0] == "dead-link"] == [
+        ("dead-link", "kb/two.md", 3, "a link leads to no heading: #gone"),
+        ("dead-link", "kb/two.md", 4, "a link leads to no heading: one.md#how"),
     ]
 
 

@@ -31,6 +31,7 @@ _OWN_ANCHOR = re.compile(
 """`## Title {#id}`, also written `{ #id }`, `{: #id }` and `{/* #id */}`, and `## Title[[id]]`."""
 
 _ROLE = re.compile(r":[\w.+-]+:(?=`)")
+_CODE_OR_TAG = re.compile(rf"(?<!:)(`[^`]*`)|{TAG.pattern}")
 _NOT_ANCHOR = re.compile(r"[^\w\- ]")
 _NOT_NAME = re.compile(r"[^\w.$:?!~-]+")
 _FEW_WORDS = 40
@@ -136,7 +137,7 @@ def name_title(title: str, *, is_code: bool = False) -> str:
     if is_code:
         return _NOT_NAME.sub("-", title).strip("-")
     title = LINK.sub(r"\1", title)
-    for text in (_ROLE.sub("", TAG.sub("", title)), title):
+    for text in (_ROLE.sub("", _CODE_OR_TAG.sub(r"\1", title)), title):
         if name := _NOT_ANCHOR.sub("", text.strip().lower()).strip().replace(" ", "-"):
             return name
     return ""
