@@ -99,10 +99,10 @@ def trust(yes: bool) -> None:
     """
     Trust the settings that this workspace requests
 
-    Needed for 'auto = true', for showing your own topics and references, and for
-    a checkout that belongs to another user: a repository you cloned cannot decide
-    that. Trust ends when the configuration changes. It is recorded in kb-trust.json in the
-    user directory of llm.
+    Needed for 'auto = true', for tools that a workspace offers ('offer = true'), for showing
+    your own topics and references, and for a checkout that belongs to another user: a
+    repository you cloned cannot decide that. Trust ends when the configuration changes. It
+    is recorded in kb-trust.json in the user directory of llm.
 
     \b
         llm kb trust

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -25,7 +24,7 @@ from llm_kb.knowledge_base.proposals.inbox import ChangedError, Proposal
 from llm_kb.knowledge_base.proposing import open_inbox
 from llm_kb.rendering.plain_text import count
 from llm_kb.texts.safe import visible_line
-from llm_kb.upkeep.proposed import View, keep, list_waiting, look, make_inspection
+from llm_kb.upkeep.proposed import View, keep, list_waiting, look, make_inspection, take_edited
 
 
 @click.command()
@@ -125,7 +124,7 @@ class Desk:
             file.write_bytes(text.encode())
             open_editor(file)
             edited = file.read_bytes().decode(errors="replace")
-        self.show("", view.proposal, replace(view, after=edited, notes=("as you edited it",)))
+        self.show("", view.proposal, take_edited(self.kb, view, edited, self._check))
 
     def describe(self, proposal: Proposal) -> dict[str, object]:
         """Return the record that `--json` prints."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from llm_kb.config.workspace import find_cwd
@@ -94,6 +94,13 @@ def _iter_notes(
         yield "the subject was changed since; the proposal still fits"
     if address := _find_alike(kb, proposal):
         yield f"{address} says nearly the same"
+    yield from _iter_findings(kb, proposal, before, after, check)
+
+
+def _iter_findings(
+    kb: KnowledgeBase, proposal: Proposal, before: str | None, after: str, check: Inspection
+) -> Iterator[str]:
+    """Yield what `check` finds in a text that it does not find in the text before."""
     opened = kb.find_topic(proposal.topic)
     old, new = (
         {(each.rule, each.what) for each in check.inspect_text(opened, proposal.path, text)}
@@ -101,6 +108,12 @@ def _iter_notes(
     )
     for rule, what in sorted(new - old, key=lambda each: each[1]):
         yield f"{what} [{rule.id}]"
+
+
+def take_edited(kb: KnowledgeBase, view: View, after: str, check: Inspection) -> View:
+    """Return a view with the text that a person made of it, which fits what was shown."""
+    found = _iter_findings(kb, view.proposal, view.before, after, check)
+    return replace(view, after=after, notes=("as you edited it", *found))
 
 
 def _find_alike(kb: KnowledgeBase, proposal: Proposal) -> str:

@@ -125,11 +125,12 @@ def test_a_person_can_edit_what_is_kept(
     kb: Path, run_llm: RunLlm, script: Script, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     propose(run_llm, script, subject="a", new="# A\n\nOne.\n")
-    monkeypatch.setenv("VISUAL", "sed -i.bak s/One/Edited/")
+    monkeypatch.setenv("VISUAL", "sed -i.bak s/One/[[lost]]/")
     shown, code = run_on_terminal(["kb", "review"], "e\n", question=ENTER, then="k\n")
     assert code == 0, shown
-    assert "+Edited.\n  note: as you edited it\n" in shown
-    assert (kb / "a.md").read_text() == "# A\n\nEdited.\n"
+    found = "[[lost]] leads to nothing [dead-link]"
+    assert f"+[[lost]].\n  note: as you edited it\n  note: {found}\n" in shown
+    assert (kb / "a.md").read_text() == "# A\n\n[[lost]].\n"
 
 
 @pytest.mark.parametrize(
