@@ -21,10 +21,9 @@ from llm_kb.host.propose_tool import say_expired
 from llm_kb.host.reference_calls import find_library, open_plans
 from llm_kb.knowledge_base.api import KnowledgeBase
 from llm_kb.knowledge_base.proposals.inbox import ChangedError, Proposal
-from llm_kb.knowledge_base.proposing import open_inbox
 from llm_kb.rendering.plain_text import count
 from llm_kb.texts.safe import visible_line
-from llm_kb.upkeep.proposed import View, keep, list_waiting, look, make_inspection, take_edited
+from llm_kb.upkeep.proposed import Desk, View
 
 
 @click.command()
@@ -47,33 +46,32 @@ def review(kept: Sequence[str], rejected: Sequence[str], yes: bool, json_: bool)
     """
     if json_ and (kept or rejected):
         raise click.UsageError("--json lists what waits: without --keep and --reject")
-    desk = Desk(KnowledgeBase.discover())
+    kb = KnowledgeBase.discover()
+    session = _Session(Desk(kb))
     for id_ in kept:
-        if desk.show("", desk.find(id_)) and not ask("Write this?", yes=yes):
+        if session.show("", session.find(id_)) and not ask("Write this?", yes=yes):
             raise click.Abort
-        show_content(os.fsencode(desk.keep()))  # as bytes: a name need not be text
+        show_content(os.fsencode(session.keep()))  # as bytes: a name need not be text
     for id_ in rejected:
-        desk.reject(desk.find(id_))
+        session.reject(session.find(id_))
     if json_:
-        show_json([desk.describe(each) for each in desk.waiting])
+        show_json([session.describe(each) for each in session.waiting])
     if kept or rejected or json_:
         return
-    review_each(desk.waiting, desk.show, desk.act, "--json, --keep ID -y and --reject ID")
-    for line in _iter_others(desk.kb):
+    review_each(session.waiting, session.show, session.act, "--json, --keep ID -y and --reject ID")
+    for line in _iter_others(kb):
         say(line)
 
 
-class Desk:
-    """The proposals of a workspace, and the one that was shown last."""
+class _Session:
+    """The proposals that wait, and the one that was shown last."""
 
     _view: View
 
-    def __init__(self, kb: KnowledgeBase) -> None:
-        self.kb = kb
-        self._check = make_inspection(kb)
-        self._inbox = open_inbox(kb)
-        say_expired(self._inbox)
-        self.waiting = list_waiting(kb, self._inbox)
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        say_expired(desk.inbox)
+        self.waiting = desk.list_waiting()
 
     def find(self, id_: str) -> Proposal:
         """Return the proposal with an id. Raises KbError."""
@@ -85,7 +83,7 @@ class Desk:
 
     def show(self, number: str, proposal: Proposal, edited: View | None = None) -> bool:
         """Show a proposal as it is now, or as a person edited it; tell whether it fits."""
-        self._view = edited or look(self.kb, proposal, self._check)
+        self._view = edited or self._desk.look(proposal)
         show("\n".join([*(["", number] if number else []), *_render(self._view)]))
         return self._view.after is not None
 
@@ -102,14 +100,14 @@ class Desk:
     def keep(self) -> Path:
         """Write what was shown last, and return the file; show it again if it has changed since."""
         try:
-            return keep(self.kb, self._inbox, self._view)
+            return self._desk.keep(self._view)
         except ChangedError:
             self.show("", self._view.proposal)
             raise
 
     def reject(self, proposal: Proposal) -> None:
         """Delete a proposal. Raises KbError if it has changed since."""
-        if not self._inbox.drop(proposal):
+        if not self._desk.inbox.drop(proposal):
             raise ChangedError("proposal")
         say("Rejected.")
 
@@ -124,11 +122,11 @@ class Desk:
             file.write_bytes(text.encode())
             open_editor(file)
             edited = file.read_bytes().decode(errors="replace")
-        self.show("", view.proposal, take_edited(self.kb, view, edited, self._check))
+        self.show("", view.proposal, self._desk.take_edited(view, edited))
 
     def describe(self, proposal: Proposal) -> dict[str, object]:
         """Return the record that `--json` prints."""
-        view = look(self.kb, proposal, self._check)
+        view = self._desk.look(proposal)
         return {
             "id": proposal.id,
             "subject": proposal.subject,

@@ -10,9 +10,9 @@ from llm_kb.config.workspace import find_cwd
 from llm_kb.errors import KbError
 from llm_kb.files.atomic import find_inside, replace_below
 from llm_kb.knowledge_base.api import KnowledgeBase
-from llm_kb.knowledge_base.proposals.inbox import ChangedError, Inbox, Proposal, digest
+from llm_kb.knowledge_base.proposals.inbox import ChangedError, Proposal, digest
 from llm_kb.knowledge_base.proposals.places import read_place
-from llm_kb.knowledge_base.proposing import check_edits, find_topic
+from llm_kb.knowledge_base.proposing import check_edits, find_topic, open_inbox
 from llm_kb.rendering.differences import render_difference
 from llm_kb.upkeep.check import Inspection
 
@@ -45,106 +45,93 @@ class View:
         return [line for old, new in texts for line in render_difference(old, new)]
 
 
-def list_waiting(kb: KnowledgeBase, inbox: Inbox) -> list[Proposal]:
-    """Return the proposals that wait, without those that were kept just before a crash."""
-    return [each for each in inbox.read_all() if not (_is_written(kb, each) and inbox.drop(each))]
+class Desk:
+    """Where a person looks at the proposals of a workspace, and keeps them."""
 
+    def __init__(self, kb: KnowledgeBase) -> None:
+        self._kb = kb
+        self.inbox = open_inbox(kb)
+        self._check = Inspection(kb, find_cwd() or Path("/"), lambda _done, _all: None)
 
-def _is_written(kb: KnowledgeBase, proposal: Proposal) -> bool:
-    try:
-        return bool(proposal.kept) and digest(_read(kb, proposal) or "") == proposal.kept
-    except KbError:
-        return False
+    def list_waiting(self) -> list[Proposal]:
+        """Return the proposals that wait, without those that were kept just before a crash."""
+        waiting = self.inbox.read_all()
+        return [each for each in waiting if not (self._is_written(each) and self.inbox.drop(each))]
 
+    def _is_written(self, proposal: Proposal) -> bool:
+        try:
+            return bool(proposal.kept) and digest(self._read(proposal) or "") == proposal.kept
+        except KbError:
+            return False
 
-def _read(kb: KnowledgeBase, proposal: Proposal) -> str | None:
-    """Return the text of the file as it is; None if there is none. Raises KbError."""
-    topic = find_topic(kb, proposal.topic)
-    if str(topic.config.root) != proposal.root:
-        raise KbError(f"topic {proposal.topic!r} is in another directory now")
-    return read_place(topic, proposal.path)
+    def _read(self, proposal: Proposal) -> str | None:
+        """Return the text of the file as it is; None if there is none. Raises KbError."""
+        topic = find_topic(self._kb, proposal.topic)
+        if str(topic.config.root) != proposal.root:
+            raise KbError(f"topic {proposal.topic!r} is in another directory now")
+        return read_place(topic, proposal.path)
 
+    def look(self, proposal: Proposal) -> View:
+        """Return a proposal as it fits the file now, with notes."""
+        view = View(proposal=proposal)
+        try:
+            view = replace(view, before=self._read(proposal))
+            view = replace(view, after=check_edits(proposal, view.before))
+        except KbError as error:
+            return replace(view, notes=(f"it no longer fits: {error}; edit or reject it",))
+        return replace(view, notes=(*self._iter_notes(view), *self._iter_findings(view)))
 
-def make_inspection(kb: KnowledgeBase) -> Inspection:
-    """Return what finds faults in the texts of many proposals."""
-    return Inspection(kb, find_cwd() or Path("/"), lambda _done, _all: None)
+    def take_edited(self, view: View, text: str) -> View:
+        """Return a view with the text that a person made of it."""
+        edited = replace(view, after=text)
+        return replace(edited, notes=("as you edited it", *self._iter_findings(edited)))
 
+    def _iter_notes(self, view: View) -> Iterator[str]:
+        if view.before is not None and digest(view.before) != view.proposal.base:
+            yield "the subject was changed since; the proposal still fits"
+        if address := self._find_alike(view.proposal):
+            yield f"{address} says nearly the same"
 
-def look(kb: KnowledgeBase, proposal: Proposal, check: Inspection | None = None) -> View:
-    """Return a proposal as it fits the file now, with notes."""
-    before = None
-    try:
-        before = _read(kb, proposal)
-        after = check_edits(proposal, before)
-    except KbError as error:
-        notes = (f"it no longer fits: {error}; edit or reject it",)
-        return View(proposal=proposal, before=before, notes=notes)
-    return View(
-        proposal=proposal,
-        before=before,
-        after=after,
-        notes=tuple(_iter_notes(kb, proposal, before, after, check or make_inspection(kb))),
-    )
+    def _iter_findings(self, view: View) -> Iterator[str]:
+        """Yield what `check` finds in a text that it does not find in the text before."""
+        opened = self._kb.find_topic(view.proposal.topic)
+        old, new = (
+            {(e.rule, e.what) for e in self._check.inspect_text(opened, view.proposal.path, text)}
+            for text in (view.before or "", view.after or "")
+        )
+        for rule, what in sorted(new - old, key=lambda each: each[1]):
+            yield f"{what} [{rule.id}]"
 
+    def _find_alike(self, proposal: Proposal) -> str:
+        """Return the address of the passage that says most of a new text; empty without one."""
+        new = " ".join(each.new for each in proposal.edits)
+        try:
+            found = self._kb.find_passages(new[:ASKED], limit=3).passages
+        except KbError:
+            return ""
+        own = (proposal.topic, proposal.path)
+        others = [e for e in found if (e.topic, e.path) != own and e.score >= ALIKE]
+        most = max(others, key=lambda each: each.score, default=None)
+        return f"{most.topic}/{most.address}" if most else ""
 
-def _iter_notes(
-    kb: KnowledgeBase, proposal: Proposal, before: str | None, after: str, check: Inspection
-) -> Iterator[str]:
-    if before is not None and digest(before) != proposal.base:
-        yield "the subject was changed since; the proposal still fits"
-    if address := _find_alike(kb, proposal):
-        yield f"{address} says nearly the same"
-    yield from _iter_findings(kb, proposal, before, after, check)
+    def keep(self, view: View) -> Path:
+        """Write what was shown, and return the file. Raises ChangedError and other KbErrors.
 
-
-def _iter_findings(
-    kb: KnowledgeBase, proposal: Proposal, before: str | None, after: str, check: Inspection
-) -> Iterator[str]:
-    """Yield what `check` finds in a text that it does not find in the text before."""
-    opened = kb.find_topic(proposal.topic)
-    old, new = (
-        {(each.rule, each.what) for each in check.inspect_text(opened, proposal.path, text)}
-        for text in (before or "", after)
-    )
-    for rule, what in sorted(new - old, key=lambda each: each[1]):
-        yield f"{what} [{rule.id}]"
-
-
-def take_edited(kb: KnowledgeBase, view: View, after: str, check: Inspection) -> View:
-    """Return a view with the text that a person made of it, which fits what was shown."""
-    found = _iter_findings(kb, view.proposal, view.before, after, check)
-    return replace(view, after=after, notes=("as you edited it", *found))
-
-
-def _find_alike(kb: KnowledgeBase, proposal: Proposal) -> str:
-    """Return the address of the passage that says most of a new text; empty if none says much."""
-    new = " ".join(each.new for each in proposal.edits)
-    try:
-        found = kb.find_passages(new[:ASKED], limit=3).passages
-    except KbError:
-        return ""
-    own = (proposal.topic, proposal.path)
-    others = [each for each in found if (each.topic, each.path) != own and each.score >= ALIKE]
-    most = max(others, key=lambda each: each.score, default=None)
-    return f"{most.topic}/{most.address}" if most else ""
-
-
-def keep(kb: KnowledgeBase, inbox: Inbox, view: View) -> Path:
-    """Write what was shown, and return the file. Raises ChangedError and other KbErrors.
-
-    Killed in between, it is either not written and waits, or written and waits no longer.
-    """
-    proposal = view.proposal
-    if view.after is None:
-        raise KbError(f"{proposal.id}: {view.notes[0]}")
-    if not view.after.strip():
-        raise KbError(f"{proposal.id}: nothing is left of the text; edit it again, or reject it")
-    if _read(kb, proposal) != view.before:
-        raise ChangedError("subject")
-    root, place = Path(proposal.root), Path(proposal.path)
-    inbox.mark(proposal, digest(view.after))
-    if find_inside(root, place) != place:  # a link that is swapped in just now
-        raise ChangedError("subject")
-    replace_below(root, place, view.after.encode())
-    inbox.drop(proposal)
-    return root / place
+        Killed in between, it is either not written and waits, or written and waits no longer.
+        """
+        proposal = view.proposal
+        if view.after is None:
+            raise KbError(f"{proposal.id}: {view.notes[0]}")
+        if not view.after.strip():
+            raise KbError(
+                f"{proposal.id}: nothing is left of the text; edit it again, or reject it"
+            )
+        if self._read(proposal) != view.before:
+            raise ChangedError("subject")
+        root, place = Path(proposal.root), Path(proposal.path)
+        self.inbox.mark(proposal, digest(view.after))
+        if find_inside(root, place) != place:  # a link that is swapped in just now
+            raise ChangedError("subject")
+        replace_below(root, place, view.after.encode())
+        self.inbox.drop(proposal)
+        return root / place

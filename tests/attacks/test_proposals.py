@@ -20,8 +20,7 @@ from llm_kb.knowledge_base.api import KnowledgeBase
 from llm_kb.knowledge_base.proposals.edits import Edit
 from llm_kb.knowledge_base.proposals.inbox import ChangedError, Inbox, Proposal
 from llm_kb.knowledge_base.proposing import open_inbox, propose, render_answer
-from llm_kb.upkeep import proposed
-from llm_kb.upkeep.proposed import keep, list_waiting, look
+from llm_kb.upkeep.proposed import Desk
 from tests.commands.workspaces import write_files
 from tests.conftest import RunLlm
 from tests.git_templates import copy_empty_repository, copy_repository
@@ -41,7 +40,7 @@ def kb(tmp_path: Path) -> KnowledgeBase:
 
 
 def waiting(kb: KnowledgeBase) -> list[Proposal]:
-    return list_waiting(kb, open_inbox(kb))
+    return Desk(kb).list_waiting()
 
 
 def run(arguments: list[str], program: str) -> int:
@@ -116,28 +115,28 @@ def test_what_is_not_the_models_to_propose(tmp_path: Path, home: Path, subject: 
 def test_a_file_that_changes_while_it_is_shown_is_not_written(
     kb: KnowledgeBase, tmp_path: Path
 ) -> None:
-    view = look(kb, propose(kb, WHO | {"subject": "a", "old": "One", "new": "Two"}, "c"))
+    view = Desk(kb).look(propose(kb, WHO | {"subject": "a", "old": "One", "new": "Two"}, "c"))
     (tmp_path / "kb/a.md").write_text("# A\n\nOne. A person.\n")
     with pytest.raises(ChangedError):
-        keep(kb, open_inbox(kb), view)
+        Desk(kb).keep(view)
     assert (tmp_path / "kb/a.md").read_text() == "# A\n\nOne. A person.\n"
-    keep(kb, open_inbox(kb), look(kb, waiting(kb)[0]))
+    Desk(kb).keep(Desk(kb).look(waiting(kb)[0]))
     assert (tmp_path / "kb/a.md").read_text() == "# A\n\nTwo. A person.\n"
 
 
 def test_nothing_is_not_kept(kb: KnowledgeBase, tmp_path: Path) -> None:
-    view = look(kb, propose(kb, WHO | {"subject": "a", "old": "One", "new": "Two"}, "c"))
+    view = Desk(kb).look(propose(kb, WHO | {"subject": "a", "old": "One", "new": "Two"}, "c"))
     with pytest.raises(KbError, match="nothing is left of the text; edit it again, or reject it"):
-        keep(kb, open_inbox(kb), replace(view, after=" \n", notes=("as you edited it",)))
+        Desk(kb).keep(replace(view, after=" \n", notes=("as you edited it",)))
     assert (tmp_path / "kb/a.md").read_text() == PAGE
     assert len(waiting(kb)) == 1
 
 
 def test_a_proposal_that_changes_while_it_is_shown_is_not_written(kb: KnowledgeBase) -> None:
-    view = look(kb, propose(kb, WHO | {"subject": "b", "new": "# B\n"}, "c"))
+    view = Desk(kb).look(propose(kb, WHO | {"subject": "b", "new": "# B\n"}, "c"))
     propose(kb, WHO | {"subject": "b", "new": "More."}, "c")
     with pytest.raises(KbError, match="has just been changed"):
-        keep(kb, open_inbox(kb), view)
+        Desk(kb).keep(view)
     assert not open_inbox(kb).drop(view.proposal)
     assert len(waiting(kb)) == 1
 
@@ -149,7 +148,7 @@ def test_a_link_that_is_swapped_in_is_not_written_through(
 ) -> None:
     write_files(tmp_path, {target: "Theirs.\n"})
     page = tmp_path / f"kb/{subject}.md"
-    view = look(kb, propose(kb, WHO | {"subject": subject, "new": "# B\n\nNew.\n"}, "c"))
+    view = Desk(kb).look(propose(kb, WHO | {"subject": subject, "new": "# B\n\nNew.\n"}, "c"))
     mark = Inbox.mark
 
     def swap(inbox: Inbox, proposal: Proposal, kept: str) -> None:
@@ -159,7 +158,7 @@ def test_a_link_that_is_swapped_in_is_not_written_through(
 
     monkeypatch.setattr(Inbox, "mark", swap)
     with pytest.raises(KbError):
-        keep(kb, open_inbox(kb), view)
+        Desk(kb).keep(view)
     assert (tmp_path / target).read_text() == "Theirs.\n"
     assert len(waiting(kb)) == 1
 
@@ -172,10 +171,10 @@ def test_a_full_disk_loses_nothing(
     def fail(_: int) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    view = look(kb, first)
+    view = Desk(kb).look(first)
     monkeypatch.setattr(os, "fsync", fail)
     for attempt in (
-        lambda: keep(kb, open_inbox(kb), view),
+        lambda: Desk(kb).keep(view),
         lambda: propose(kb, WHO | {"subject": "a", "new": "Three."}, "c"),
         lambda: propose(kb, WHO | {"subject": "b", "new": "# B\n"}, "c"),
     ):
@@ -194,14 +193,14 @@ def test_a_kill_leaves_all_or_nothing(kb: KnowledgeBase, tmp_path: Path, functio
 import os, signal, sys
 from llm_kb.upkeep import proposed
 from llm_kb.knowledge_base.api import KnowledgeBase
-from llm_kb.knowledge_base.proposing import open_inbox
 kb = KnowledgeBase.discover()
 real = proposed.{function}
 def killed(*arguments):
     real(*arguments)
     os.kill(os.getpid(), signal.SIGKILL)
 proposed.{function} = killed
-proposed.keep(kb, open_inbox(kb), proposed.look(kb, open_inbox(kb).read_all()[0]))
+desk = proposed.Desk(kb)
+desk.keep(desk.look(desk.inbox.read_all()[0]))
 """
     assert run([], program) == -signal.SIGKILL
     is_written = function == "replace_below"
@@ -231,7 +230,7 @@ for number in range(3):
     said = sorted(edit.new for each in found for edit in each.edits)
     assert said == sorted(f"From {n}, {each}." for n in range(10) for each in range(3))
     for each in found:
-        keep(kb, open_inbox(kb), look(kb, each))
+        Desk(kb).keep(Desk(kb).look(each))
     text = (tmp_path / "kb/a.md").read_text()
     assert all(line in text for line in said)
 
@@ -285,4 +284,4 @@ def test_the_answer_says_that_nothing_is_changed(kb: KnowledgeBase) -> None:
         f"proposed {proposal.id}: the new subject p/b. It waits for the user, who decides with"
         " `llm kb review`; nothing is changed yet."
     )
-    assert proposed.look(kb, proposal).after == "# B\n"
+    assert Desk(kb).look(proposal).after == "# B\n"
