@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 
 import click
+from click import wrap_text
 
 from llm_kb.commands._config import edit_file, require_cwd, workspace_file
 from llm_kb.commands._output import confirm, say, show
@@ -18,11 +19,13 @@ from llm_kb.files.containment import resolve_links
 from llm_kb.knowledge_base.user_dir import load_here
 from llm_kb.rendering.plain_text import count, shorten
 from llm_kb.texts.safe import visible_line
+from llm_kb.upkeep.accounts import Leftover
 from llm_kb.upkeep.first_topics import Proposal, Proposals, propose_topics
 from llm_kb.upkeep.project_files import RULES
 
 _FILE = "llm-kb.toml"
 _WIDTH = 60
+_LEAST_EXAMPLE = 12
 
 _EMPTY = Proposal("project", "Project", "How we work on this project, and why.", "kb/project")
 """The proposal for an empty workspace; its directory must be created."""
@@ -130,20 +133,33 @@ def _report(found: Proposals) -> None:
         sizes = f"{count(subjects, 'subject'):>14}  {f'~{tokens:,} tokens':>18}"
         say(f"  {topic.id:{width}}  {sizes}  {_name_place(topic)}")
     if found.left_out or found.others:
-        say("Left out:")
-    for rule, paths in found.left_out.items():
-        what = RULES[rule].what if rule in RULES else "pages that no topic can hold"
-        _say_left_out(what, paths, f"llm kb init --with {rule}" if rule in RULES else "")
+        by_rule = " (llm kb init --with NAME takes it)" if found.left_out.keys() & RULES else ""
+        say(f"Left out{by_rule}:")
     for what, others, take in found.others:
-        _say_left_out(what, others, take)
+        if take:
+            _say_left_out(what, others)
+            say(f"          {visible_line(take)}")
+    for rule, paths in found.left_out.items():
+        is_rule = rule in RULES
+        what = f"{rule}: {RULES[rule].what}" if is_rule else "pages that no topic can hold"
+        _say_left_out(what, paths)
+    _say_others([other for other in found.others if not other.take])
 
 
-def _say_left_out(what: str, paths: Collection[str], take: str) -> None:
-    """Print a line about files in no topic, with an example, and the command to take them."""
-    room = max(20, 67 - len(what))  # of 80 columns
-    example = shorten(visible_line(next(iter(paths))), room)
-    more = f"\n          {visible_line(take)}" if take else ""
-    say(f"  {len(paths):>6,}  {visible_line(what)} ({example}){more}")
+def _say_left_out(what: str, paths: Collection[str]) -> None:
+    """Print a line about files in no topic, with an example if there is room."""
+    room = 67 - len(what)  # of 80 columns
+    example = shorten(visible_line(next(iter(paths))), room) if room >= _LEAST_EXAMPLE else ""
+    say(f"  {len(paths):>6,}  {visible_line(what)}{f' ({example})' if example else ''}")
+
+
+def _say_others(others: Sequence[Leftover]) -> None:
+    """Print what no command takes: the number of files of each kind."""
+    ranked = sorted(others, key=lambda other: -len(other.paths))
+    kinds = ", ".join(f"{len(each.paths):,} {visible_line(each.what)}" for each in ranked)
+    total = sum(len(each.paths) for each in others)
+    if others:
+        say(wrap_text(f"  {total:>6,}  others: {kinds}", 80, subsequent_indent=" " * 10))
 
 
 def _name_place(topic: Proposal) -> str:

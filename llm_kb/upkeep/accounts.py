@@ -9,15 +9,20 @@ import stat
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
 from llm_kb.files.containment import Containment
 from llm_kb.files.layouts import is_agent_skill
 from llm_kb.knowledge_base.open_topic import OpenTopic
+from llm_kb.rendering.plain_text import MAX_NAMED
+from llm_kb.search.question import STOP_WORDS
+from llm_kb.search.roles import Role, find_role
 from llm_kb.subjects.ignore import is_always_ignored
 from llm_kb.subjects.include import Include
-from llm_kb.texts.decoding import SNIFFED_BYTES, is_binary
+from llm_kb.texts.decoding import SNIFFED_BYTES, decode_text, is_binary
+from llm_kb.texts.folding import WORD, fold
 from llm_kb.texts.formats import (
     INSTALL,
     Kind,
@@ -29,7 +34,7 @@ from llm_kb.texts.formats import (
 )
 from llm_kb.upkeep.project_files import find_project
 
-MOST_LINES = 5
+MOST_LINES = 3
 """The most kinds of text files that have a line each."""
 
 MOST_ENTRIES = 20_000
@@ -37,6 +42,12 @@ MOST_ENTRIES = 20_000
 
 _MOST_READ = 50
 """The most files of one extension that are read to tell text from other data."""
+
+_MOST_SAMPLED = 10
+"""The most files of one extension that are read to tell prose from programs' texts."""
+
+_PROSE_SHARE = 0.25
+"""The share of little words ("the", "of") from which a text is prose: it is 0.4 in most prose."""
 
 
 class Leftover(NamedTuple):
@@ -68,9 +79,18 @@ def account_for(root: Path, paths: Iterable[str]) -> list[Leftover]:
     for path in sorted(paths):
         if kind := classify(path):
             groups[kind].append(path)
-    texts = groups.pop(_TEXTS, [])
+    texts = _group_by_kind(groups.pop(_TEXTS, []))
     named = [Leftover(what, groups[what], _TAKE.get(what, "")) for what in sorted(groups)]
-    return [*group_texts(texts), *named]
+    prose = [kind for kind in texts if _is_prose(classify.containment, texts[kind])][:MOST_LINES]
+    shown = [_describe_texts(kind, texts.pop(kind)) for kind in prose]
+    rest = [path for paths in texts.values() for path in paths]
+    kinds = ", ".join(kind or "without an extension" for kind in [*texts][:MAX_NAMED])
+    more = f" and {len(texts) - MAX_NAMED} more kinds" if len(texts) > MAX_NAMED else ""
+    return [
+        *shown,
+        *([Leftover(f"other text files ({kinds}{more})", rest)] if rest else []),
+        *named,
+    ]
 
 
 def find_unlisted(
@@ -78,7 +98,7 @@ def find_unlisted(
 ) -> Mapping[str, Sequence[str]]:
     """Return the texts of a project that no topic has or leaves out, by their first directory.
 
-    These are pages that no rule of `init` leaves out, and texts of no known format. Raises KbError
+    These are pages that no rule of `init` leaves out, and prose of no known format. Raises KbError
     if there are too many files to look at: without git `most` of them.
     """
     settled = [_find_settled(root, topic) for topic in topics]
@@ -88,16 +108,20 @@ def find_unlisted(
 
     project = find_project(root, most, is_settled)
     classify = _Classifier(root)
+    found = [path for path, (rule, _) in project.pages.items() if not rule]
+    texts = _group_by_kind(
+        path
+        for path in project.listed
+        if path not in project.pages
+        and find_format(path) is None
+        and not is_settled(path)
+        and classify(path) == _TEXTS
+    )
+    for paths in texts.values():
+        found += paths if _is_prose(classify.containment, paths) else ()
     places: defaultdict[str, list[str]] = defaultdict(list)
-    for path in project.listed:
-        if path in project.pages:
-            is_text = not project.pages[path][0]
-        else:
-            is_text = (
-                find_format(path) is None and not is_settled(path) and classify(path) == _TEXTS
-            )
-        if is_text:
-            places[path.partition("/")[0] if "/" in path else ""].append(path)
+    for path in sorted(found):
+        places[path.partition("/")[0] if "/" in path else ""].append(path)
     return places
 
 
@@ -120,16 +144,26 @@ def _find_settled(root: Path, opened: OpenTopic) -> Callable[[str], bool]:
     return is_settled
 
 
-def group_texts(paths: Iterable[str]) -> list[Leftover]:
-    """Return text files by extension, the most frequent first, and the rest in one group."""
+def _group_by_kind(paths: Iterable[str]) -> dict[str, list[str]]:
+    """Return text files by extension, the most frequent first."""
     kinds: defaultdict[str, list[str]] = defaultdict(list)
     for path in paths:
         kinds[Path(path).suffix if find_extension(path) else ""].append(path)
-    ranked = sorted(kinds, key=lambda kind: (-len(kinds[kind]), kind))
-    rest = [path for kind in ranked[MOST_LINES:] for path in kinds[kind]]
-    shown = [_describe_texts(kind, kinds[kind]) for kind in ranked[:MOST_LINES]]
-    more = f"text files of {len(ranked) - MOST_LINES} more kinds"
-    return [*shown, *([Leftover(more, rest)] if rest else [])]
+    return {kind: kinds[kind] for kind in sorted(kinds, key=lambda each: (-len(kinds[each]), each))}
+
+
+def _is_prose(containment: Containment, paths: Sequence[str]) -> bool:
+    """Tell by the first text files of a kind whether they are for people, not for programs."""
+    words: list[str] = []
+    outside_tests = (path for path in paths if find_role(path) is not Role.TESTS)
+    for path in islice(outside_tests, _MOST_SAMPLED):
+        with suppress(OSError):
+            data = containment.read_file(path, SNIFFED_BYTES)[0]
+            words += WORD.findall(fold(decode_text(data, whole=False) or ""))
+    # One letter may be a variable.
+    words = [word for word in words if len(word) > 1]
+    said = max(sum(map(stop.__contains__, words)) for stop in STOP_WORDS.values())
+    return bool(words) and said >= _PROSE_SHARE * len(words)
 
 
 def _describe_texts(kind: str, paths: Collection[str]) -> Leftover:
@@ -151,13 +185,13 @@ class _Classifier:
 
     def __init__(self, root: Path) -> None:
         self._root = os.path.realpath(root)
-        self._containment = Containment(root, ())
+        self.containment = Containment(root, ())
         self._verdicts: defaultdict[str, list[bool]] = defaultdict(list)
 
     def __call__(self, path: str) -> str:
         if any(map(is_always_ignored, path.rstrip("/").split("/"))):
             return _PRIVATE
-        if is_agent_skill(self._containment, path):
+        if is_agent_skill(self.containment, path):
             return _OURS
         try:
             type_ = stat.S_IFMT(os.lstat(f"{self._root}/{path}").st_mode)
@@ -191,7 +225,7 @@ class _Classifier:
         if len(verdicts) < _MOST_READ:
             data = b"\0"
             with suppress(OSError):
-                data = self._containment.read_file(path, SNIFFED_BYTES)[0]
+                data = self.containment.read_file(path, SNIFFED_BYTES)[0]
             verdicts.append(not is_binary(data))
             return verdicts[-1]
         return 2 * sum(verdicts) > len(verdicts)

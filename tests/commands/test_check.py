@@ -511,7 +511,9 @@ src/old.py
 def test_texts_in_no_topic_are_named_by_directory(run_llm: RunLlm, tmp_path: Path) -> None:
     write_files(tmp_path, {**GOOD, "llm-kb.toml": f'{CONFIG}include = ["*.md"]\n'})
     write_files(tmp_path, {f"d{n}/{m}.asciidoc": "x" for n in range(7) for m in range(9 - n)})
-    write_files(tmp_path, {"kb/x.chap": "x", "kb/y.py": "x", "tests/a.md": "x", "LICENSE.md": "x"})
+    write_files(
+        tmp_path, {"kb/x.chap": "Some of it", "kb/y.py": "x", "tests/a.md": "x", "LICENSE.md": "x"}
+    )
     write_files(tmp_path, {"e.json": "{}", "kb/z.raw": b"\0\1"})
     assert check(run_llm, 0) == [
         ("unlisted", f"d{n}/0.asciidoc", None, f"{9 - n} texts in d{n}/ in no topic")

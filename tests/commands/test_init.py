@@ -74,15 +74,11 @@ def test_what_it_took_and_left_out_is_printed(
         "  style           1 subject           ~4 tokens  kb/style\n"
         "  claude          1 subject           ~6 tokens  .claude\n"
         "  skills          1 subject          ~13 tokens  .claude/skills\n"
-        "Left out:\n"
-        "       1  tests and their data (tests/a/input.md)\n"
-        "          llm kb init --with tests\n"
-        "       1  licences, authors, codes of conduct, forms for issues (LICENSE.md)\n"
-        "          llm kb init --with formalities\n"
-        "       1  change logs and release notes (CHANGELOG.md)\n"
-        "          llm kb init --with changes\n"
-        "       1  pictures and other binary files (docs/pic.png)\n"
-        "       1  source code (src/x.py)\n"
+        "Left out (llm kb init --with NAME takes it):\n"
+        "       1  tests: tests and their data (tests/a/input.md)\n"
+        "       1  formalities: licences, authors, codes of conduct, forms for issues\n"
+        "       1  changes: change logs and release notes (CHANGELOG.md)\n"
+        "       2  others: 1 pictures and other binary files, 1 source code\n"
         f"{NEXT}"
     )
     topics = {topic.id: topic for topic in load(tmp_path, user_dir).topics}
@@ -375,7 +371,7 @@ def test_skills_are_topics_and_the_same_ones_for_another_tool_are_not(
         "skills": ".claude/skills",
         "skills-2": "web/.agents/skills",
     }
-    assert "1  skills that another tool has too (.cursor/skills/review/SKILL.md)" in shown
+    assert "1  copies: skills that another tool has too (.cursor/skills/review/SKIL…)" in shown
 
 
 def test_what_a_rule_left_out_becomes_a_topic_on_request(

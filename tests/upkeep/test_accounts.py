@@ -75,22 +75,22 @@ def make(root: Path, *names: str, data: bytes = b"Some text.\n") -> None:
 
 def list_lines(run_llm: RunLlm) -> list[str]:
     shown = run_llm(["kb", "init", "--dry-run"]).stderr
-    return [line.strip() for line in shown.partition("Left out:\n")[2].splitlines()[:-2]]
+    return [line.strip() for line in shown.partition("Left out")[2].splitlines()[1:-3]]
 
 
-def test_texts_of_unknown_formats_have_a_line_with_the_command_that_takes_them(
+def test_prose_of_unknown_formats_has_a_line_with_the_command_that_takes_it(
     tmp_path: Path, run_llm: RunLlm
 ) -> None:
-    make(tmp_path, "README.md", *(f"book/ch{n}/x.chap" for n in range(12)), "a.zz", "b/notes")
+    make(tmp_path, "README.md", *(f"book/ch{n}/x.chap" for n in range(12)))
+    make(tmp_path, "a.zz", "CODEOWNERS", data=b"*.py @alice @bob # owners\n")
+    make(tmp_path, "tests/says.feature", "CHANGELOG.md")
     make(tmp_path, "data/x.raw", data=b"\0\1\2" * 9)
     assert list_lines(run_llm) == [
         "12  text files of .chap in book (book/ch0/x.chap)",
         "llm kb add book-chap book --include '*.chap'",
-        "1  text files without an extension in b (b/notes)",
-        "llm kb add b-texts b --ignore '*.*'",
-        "1  text files of .zz (a.zz)",
-        "llm kb add zz . --include '*.zz'",
-        "1  pictures and other binary files (data/x.raw)",
+        "1  changes: change logs and release notes (CHANGELOG.md)",
+        "4  others: 3 other text files (without an extension, .feature, .zz), 1",
+        "pictures and other binary files",
     ]
     assert run_llm(["kb", "init"]).exit_code == 0
     assert run_llm(["kb", "add", "book-chap", "book", "--include", "*.chap"]).exit_code == 0
@@ -99,7 +99,8 @@ def test_texts_of_unknown_formats_have_a_line_with_the_command_that_takes_them(
 
 def test_of_many_kinds_the_most_frequent_have_a_line(tmp_path: Path, run_llm: RunLlm) -> None:
     make(tmp_path, "README.md", *(f"a/b.z{n}" for n in range(MOST_LINES + 4)))
-    assert list_lines(run_llm)[-1] == "4  text files of 4 more kinds (a/b.z5)"
+    last = "4  others: 4 other text files (.z3, .z4, .z5 and 1 more kinds)"
+    assert list_lines(run_llm)[-1] == last
 
 
 def test_links_repositories_and_documents_are_counted(tmp_path: Path, run_llm: RunLlm) -> None:
