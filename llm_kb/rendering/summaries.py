@@ -91,7 +91,7 @@ def find_label(data: bytes, path: str, slug: str) -> str:
         return ""
     found, rest = read_front_matter(text)
     written = (one_line(found.get(key, "")) for key in KEYS)
-    summary = next(filter(None, (one_line(find_purpose(known.markup, text)), *written)), "")
+    summary = next(filter(None, written), "")
     if not summary:
         title = _find_title(found, rest, known)
         names = {_loosen(slug), _loosen(slug.rpartition("/")[2])}
@@ -100,7 +100,7 @@ def find_label(data: bytes, path: str, slug: str) -> str:
 
 
 def find_title(text: str, path: str) -> str:
-    """Return the title of prose: from its front matter, else its first heading; empty without."""
+    """Return the title of prose: what it is by its name, in front matter, or its first heading."""
     known = find_format(path, text)
     if known is None or not known.is_prose or known.converter:
         return ""
@@ -116,7 +116,8 @@ def _find_title(found: Mapping[str, str], rest: str, known: Format) -> str:
         for text in starts
     )
     headings = (each.title for outline in outlines for each in outline.sections[:1])
-    titles = chain([_find_written_title(found, rest)], headings)
+    named = (find_purpose(known.markup, rest), _find_written_title(found, rest))
+    titles = chain(named, headings)
     return next(filter(_has_words, map(_plain, titles)), "")
 
 

@@ -54,6 +54,8 @@ def find(text: str, *wanted: str, path: str = "a.md") -> list[str]:
         pytest.param("Größe Ä", "größe-ä", id="letters of other alphabets"),
         pytest.param("SOME_NAME", "some_name", id="underscores"),
         pytest.param("`<relabel_config>`", "relabel_config", id="nothing but a placeholder"),
+        pytest.param("`profile.<name>.debug`", "profilenamedebug", id="a placeholder in code"),
+        pytest.param("`a` <b>c</b>", "a-c", id="tags outside of code"),
         pytest.param("!!!", "", id="nothing"),
     ],
 )
