@@ -59,12 +59,12 @@ def measure_growth(action: Callable[[str], object], make: Callable[[int], str]) 
         if small < QUICK:
             return ""
         middle = measure_time(action, make(MIDDLE), runs=1)
-        if middle < min(STEADY * small / SMALL, DEAREST) * MIDDLE:
+        if middle < STEADY * small / SMALL * MIDDLE and not _is_dear(middle / MIDDLE):
             return ""
         times = [measure_time(action, make(LARGE >> shift)) for shift in (4, 2, 1, 0)]
     except EndlessError:
         return "it was given up"
-    if times[-1] / LARGE > DEAREST * max(1.0, measure_pace()):
+    if _is_dear(times[-1] / LARGE):
         return f"a character takes {times[-1] / LARGE * 1e6:.1f} µs"
     ratios = [after / max(before, 1e-6) for before, after in pairwise(times[1:])]
     steepness = (times[-1] / max(times[0], 1e-6)) ** 0.25
@@ -72,6 +72,11 @@ def measure_growth(action: Callable[[str], object], make: Callable[[int], str]) 
     if times[-1] < FLOOR or not (is_steep and _goes_on(action, make(2 * LARGE), times[-1])):
         return ""
     return f"{LARGE:,} characters take {times[-1]:.2f} s, half of them {times[-2]:.2f} s"
+
+
+def _is_dear(seconds: float) -> bool:
+    """Tell whether a character takes too long, also for how slow the machine is now."""
+    return seconds > DEAREST and seconds > DEAREST * measure_pace()
 
 
 def _goes_on(action: Callable[[str], object], text: str, before: float) -> bool:
