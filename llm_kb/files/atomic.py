@@ -15,6 +15,7 @@ from pathlib import Path
 
 from llm_kb.errors import KbError
 from llm_kb.files.containment import Containment, OutsideError, resolve_links
+from llm_kb.texts.decoding import BINARY, explain_conversion
 
 LOCK_SECONDS = 10.0
 
@@ -49,6 +50,25 @@ def find_inside(root: Path, path: str | Path) -> Path:
     if real == top or not real.is_relative_to(top):
         raise OutsideWriteError(root / path, str(real))
     return real.relative_to(top)
+
+
+def read_below(root: Path, path: str | Path, most: int = 5_000_000) -> str | None:
+    """Return a text below a directory that is to be changed; None if the file does not exist.
+
+    Raises WriteError for a file that is larger, not in UTF-8, or outside.
+    """
+    place, whole = find_inside(root, path), root / path
+    with writing(whole):
+        try:
+            data, size, _ = Containment(resolve_links(root)).read_file(place.as_posix(), most)
+        except FileNotFoundError:
+            return None
+    if size > len(data):
+        raise WriteError(whole, f"it has more than {most:,} bytes")
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        raise WriteError(whole, explain_conversion(data) or BINARY) from error
 
 
 def replace_below(root: Path, path: str | Path, data: bytes, *, new_mode: int = 0o644) -> None:

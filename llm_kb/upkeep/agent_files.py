@@ -11,14 +11,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from llm_kb.errors import KbError
-from llm_kb.files.atomic import WriteError, find_inside, remove_below, replace_below
-from llm_kb.files.containment import Containment, resolve_links
+from llm_kb.files.atomic import find_inside, read_below, remove_below, replace_below
 from llm_kb.files.layouts import AGENT_MARK, AGENT_SKILL, SKILL_FILE
 from llm_kb.rendering.marks import Marks
 from llm_kb.rendering.menu import LONGEST_DESCRIPTION
 from llm_kb.rendering.section import describe_topics
 from llm_kb.subjects.topics import TopicConfig
-from llm_kb.texts.decoding import BINARY, explain_conversion
 
 COMMANDS = ("llm-kb", "llm kb")
 """The names under which an agent may run our commands."""
@@ -50,9 +48,6 @@ description: {description}
 2. `{0} learn TOPIC SUBJECT` reads a subject, `SUBJECT#PART` a part of it, and `{0} learn TOPIC` lists those of a topic.
 3. `{0} prompt --shell` prints all topics. Where there are tools named `learn` and `search_knowledge`, call these instead.
 """  # noqa: E501 - one line a step
-
-_MOST_BYTES = 5_000_000
-"""The largest file of rules that is changed."""
 
 
 class Change(NamedTuple):
@@ -87,9 +82,9 @@ def plan_writing(root: Path, topics: Sequence[TopicConfig], command: str) -> lis
     """
     names = (command, *(each for each in COMMANDS if each != command))
     rules = _choose_rules(root)
-    changes = [_plan_block(rules, _read(root, rules), names)]
+    changes = [_plan_block(rules, read_below(root, rules), names)]
     for path in _find_skills(root):
-        before = _read(root, path)
+        before = read_below(root, path)
         if before is not None and AGENT_MARK not in before:
             raise KbError(f"{path!r} was written by someone else; move it, then try again")
         texts = [_render_skill(topics, name) for name in names]
@@ -102,21 +97,21 @@ def plan_removal(root: Path) -> list[Change]:
     """Return the files with a block or a skill of ours, and their rest. Raises KbError."""
     changes = []
     for path in RULES:
-        before = _read(root, path)
+        before = read_below(root, path)
         if before is not None and (found := MARKS.find(before, path)):
             above, below = before[: found[0]].rstrip(), before[found[1] :].lstrip("\r\n")
             left = "\n\n".join(filter(None, (above, below)))
             after = left if not left or left.endswith("\n") else f"{left}\n"
             changes.append(Change(path, before, after or None))
     for path in _find_skills(root):
-        before = _read(root, path)
+        before = read_below(root, path)
         if before is not None and AGENT_MARK in before:
             changes.append(Change(path, before, None))
     return changes
 
 
 def _choose_rules(root: Path) -> str:
-    texts = {path: _read(root, path) for path in RULES}
+    texts = {path: read_below(root, path) for path in RULES}
     marked = [path for path, text in texts.items() if MARKS.has_any(text)]
     existing = [path for path, text in texts.items() if text is not None]
     return [*marked, *existing, *RULES][0]
@@ -146,20 +141,3 @@ def _find_skills(root: Path) -> Iterator[str]:
         if real not in seen:
             seen = [*seen, real]
             yield path
-
-
-def _read(root: Path, path: str) -> str | None:
-    """Return the text of a file; None if it does not exist. Raises KbError."""
-    place = find_inside(root, path).as_posix()
-    try:
-        data, size, _ = Containment(resolve_links(root)).read_file(place, _MOST_BYTES)
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise WriteError(root / path, error.strerror or str(error)) from error
-    if size > len(data):
-        raise WriteError(root / path, f"it has more than {_MOST_BYTES:,} bytes")
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise WriteError(root / path, explain_conversion(data) or BINARY) from error

@@ -19,11 +19,10 @@ from llm_kb.commands._config import require_cwd
 from llm_kb.commands._options import F, complete_quietly
 from llm_kb.commands._output import say, show
 from llm_kb.commands._review import review_each
-from llm_kb.files.atomic import WriteError, find_inside, replace_below
-from llm_kb.files.containment import read_regular, resolve_links
+from llm_kb.files.atomic import WriteError, find_inside, read_below, replace_below
+from llm_kb.files.containment import resolve_links
 from llm_kb.host.capture_tools import LIVE_INPUT
 from llm_kb.rendering.plain_text import count
-from llm_kb.texts.decoding import BINARY, explain_conversion
 from llm_kb.texts.safe import visible_line, visible_text
 
 _FIELDS = {
@@ -401,7 +400,7 @@ def export(file: str | None, scope: str | None, check: bool) -> None:
         return
     path, root = here / file, store.require_repository(here).root
     _require_directory(root, path)
-    before = _read(path)
+    before = read_below(root, path)
     if not kept.entries and not rendering.MARKS.has_any(before):
         say("Nothing to export.")
         return
@@ -424,15 +423,3 @@ def _require_directory(root: Path, path: Path) -> None:
     directory = resolve_links(root) / find_inside(root, path).parent
     if not directory.is_dir():
         raise WriteError(path, f"there is no directory {str(directory)!r}")
-
-
-def _read(path: Path) -> str | None:
-    """Return the text of a file; None if it does not exist."""
-    if not os.path.lexists(path):
-        return None
-    data = read_regular(path, follow_link=True)
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        problem = explain_conversion(data) or BINARY
-        raise click.ClickException(f"{str(path)!r}: {problem}") from error

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from llm_kb.errors import KbError, quote
-from llm_kb.files.containment import Containment, resolve_links
+from llm_kb.files.atomic import read_below
+from llm_kb.files.containment import resolve_links
 from llm_kb.files.directory_topic import DirectoryTopic
 from llm_kb.files.layouts import find_skill, place_subject
 from llm_kb.subjects.topics import Layout, Subject
@@ -97,12 +98,4 @@ def read_place(topic: DirectoryTopic, path: str) -> str | None:
     subjects = [each for each in topic.list(path).subjects if each.path == path]
     if problem := _find_problem(topic, path, subjects[0] if subjects else None):
         raise KbError(f"{quote(path)} of topic {topic.config.id!r} cannot be proposed: {problem}")
-    if not subjects:
-        return None
-    try:
-        data, size, _ = Containment(topic.config.root).read_file(path, MOST_BYTES)
-        if size > MOST_BYTES:
-            raise KbError(f"{quote(path)} is larger than {MOST_BYTES // 1_000_000} MB")
-        return data.decode()
-    except (OSError, UnicodeDecodeError) as error:
-        raise KbError(f"{quote(path)} cannot be read as UTF-8 text: {error}") from error
+    return read_below(topic.config.root, path, MOST_BYTES) if subjects else None
