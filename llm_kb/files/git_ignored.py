@@ -134,7 +134,9 @@ class GitIgnored:
     def _everywhere(self) -> Sequence[IgnoreRules]:
         """The rules of the clone, and of the user."""
         of_clone = self._read_rules(f"{self._repository.common_dir}/info/exclude")
-        of_user = self._read_rules(_find_rules_of_user(), follow_link=True)
+        settings = _list_settings_of_user()
+        self.read.update(os.path.relpath(each, self._root) for each in settings)
+        of_user = self._read_rules(_find_rules_of_user(settings), follow_link=True)
         return [rules for rules in (of_clone, of_user) if rules]
 
     def _read_rules(self, path: str, *, follow_link: bool = False) -> IgnoreRules | None:
@@ -169,19 +171,24 @@ def _list_above(path: str) -> Iterator[str]:
 _EXCLUDES_FILE = re.compile(r"(?im)^[ \t]*excludesfile[ \t]*=[ \t]*\"?([^\"\n#;]+)")
 
 
-def _find_rules_of_user() -> str:
+def _list_settings_of_user() -> Sequence[str]:
+    """Return the configuration files of git for the user, there or not."""
+    home = os.path.expanduser("~")  # noqa: PTH111 - a user may have none
+    settings = os.environ.get("XDG_CONFIG_HOME") or f"{home}/.config"
+    return f"{home}/.gitconfig", f"{settings}/git/config"
+
+
+def _find_rules_of_user(settings: Sequence[str]) -> str:
     """Return the file with the rules for all repositories of the user, there or not.
 
     https://git-scm.com/docs/gitignore
     """
-    home = os.path.expanduser("~")  # noqa: PTH111 - a user may have none
-    settings = os.environ.get("XDG_CONFIG_HOME") or f"{home}/.config"
-    for file in (f"{home}/.gitconfig", f"{settings}/git/config"):
+    for file in settings:
         with suppress(OSError):
             text = read_regular(file, follow_link=True, most=100_000).decode(errors="replace")
             if found := _EXCLUDES_FILE.search(text):
                 return os.path.expanduser(found[1].strip())  # noqa: PTH111 - as above
-    return f"{settings}/git/ignore"
+    return f"{os.path.dirname(settings[-1])}/ignore"  # noqa: PTH120 - as text, like the others
 
 
 # The index

@@ -359,6 +359,15 @@ def require_linear(
         assert not found, f"{name}: {found}"
 
 
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [("a.md", "- ```\n" * 8_000 + "~~~\n" * 8_000), ("a.ts", "const a" + ":b" * 150_000)],
+)
+def test_signs_that_nothing_answers_are_looked_at_once(path: str, text: str) -> None:
+    with at_most(0.15):
+        find_outline(path, text)
+
+
 @pytest.mark.parametrize("unit", ["_", "1", "1.", " ", "a ", "\n"])
 def test_the_start_of_a_file_tells_its_format_in_time(unit: str) -> None:
     with at_most(0.05):

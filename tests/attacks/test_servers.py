@@ -327,6 +327,8 @@ def test_patterns_and_links_do_not_multiply(site: Site) -> None:
 def test_a_crawl_has_no_more_patterns_than_a_person_reads() -> None:
     with pytest.raises(SourceError, match="have 6,000 characters, over 4,000"):
         CrawlSource(url="https://e.org/", include=("a" * 3_000,), exclude=("b" * 3_000,))
+    with pytest.raises(SourceError, match="a crawl has at most 500 pages, 5 links deep"):
+        CrawlSource(url="https://e.org/", max_pages=501)
 
 
 def test_paths_and_files_of_a_repository_do_not_multiply() -> None:

@@ -125,6 +125,9 @@ def test_rules_of_the_clone_and_of_the_user_count(
     assert list_paths(repository / "docs") == ["a.md", "e.md", "sub/b.md"]
     make(home, {".gitconfig": "[core]\n\texcludesFile = ~/rules # mine\n", "rules": "b.md\n"})
     assert list_paths(repository / "docs") == ["a.md", "d.md", "e.md"]
+    ignored = GitIgnored(repository / "docs")
+    assert ignored.leaves_out("b.md")
+    assert os.path.relpath(home / ".gitconfig", repository / "docs") in ignored.read
     git(repository, "add", "docs/a.md")
     git(repository, "commit", "-qm", "a")
     tree = tmp_path_factory.mktemp("tree") / "t"
@@ -170,7 +173,8 @@ def test_a_change_of_the_rules_or_the_index_is_seen(repository: Path) -> None:
     root = repository / "docs"
     catalog = DirectoryTopic(TopicConfig(id="t", root=root))
     exclude = repository / ".git/info/exclude"
-    for path in (repository / ".gitignore", exclude, root, root / "sub", root / "a.md"):
+    own = Path.home() / ".gitconfig"
+    for path in (repository / ".gitignore", exclude, own, root, root / "sub", root / "a.md"):
         os.utime(path, (1_000_000_000, 1_000_000_000))
     _, stamps = catalog.list_watched()
     assert stamps is not None

@@ -118,6 +118,9 @@ class CrawlSource(_Source):
             raise SourceError(
                 f"include and exclude have {length:,} characters, over {MAX_PATTERNS:,}"
             )
+        if self.max_pages > MAX_CRAWL_PAGES or self.depth > MAX_CRAWL_DEPTH:
+            limits = f"{MAX_CRAWL_PAGES} pages, {MAX_CRAWL_DEPTH} links deep"
+            raise SourceError(f"{self.url}: a crawl has at most {limits}")
 
     @property
     def details(self) -> str:

@@ -32,8 +32,8 @@ _KEYWORD = re.compile(
     r"[ \t]+(?:\((?:[^)\n]{0,200}?[ \t*])?(?P<owner>\w+)(?:\[[^)\n]{0,200})?\)[ \t]*)?"
     rf"{_NAME.format('a')}"
     rf"|impl(?:<[^\n]*?>)?[ \t]+(?P<b>[^\n{{]+)"
-    rf"|(?:const|let|var)[ \t]+{_NAME.format('c')}[ \t]*(?::[^=\n]+)?=[ \t]*(?:async[ \t]*)?"
-    r"(?:function\b|\([^)\n]*\)[^=\n]*=>|[\w$]+[ \t]*=>)"
+    r"|(?:const|let|var)[ \t]+(?P<c>[A-Za-z_$][\w$]{0,300})[ \t]*(?::[^=\n]+)?=[ \t]*"
+    r"(?:async[ \t]*)?(?:function\b|\([^)\n]*\)[^=\n]*=>|[\w$]+[ \t]*=>)"
     r")|(?P<end>[^\s#@)\]{}/*'\"<>]))",
     re.MULTILINE,
 )

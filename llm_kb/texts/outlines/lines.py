@@ -90,12 +90,11 @@ _TEXORPDF = re.compile(r"\\texorpdfstring\{(?:[^{}]|\{[^{}]{0,200}\}){0,200}\}")
 def _clean_latex(text: str) -> str:
     """Return the words of an argument that begins here: up to the brace that closes it."""
     depth = 1
-    for at, sign in enumerate(text):
-        depth += (sign == "{") - (sign == "}")
+    for brace in re.finditer("[{}]", text):
+        depth += 1 if brace[0] == "{" else -1
         if not depth:
-            return " ".join(
-                _COMMAND.sub(" ", _TEXORPDF.sub("", text[:at])).replace("\\", "").split()
-            )
+            words = _COMMAND.sub(" ", _TEXORPDF.sub("", text[: brace.start()]))
+            return " ".join(words.replace("\\", "").split())
     return ""
 
 

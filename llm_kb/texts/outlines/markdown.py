@@ -146,6 +146,8 @@ class _Fences:
     def __init__(self, text: str) -> None:
         self._text = text
         self._starts = array("Q", (closer.start() for closer in _CLOSER.finditer(text)))
+        self._passed: dict[tuple[str, bool], int] = {}
+        """The number of first closers of which none closes such a fence."""
 
     def find_end(self, opener: re.Match[str]) -> int | None:
         """Return the start of the line after the closing fence; None if the opener is not a fence.
@@ -156,11 +158,13 @@ class _Fences:
         fence = opener["fence"]
         is_nested = opener["indent"].strip(" ") != "" or len(opener["indent"]) > _LEAST_CODE
         first = bisect_left(self._starts, opener.end())
-        for start in self._starts[first : first + _MOST_INSIDE]:
-            closer = cast("re.Match[str]", _CLOSER.match(self._text, start))
+        last = min(first + _MOST_INSIDE, len(self._starts))
+        for at in range(max(first, self._passed.get((fence, is_nested), 0)), last):
+            closer = cast("re.Match[str]", _CLOSER.match(self._text, self._starts[at]))
             is_flush = "\t" not in closer[1] and len(closer[1]) <= _LEAST_CODE
             if closer[2].startswith(fence) and (is_nested or is_flush):
                 return closer.end()
+        self._passed[fence, is_nested] = last
         return None if is_nested else len(self._text)
 
 
