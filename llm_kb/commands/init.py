@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Collection, Sequence
 from functools import partial
 from pathlib import Path
@@ -26,6 +27,9 @@ from llm_kb.upkeep.project_files import RULES
 _FILE = "llm-kb.toml"
 _WIDTH = 60
 _LEAST_EXAMPLE = 12
+
+_LARGE = 100_000
+"""Tokens from which a page that is most of its topic is named."""
 
 _EMPTY = Proposal("project", "Project", "How we work on this project, and why.", "kb/project")
 """The proposal for an empty workspace; its directory must be created."""
@@ -132,6 +136,8 @@ def _report(found: Proposals) -> None:
         subjects, tokens = topic.totals
         sizes = f"{count(subjects, 'subject'):>14}  {f'~{tokens:,} tokens':>18}"
         say(f"  {topic.id:{width}}  {sizes}  {_name_place(topic)}")
+    for topic in topics:
+        _say_largest(topic)
     if found.left_out or found.others:
         by_rule = " (llm kb init --with NAME takes it)" if found.left_out.keys() & RULES else ""
         say(f"Left out{by_rule}:")
@@ -144,6 +150,14 @@ def _report(found: Proposals) -> None:
         what = f"{rule}: {RULES[rule].what}" if is_rule else "pages that no topic can hold"
         _say_left_out(what, paths)
     _say_others([other for other in found.others if not other.take])
+
+
+def _say_largest(topic: Proposal) -> None:
+    """Print how to leave out a page that is most of a topic, such as a generated list."""
+    (name, size), (_, tokens) = topic.largest, topic.totals
+    if size > max(_LARGE, tokens / 2):
+        say(f"{visible_line(name)} is {size / tokens:.0%} of {topic.id}; to leave it out:")
+        say(f"  llm kb disable {topic.id} {shlex.quote(visible_line(name))}")
 
 
 def _say_left_out(what: str, paths: Collection[str]) -> None:

@@ -46,7 +46,7 @@ _MOST_READ = 50
 _MOST_SAMPLED = 10
 """The most files of one extension that are read to tell prose from programs' texts."""
 
-_PROSE_SHARE = 0.25
+_PROSE_SHARE = 0.3
 """The share of little words ("the", "of") from which a text is prose: it is 0.4 in most prose."""
 
 
@@ -155,8 +155,7 @@ def _group_by_kind(paths: Iterable[str]) -> dict[str, list[str]]:
 def _is_prose(containment: Containment, paths: Sequence[str]) -> bool:
     """Tell by the first text files of a kind whether they are for people, not for programs."""
     words: list[str] = []
-    outside_tests = (path for path in paths if find_role(path) is not Role.TESTS)
-    for path in islice(outside_tests, _MOST_SAMPLED):
+    for path in islice(filter(_may_be_prose, paths), _MOST_SAMPLED):
         with suppress(OSError):
             data = containment.read_file(path, SNIFFED_BYTES)[0]
             words += WORD.findall(fold(decode_text(data, whole=False) or ""))
@@ -164,6 +163,12 @@ def _is_prose(containment: Containment, paths: Sequence[str]) -> bool:
     words = [word for word in words if len(word) > 1]
     said = max(sum(map(stop.__contains__, words)) for stop in STOP_WORDS.values())
     return bool(words) and said >= _PROSE_SHARE * len(words)
+
+
+def _may_be_prose(path: str) -> bool:
+    """Tell whether a text file is neither of tests nor a page that a site or a program shows."""
+    known = find_format(path)
+    return find_role(path) is not Role.TESTS and not (known and known.is_built)
 
 
 def _describe_texts(kind: str, paths: Collection[str]) -> Leftover:

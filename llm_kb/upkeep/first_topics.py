@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import suppress
 from functools import cache
 from itertools import chain, count
+from operator import itemgetter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -68,6 +69,8 @@ class Proposal(NamedTuple):
     """Empty for the default."""
     totals: tuple[int, int] = (0, 0)
     """The number of its subjects, and of their tokens."""
+    largest: tuple[str, int] = ("", 0)
+    """The name of the largest subject, and its tokens."""
 
 
 def propose_topics(
@@ -91,12 +94,15 @@ def propose_topics(
         proposals += _name_rule(root, rule, taken_patterns, sizes)
     topics: dict[str, Proposal] = {}
     taken = {topic.id for topic in existing}
+    alike = Counter(proposal.id for proposal in proposals)
     for proposal in proposals:
         topic = _complete(root, proposal, sizes, patterns)
         if topic.pages:
-            ids = chain([topic.id], (f"{topic.id}-{number}" for number in count(2)))
-            id_ = next(id_ for id_ in ids if id_ not in {*taken, *topics})
-            where = f" ({topic.subjects})" if id_ != topic.id else ""
+            is_alone = alike[topic.id] == 1
+            id_ = next(id_ for id_ in _list_ids(topic, is_alone) if id_ not in {*taken, *topics})
+            where = (
+                f" ({topic.subjects})" if topic.title in {t.title for t in topics.values()} else ""
+            )
             topics[id_] = topic._replace(id=id_, title=f"{topic.title}{where}")
     held = {path for topic in topics.values() for path in topic.pages}
     left_out["other"] += [path for each in proposals for path in each.pages if path not in held]
@@ -105,6 +111,19 @@ def propose_topics(
         left_out={rule: paths for rule, paths in left_out.items() if paths},
         others=account_for(root, set(listed) - found.keys() - covered),
     )
+
+
+def _list_ids(topic: Proposal, is_alone: bool) -> Iterator[str]:
+    """Yield ids for a topic: of several alike, or if it is taken, by the names of directories."""
+    if is_alone:
+        yield topic.id
+    place = _slugify(topic.subjects.rpartition("/")[2]), _slugify(topic.subjects)
+    yield from filter(None, place)
+    yield from (f"{topic.id}{number}" for number in chain([""], (f"-{n}" for n in count(2))))
+
+
+def _slugify(name: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:60].rstrip("-")
 
 
 def find_layout(directory: Path) -> Layout:
@@ -225,7 +244,7 @@ def _name_topic(root: Path, place: str, sizes: Mapping[str, int]) -> Proposal:
     title = f"{_title(owner)} {_TITLES.get(last) or _title(last)}".strip()
     if layout:
         title = " ".join(map(_title, names))
-    id_ = re.sub(r"[^a-z0-9]+", "-", f"{owner}-{last}".lower()).strip("-")[:60] or "pages"
+    id_ = _slugify(f"{owner}-{last}") or "pages"
     return Proposal(id_, title, about, inside, paths, layout=layout)
 
 
@@ -365,6 +384,9 @@ def _complete(
         include=include,
         ignore=ignore,
         totals=(len(listed.visible), listed.tokens),
+        largest=max(
+            ((s.name, s.tokens or 0) for s in listed.visible), key=itemgetter(1), default=("", 0)
+        ),
         pages={place + path for path in found & kept},
     )
 

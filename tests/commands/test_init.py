@@ -208,7 +208,7 @@ def test_generated_pages_are_left_out(tmp_path: Path, run_llm: RunLlm) -> None:
     run_llm(["kb", "init", "--with", "generated"])
     assert list_slugs(run_llm, "docs") == ["a", "generated/reference"]
     assert list_slugs(run_llm, "generated") == ["b"]
-    assert list_slugs(run_llm, "generated-2") == ["d"]
+    assert list_slugs(run_llm, "docs-c-generated") == ["d"]
 
 
 def test_beside_many_kinds_of_files_the_kinds_of_pages_are_named(tmp_path: Path) -> None:
@@ -373,9 +373,9 @@ def test_skills_are_topics_and_the_same_ones_for_another_tool_are_not(
     shown = run_llm(["kb", "init"]).stderr
     assert list_proposed(tmp_path) == {
         "skills": ".claude/skills",
-        "skills-2": "web/.agents/skills",
+        "web-agents-skills": "web/.agents/skills",
     }
-    assert "1  copies: skills that another tool has too (.cursor/skills/review/SKIL…)" in shown
+    assert "1  copies: skills and guides that another tool has too (.cursor/skills/…)" in shown
 
 
 def test_what_a_rule_left_out_becomes_a_topic_on_request(
@@ -546,3 +546,33 @@ def test_a_directory_with_very_many_files_is_no_project(tmp_path: Path) -> None:
         f"{tmp_path} has over 2 files and is not a git repository;"
         " run init in the directory of a project"
     )
+
+
+def test_topics_of_directories_with_like_names_are_called_as_these(tmp_path: Path) -> None:
+    pages = [f"{place}/{n}.md" for place in ("docs", "documentation") for n in range(4)]
+    make_files(tmp_path, *pages)
+    titles = {topic.id: topic.title for topic in propose_topics(tmp_path).topics}
+    assert titles == {
+        "docs": "Documentation",
+        "documentation": "Documentation (documentation)",
+    }
+
+
+def test_a_guide_that_only_imports_another_is_a_copy(tmp_path: Path) -> None:
+    make_files(tmp_path, "AGENTS.md", "README.md", "web/AGENTS.md")
+    (tmp_path / "CLAUDE.md").write_text("@./AGENTS.md\n@web/AGENTS.md\n")
+    (tmp_path / "GEMINI.md").write_text("@nowhere.md\n")
+    (tmp_path / "web/CLAUDE.md").write_text("@AGENTS.md\n\nAsk first.\n")
+    assert propose_topics(tmp_path).left_out == {"copies": ["CLAUDE.md"]}
+
+
+def test_a_page_that_is_most_of_a_topic_is_named_with_the_command_that_leaves_it_out(
+    tmp_path: Path, run_llm: RunLlm
+) -> None:
+    make_files(tmp_path, *(f"docs/{n}.md" for n in range(3)))
+    (tmp_path / "docs/all plugins.md").write_text("A plugin.\n" * 50_000)
+    said = run_llm(["kb", "init"]).stderr
+    assert "all plugins is 100% of docs; to leave it out:\n" in said
+    assert "  llm kb disable docs 'all plugins'\n" in said
+    assert run_llm(["kb", "disable", "docs", "all plugins"]).exit_code == 0
+    assert list_slugs(run_llm, "docs") == ["0", "1", "2"]
