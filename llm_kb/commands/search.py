@@ -197,7 +197,7 @@ def _render(kb: KnowledgeBase, passage: Passage) -> str:
         address = f"{style(address, fg='cyan')}{style(gap + place, dim=True)}"
         lines = [style(wrap_prose(line, width, is_markdown=False), dim=True) for line in lines]
         known = find_format(passage.path, text)
-        if known and known.markup in {"markdown", "rst"}:
+        if known and known.is_flowing:
             text = wrap_prose(text, width, is_markdown=known.is_markdown)
     return "\n".join([address, *lines, text, ""])
 

@@ -105,6 +105,11 @@ class Format:
         """Whether it is read as Markdown."""
         return self.markup == "markdown"
 
+    @property
+    def is_flowing(self) -> bool:
+        """Whether the lines of its paragraphs can be broken elsewhere."""
+        return self.markup in {"markdown", "rst"}
+
 
 def _is_pod(start: str) -> bool:
     """Tell whether documentation of Perl comes before all code, or is more than the code."""
