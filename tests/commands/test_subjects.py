@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,8 @@ import pytest
 from llm_kb.errors import KbError
 from llm_kb.files.layouts import place_subject
 from llm_kb.subjects.topics import Layout
-from tests.conftest import RunLlm, RunLlmProcess
+from tests.conftest import RunLlm
+from tests.preloaded import Process
 from tests.terminal import run_on_terminal
 
 
@@ -285,28 +287,27 @@ def test_a_piped_text_is_shown_before_it_replaces_another(
 
 
 def test_without_a_terminal_a_piped_text_replaces_nothing(
-    page: Path, run_llm_process: RunLlmProcess
+    page: Path,
 ) -> None:
-    result = run_llm_process(["kb", *EDIT[1:]], input="Other.\n" * 9)
-    assert (result.returncode, result.stdout) == (1, "")
-    assert result.stderr == (
-        f"Error: nothing was written: there is no terminal to ask on; -y replaces {page}\n"
-    )
+    piped = Process(EDIT, stdin=subprocess.PIPE)
+    said = f"Error: nothing was written: there is no terminal to ask on; -y replaces {page}\n"
+    assert (piped.communicate("Other.\n" * 9), piped.returncode) == (("", said), 1)
     assert page.read_text() == LONG
 
 
 @pytest.mark.parametrize("text", ["", " \n\n"])
 @pytest.mark.parametrize("options", [[], ["-y"], ["-y", "--shorter"]])
 def test_an_empty_text_replaces_nothing(
-    page: Path, run_llm_process: RunLlmProcess, text: str, options: list[str]
+    page: Path, run_llm: RunLlm, text: str, options: list[str]
 ) -> None:
-    for given in ([], ["--from", "text"]):
-        (page.parent / "text").write_text(text)
-        arguments = [*EDIT, *options, *given]
-        result = run_llm_process(arguments, input=text, cwd=page.parent)
-        said = f"Error: the text is empty; {page} stays as it is\n"
-        assert (result.returncode, result.stderr) == (1, said)
-        assert page.read_text() == LONG
+    other = page.with_name("text")
+    other.write_text(text)
+    said = f"Error: the text is empty; {page} stays as it is\n"
+    given = run_llm([*EDIT, *options, "--from", str(other)])
+    assert (given.exit_code, given.stderr) == (1, said)
+    piped = Process([*EDIT, *options], stdin=subprocess.PIPE)
+    assert (piped.communicate(text), piped.returncode) == (("", said), 1)
+    assert page.read_text() == LONG
 
 
 def test_a_text_that_loses_more_than_half_is_marked(page: Path, run_llm: RunLlm) -> None:
