@@ -21,7 +21,7 @@ _INCLUDES = {
     "markdown": re.compile(
         r"""^[ \t>]*-{1,9}8<-{1,9}[ \t]+"(?P<snippet>[^"\n]{1,300})\""""
         r"|^[ \t>]*[`~:]{3,9}\{(?:literal)?include\}[ \t]+(?P<myst>\S{1,300})"
-        r"|\{\{#(?:rustdoc_)?include[ \t]+(?P<book>[^}\s]{1,300})",
+        r"|(?<!\\)\{\{#(?:rustdoc_)?include[ \t]+(?P<book>[^}\s]{1,300})",
         re.MULTILINE,
     ),
     "rst": re.compile(r"^\.\.[ \t]+(?:literal)?include::[ \t]+(\S{1,300})", re.MULTILINE),

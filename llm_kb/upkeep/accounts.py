@@ -9,14 +9,13 @@ import stat
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
 from llm_kb.files.containment import Containment
 from llm_kb.files.layouts import is_agent_skill
 from llm_kb.knowledge_base.open_topic import OpenTopic
-from llm_kb.rendering.plain_text import MAX_NAMED
+from llm_kb.rendering.plain_text import MAX_NAMED, count
 from llm_kb.search.question import STOP_WORDS
 from llm_kb.search.roles import Role, find_role
 from llm_kb.subjects.ignore import is_always_ignored
@@ -28,11 +27,12 @@ from llm_kb.texts.formats import (
     Kind,
     find_extension,
     find_format,
+    find_stem,
     has_generated_name,
     is_unread_document,
     needs_extra,
 )
-from llm_kb.upkeep.project_files import find_project
+from llm_kb.upkeep.project_files import RULES, find_project
 
 MOST_LINES = 3
 """The most kinds of text files that have a line each."""
@@ -43,8 +43,9 @@ MOST_ENTRIES = 20_000
 _MOST_READ = 50
 """The most files of one extension that are read to tell text from other data."""
 
-_MOST_SAMPLED = 10
-"""The most files of one extension that are read to tell prose from programs' texts."""
+_LEAST_PROSE, _MOST_SAMPLED = 3, 10
+"""The fewest files of one extension that are worth a topic, and the most that are read to tell
+prose from the texts of programs."""
 
 _PROSE_SHARE = 0.3
 """The share of little words ("the", "of") from which a text is prose: it is 0.4 in most prose."""
@@ -85,7 +86,7 @@ def account_for(root: Path, paths: Iterable[str]) -> list[Leftover]:
     shown = [_describe_texts(kind, texts.pop(kind)) for kind in prose]
     rest = [path for paths in texts.values() for path in paths]
     kinds = ", ".join(kind or "without an extension" for kind in [*texts][:MAX_NAMED])
-    more = f" and {len(texts) - MAX_NAMED} more kinds" if len(texts) > MAX_NAMED else ""
+    more = f" and {count(len(texts) - MAX_NAMED, 'more kind')}" if len(texts) > MAX_NAMED else ""
     return [
         *shown,
         *([Leftover(f"other text files ({kinds}{more})", rest)] if rest else []),
@@ -155,20 +156,22 @@ def _group_by_kind(paths: Iterable[str]) -> dict[str, list[str]]:
 def _is_prose(containment: Containment, paths: Sequence[str]) -> bool:
     """Tell by the first text files of a kind whether they are for people, not for programs."""
     words: list[str] = []
-    for path in islice(filter(_may_be_prose, paths), _MOST_SAMPLED):
+    likely = list(filter(_may_be_prose, paths))
+    for path in likely[:_MOST_SAMPLED]:
         with suppress(OSError):
             data = containment.read_file(path, SNIFFED_BYTES)[0]
             words += WORD.findall(fold(decode_text(data, whole=False) or ""))
     # One letter may be a variable.
     words = [word for word in words if len(word) > 1]
     said = max(sum(map(stop.__contains__, words)) for stop in STOP_WORDS.values())
-    return bool(words) and said >= _PROSE_SHARE * len(words)
+    return len(likely) >= _LEAST_PROSE and 0 < _PROSE_SHARE * len(words) <= said
 
 
 def _may_be_prose(path: str) -> bool:
-    """Tell whether a text file is neither of tests nor a page that a site or a program shows."""
+    """Tell whether a text file may be documentation: no test, licence or page of a program."""
     known = find_format(path)
-    return find_role(path) is not Role.TESTS and not (known and known.is_built)
+    is_formality = re.search(rf"(?i){RULES['formalities'].loud}", find_stem(path))
+    return not (find_role(path) is Role.TESTS or is_formality or (known and known.is_built))
 
 
 def _describe_texts(kind: str, paths: Collection[str]) -> Leftover:

@@ -100,9 +100,8 @@ def propose_topics(
         if topic.pages:
             is_alone = alike[topic.id] == 1
             id_ = next(id_ for id_ in _list_ids(topic, is_alone) if id_ not in {*taken, *topics})
-            where = (
-                f" ({topic.subjects})" if topic.title in {t.title for t in topics.values()} else ""
-            )
+            titles = {each.title for each in existing} | {each.title for each in topics.values()}
+            where = f" ({topic.subjects})" if topic.title in titles else ""
             topics[id_] = topic._replace(id=id_, title=f"{topic.title}{where}")
     held = {path for topic in topics.values() for path in topic.pages}
     left_out["other"] += [path for each in proposals for path in each.pages if path not in held]

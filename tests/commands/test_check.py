@@ -431,6 +431,7 @@ def test_includes_of_every_markup_are_followed(run_llm: RunLlm, tmp_path: Path) 
         ".. include:: <isonum.txt>\n",
         "b.adoc": "include::gone.adoc[]\ninclude::{path}/x.adoc[]\ninclude::sub/part.adoc[]\n",
         "c.md": '```py\n--8<-- "src/x.py:main"\n--8<-- "gone.py"\n```\n{{#include gone.rs:1:9}}\n'
+        "\\{{#include x.rs}}\n"
         "```{include} sub/part.adoc\n```\n",
         "d.org": '#+INCLUDE: "gone.org" src\n',
         "sub/part.adoc": "Part.\n",
@@ -511,14 +512,13 @@ src/old.py
 def test_texts_in_no_topic_are_named_by_directory(run_llm: RunLlm, tmp_path: Path) -> None:
     write_files(tmp_path, {**GOOD, "llm-kb.toml": f'{CONFIG}include = ["*.md"]\n'})
     write_files(tmp_path, {f"d{n}/{m}.asciidoc": "x" for n in range(7) for m in range(9 - n)})
-    write_files(
-        tmp_path, {"kb/x.chap": "Some of it", "kb/y.py": "x", "tests/a.md": "x", "LICENSE.md": "x"}
-    )
+    chapters = {f"kb/{n}.chap": "Some of it" for n in range(3)}
+    write_files(tmp_path, {**chapters, "kb/y.py": "x", "tests/a.md": "x", "LICENSE.md": "x"})
     write_files(tmp_path, {"e.json": "{}", "kb/z.raw": b"\0\1"})
     assert check(run_llm, 0) == [
         ("unlisted", f"d{n}/0.asciidoc", None, f"{9 - n} texts in d{n}/ in no topic")
         for n in range(5)
-    ] + [("unlisted", "d5/0.asciidoc", None, "8 texts in 3 more directories in no topic")]
+    ] + [("unlisted", "d5/0.asciidoc", None, "10 texts in 3 more directories in no topic")]
 
 
 def test_what_a_configuration_leaves_out_is_not_unlisted(run_llm: RunLlm, tmp_path: Path) -> None:

@@ -83,13 +83,13 @@ def test_prose_of_unknown_formats_has_a_line_with_the_command_that_takes_it(
 ) -> None:
     make(tmp_path, "README.md", *(f"book/ch{n}/x.chap" for n in range(12)))
     make(tmp_path, "a.zz", "CODEOWNERS", data=b"*.py @alice @bob # owners\n")
-    make(tmp_path, "tests/says.feature", "CHANGELOG.md")
+    make(tmp_path, *(f"tests/{n}.feature" for n in "abc"), "CHANGELOG.md", "LICENSE", "COPYING")
     make(tmp_path, "data/x.raw", data=b"\0\1\2" * 9)
     assert list_lines(run_llm) == [
         "12  text files of .chap in book (book/ch0/x.chap)",
         "llm kb add book-chap book --include '*.chap'",
         "1  changes: change logs and release notes (CHANGELOG.md)",
-        "4  others: 3 other text files (without an extension, .feature, .zz), 1",
+        "8  others: 7 other text files (without an extension, .feature, .zz), 1",
         "pictures and other binary files",
     ]
     assert run_llm(["kb", "init"]).exit_code == 0
@@ -98,8 +98,9 @@ def test_prose_of_unknown_formats_has_a_line_with_the_command_that_takes_it(
 
 
 def test_of_many_kinds_the_most_frequent_have_a_line(tmp_path: Path, run_llm: RunLlm) -> None:
-    make(tmp_path, "README.md", *(f"a/b.z{n}" for n in range(MOST_LINES + 4)))
-    last = "4  others: 4 other text files (.z3, .z4, .z5 and 1 more kinds)"
+    names = [f"a/{page}.z{n}" for n in range(MOST_LINES + 4) for page in "abc"]
+    make(tmp_path, "README.md", *names)
+    last = "12  others: 12 other text files (.z3, .z4, .z5 and 1 more kind)"
     assert list_lines(run_llm)[-1] == last
 
 
