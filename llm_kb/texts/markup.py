@@ -72,9 +72,11 @@ def find_code(text: str) -> Iterator[tuple[bool, tuple[int, int]]]:
     """Yield the spans of code in Markdown, and whether each is a line of a block."""
     at = 0
     for is_block, line in _mark_blocks(text.splitlines(keepends=True)):
-        whole = [(0, len(line))]
-        for start, end in whole if is_block else map(re.Match.span, _CODE.finditer(line)):
-            yield is_block, (at + start, at + end)
+        if is_block:
+            yield True, (at, at + len(line))
+        elif "`" in line:
+            for start, end in map(re.Match.span, _CODE.finditer(line)):
+                yield False, (at + start, at + end)
         at += len(line)
 
 
