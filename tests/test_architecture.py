@@ -123,6 +123,12 @@ def test_importing_the_plugin_alone_pulls_in_nothing_heavy() -> None:
     assert loaded & HEAVY == set()
 
 
+def test_the_plugin_names_every_hook_that_it_has() -> None:
+    """One that is not named is never called, and nothing says so."""
+    marked = [name for name, each in vars(plugin).items() if hasattr(each, "llm_impl")]
+    assert dir(plugin) == sorted(marked)
+
+
 @pytest.mark.parametrize("name", [*chain(*plugin.COMMANDS.values()), *plugin.GROUPS])
 def test_every_subcommand_is_where_the_group_says(run_llm: RunLlm, name: str) -> None:
     result = run_llm(["kb", name, "--help"])

@@ -203,7 +203,9 @@ TABLES: Mapping[str, Mapping[str, Key]] = {
 }
 """The keys of each table; those of `kb.topic` are of each topic's table."""
 
-SMALL_TABLES = ("capture", "propose", "check")
+SMALL_TABLES = tuple(
+    name.removeprefix("kb.") for name in TABLES if name not in {"kb", "kb.references", TOPIC}
+)
 """The tables below `kb` whose keys are fields of `Config`: `capture_offer`."""
 
 

@@ -30,6 +30,15 @@ NARROW = 0.1
 LONG = 2_400
 """Characters of a text that has words often because it is long: two chunks."""
 
+COSTS = {Role.CODE: 1.25, Role.TESTS: 2.0, Role.EXAMPLES: 1.0, Role.CHANGES: 1.0}
+"""Cost of a role, subtracted from the logarithm of a score."""
+
+OTHER_LANGUAGE = 2.0
+"""Cost of a translation into another language than the question's."""
+
+TRUST = 0.2
+"""Gain of a document with full trust (10 of 10), and cost of one with none (0)."""
+
 _BREADCRUMB = " > "
 _SIGNATURE = re.compile(r"[(<\[{]")
 _BETWEEN_WORDS = re.compile(rf"(?:(?![{MARKS}])[\W_])+")
@@ -183,6 +192,12 @@ def _find_usual(values: Iterable[float | None]) -> float | None:
 _LOOK_UP = {"words": 1, "page": 0.5, "uses": 0, "run": 1, "meaning": 0, "role": 1, "named": 1}
 _QUESTION = {"words": 1, "page": 0.5, "uses": 2, "run": 2, "meaning": 4, "role": 1, "named": 1}
 """The weights of the features, whose sum orders the hits."""
+
+
+def find_prior(role: Role, trust: int | None = None) -> float:
+    """Return the part of a score's logarithm from a document's role and its topic's trust."""
+    trusted = 0.0 if trust is None else TRUST * (trust - 5) / 5
+    return trusted - COSTS.get(role, 0.0)
 
 
 def rank(hits: Sequence[Hit], question: Question, rarities: Rarities) -> list[Hit]:

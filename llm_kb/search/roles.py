@@ -1,4 +1,4 @@
-"""Finds the role of a document by its path. Pure."""
+"""The role of a document, found by its path, and a search limited by it. Pure."""
 
 from __future__ import annotations
 
@@ -97,24 +97,6 @@ def is_machine_made(path: str, text: str) -> bool:
         return True
     is_page = known and known.is_prose and find_extension(path)
     return not is_page and bool(_GENERATED.search(text[:2_000]))
-
-
-# In a ranking
-
-COSTS = {Role.CODE: 1.25, Role.TESTS: 2.0, Role.EXAMPLES: 1.0, Role.CHANGES: 1.0}
-"""Cost of a role, subtracted from the logarithm of a score."""
-
-OTHER_LANGUAGE = 2.0
-"""Cost of a translation into another language than the question's."""
-
-TRUST = 0.2
-"""Gain of a document with full trust (10 of 10), and cost of one with none (0)."""
-
-
-def find_prior(role: Role, trust: int | None = None) -> float:
-    """Return the part of a score's logarithm from a document's role and its topic's trust."""
-    trusted = 0.0 if trust is None else TRUST * (trust - 5) / 5
-    return trusted - COSTS.get(role, 0.0)
 
 
 # Of a search

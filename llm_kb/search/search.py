@@ -26,8 +26,8 @@ from llm_kb.search.index.index import (
 )
 from llm_kb.search.index.update import Progress
 from llm_kb.search.question import Question, build_match, is_correctable, list_neighbours
-from llm_kb.search.ranking import CANDIDATES, Hit, Rarities, rank
-from llm_kb.search.roles import OTHER_LANGUAGE, Role, Scope, find_prior
+from llm_kb.search.ranking import CANDIDATES, OTHER_LANGUAGE, Hit, Rarities, find_prior, rank
+from llm_kb.search.roles import Role, Scope
 from llm_kb.search.word_vectors import Meaning
 
 NEAREST = 50
