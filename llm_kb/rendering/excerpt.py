@@ -50,11 +50,12 @@ _WRAP = (
 rows of tables do not look so."""
 
 _WRAPPED = re.compile(_WRAP)
+_STOP = r"(?<=[^\s.][.!?])(?<!e\.g\.)(?<!i\.e\.)"
 _SENTENCE = re.compile(
-    rf"\S(?:{_WRAP}|[^\n])*?(?:(?<=[^\s.][.!?])(?<!e\.g\.)(?<!i\.e\.)(?=\s)"
+    rf"\S(?:{_WRAP}|[^\n])*?(?:{_STOP}(?=\s)"
     rf"|(?<=[\u3002\uff01\uff1f])|(?=\r?\n)(?!{_WRAP})|\Z)"
 )
-_END = re.compile(r"(?<=[.!?])\s|\n")
+_END = re.compile(rf"{_STOP}\s|\n")
 _TAG = re.compile(r"</[a-z][a-z0-9]*>|<br ?/?>|<[a-z][a-z0-9]*[ \t][^<>\n=]{0,200}=[^<>\n]{0,500}>")
 """HTML that says nothing; not `<name>`, which often stands for a name."""
 
@@ -62,12 +63,13 @@ _EDGE = re.compile(
     r"\n[ \t\r\n]*\n"  # after a paragraph
     r"|\n(?=[ \t]*(?:[-*+•]|#\.|\(?[0-9a-z]{1,3}[.)])[ \t]+\S)"  # before an item of a list
 )
-_STEP = re.compile(r"[ \t]*(?:#|\(?[0-9]{1,3})[.)][ \t]")
+_STEP = re.compile(r"^[ \t]*(?:#|\(?[0-9]{1,3})[.)][ \t]", re.MULTILINE)
 _ANNOUNCES = re.compile(r".*:\Z|\.\. [^_\n]+::", re.DOTALL)
 _CODE = re.compile(r"[ \t]*(?:`{3}|~{3}|\.\. (?:code|sourcecode|highlight))")
 _INDENT = re.compile(r"[ \t]*")
 _NOT_SHOWN = re.compile(
-    r"[ \t\r\n]*\n|\.\. _[^\n]*:[ \t]*\r?\n|[ \t]*(?:`{3,}|~{3,})[ \t]*\r?\n(?=[ \t]*\r?\n)"
+    r"[ \t\r\n]*\n|(?:\.\. _[^\n]*:(?: [a-z]+://\S*)?|\[\[[^\n]*\]\])[ \t]*\r?\n"
+    r"|[ \t]*(?:`{3,}|~{3,})[ \t]*\r?\n(?=[ \t]*\r?\n)"
     r"|(?:(?:\.\. )?include::|\{\{#include )[^\n]*(?:\n|\Z)"
 )
 """Blank lines, the label of a cross reference, the end of a block of code, or the inclusion of
@@ -75,10 +77,10 @@ another text above a passage: pages that include one are found for its name, and
 
 _NOT_SAID = re.compile(
     r"^ {0,3}\[(?!\^)[^\[\]\n]{1,200}\]:[ \t]+<?(?:[a-z][a-z0-9+.-]*:|[/.#])\S*"
-    r"|^[ \t]*(?:`{3}|~{3}).*",
+    r"|^\[\[[^\]\n]{1,200}\]\][ \t]*$|^[ \t]*(?:`{3}|~{3}).*",
     re.MULTILINE,
 )
-"""Addresses of links in Markdown, and fences of code: their words are not what a text says."""
+"""Addresses of links in Markdown, labels of AsciiDoc, fences of code: no text says their words."""
 
 
 def find_excerpt(
@@ -186,8 +188,12 @@ def _choose(
         if start >= span[1] or end <= span[0]:
             continue
         until = at + 1
-        while until < len(blocks) and blocks[until][1] - start <= most:
-            edge = blocks[until][0]
+        while until < len(blocks):
+            edge, after = blocks[until]
+            # The first line of a step alone says too little.
+            is_head = edge - start <= LONGEST_HEAD and _STEP.match(outline.text, start)
+            if after - start > most and not is_head:
+                break
             if edge in opens and (start not in opens or edge >= span[1]):
                 break
             until += 1
@@ -232,14 +238,26 @@ def _find_blocks(
             blocks[-1] = blocks[-1][0], last
         else:
             blocks.append((first, last))
-    return [piece for block in blocks for piece in _split(text, *block, most)]
+    return [piece for block in _join_steps(text, blocks) for piece in _split(outline, *block, most)]
+
+
+def _join_steps(text: str, blocks: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return the blocks, of which the steps of a short numbered list are one."""
+    joined: list[tuple[int, int]] = []
+    for start, end in blocks:
+        first = joined[-1][0] if joined else 0
+        is_short = joined and end - first <= LONG_BLOCK
+        if is_short and _STEP.match(text, start) and _STEP.search(text, first, start):
+            joined[-1] = first, end
+        else:
+            joined.append((start, end))
+    return joined
 
 
 def _belongs(outline: Outline, start: int, edge: int, end: int, opens: set[int]) -> bool:
     """Tell whether what begins at an edge is part of the block that begins at a start."""
     text = outline.text
-    at = bisect_right(outline.wholes, (edge, 0)) - 1
-    if at >= 0 and edge < outline.wholes[at][1] <= outline.wholes[at][0] + CAP:
+    if _is_amid(outline, edge):
         return True
     paragraph = text[max(start, edge - LONG_BLOCK) : edge].rstrip().rpartition("\n\n")[2]
     if _ANNOUNCES.match(paragraph):
@@ -252,16 +270,28 @@ def _belongs(outline: Outline, start: int, edge: int, end: int, opens: set[int])
         return True
     if edge in opens or end - start > LONG_BLOCK:
         return False
-    is_step = (_STEP.match(text, start) or _STEP.match(paragraph)) and _STEP.match(text, edge)
-    return bool(is_step or _CODE.match(text, edge)) or _indent(text, edge) > _indent(text, start)
+    return bool(_CODE.match(text, edge)) or _indent(text, edge) > _indent(text, start)
 
 
-def _split(text: str, start: int, end: int, most: int) -> Iterator[tuple[int, int]]:
-    """Yield a block, or pieces that end with a sentence or a line if it is too long."""
+def _is_amid(outline: Outline, at: int) -> bool:
+    """Tell whether an offset is within what is not to be cut, such as code."""
+    whole = bisect_right(outline.wholes, (at, 0)) - 1
+    return whole >= 0 and at < outline.wholes[whole][1] <= outline.wholes[whole][0] + CAP
+
+
+def _split(outline: Outline, start: int, end: int, most: int) -> Iterator[tuple[int, int]]:
+    """Yield a block, or pieces that end with a sentence or a line if it is too long.
+
+    A line that announces something ends none, and code is cut only if nothing else can be.
+    """
+    text = outline.text
     while end - start > max(LONG_BLOCK, most):
         middle, limit = start + most // 2, start + most
-        ends = (found.end() for found in _END.finditer(text, middle, limit))
-        cut = max((each for each in ends if not _WRAPPED.match(text, each - 1)), default=0)
+        found = [each.end() for each in _END.finditer(text, middle, limit)]
+        ends = [each for each in found if not _WRAPPED.match(text, each - 1)]
+        best = (each for each in ends if not text[each - 4 : each].rstrip().endswith(":"))
+        cut = max((each for each in best if not _is_amid(outline, each)), default=0)
+        cut = cut or max(ends, default=0)
         cut = cut or text.find("\n", limit, start + LONG_BLOCK) + 1
         cut = cut or text.rfind(" ", middle, limit) + 1 or limit
         yield start, cut

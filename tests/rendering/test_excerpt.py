@@ -92,10 +92,32 @@ def show(
             "a.md", f"---\ntitle: Walrus\n---\n\n# Zoo\n\nWalrus.\n\n## Lion\n\n{'x' * 250}",
             "# Zoo\n\nWalrus.", id="below the front matter",
         ),
+        pytest.param(
+            "a.rst", f"{FILLER}#. A walrus.\n\n   {'Tusks ' * 60}so.\n\n#. No.\n\n   {'x' * 500}\n",
+            f"#. A walrus.\n\n   {'Tusks ' * 60}so.", id="no first line of the next step",
+        ),
+        pytest.param(
+            "a.rst", f".. _tusk: https://zoo.example/\n\nA walrus.\n\n{'x' * 250}",
+            "A walrus.", id="without a target of links",
+        ),
+        pytest.param(
+            "a.adoc", f"[[tusk]]\nA walrus.\n\n{'x' * 250}",
+            "A walrus.", id="without a label of AsciiDoc",
+        ),
     ],
 )  # fmt: skip
 def test_what_answers_is_shown_whole(path: str, text: str, shown: str) -> None:
     assert show(text, path=path).text == shown
+
+
+def test_an_abbreviation_ends_no_passage() -> None:
+    shown = show(f"# Zoo\n\n{'Walrus has tusks, e.g. a big one. ' * 40}\n").text
+    assert shown.endswith("a big one.…")
+
+
+def test_a_step_is_not_its_first_line_alone() -> None:
+    text = f"{FILLER}#. A walrus.\n\n   {'Its tusk is so big. ' * 60}\n"
+    assert show(text, path="a.rst").text.startswith("#. A walrus.\n\n   Its tusk")
 
 
 def test_what_only_front_matter_says_is_shown_by_the_text_below() -> None:
