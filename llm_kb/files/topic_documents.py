@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 from llm_kb import __version__
+from llm_kb.files.containment import resolve_links
 from llm_kb.files.layouts import is_shown
 from llm_kb.files.walk import Stamps, are_unchanged
 from llm_kb.search.index.documents import MAX_FILE_BYTES, File, bound_files
@@ -21,7 +22,7 @@ INDEXES = Path("kb", "index")
 
 def find_index(user_dir: Path, workspace: Path | None) -> Path:
     """Return the path of the index that the topics of a workspace share."""
-    place = str(workspace.resolve()) if workspace else ""
+    place = str(resolve_links(workspace)) if workspace else ""
     key = hashlib.blake2b(place.encode(errors="surrogateescape"), digest_size=10).hexdigest()
     return user_dir / INDEXES / f"{key}.sqlite3"
 
@@ -31,9 +32,9 @@ def find_place(root: Path, workspace: Path | None) -> str:
 
     It ends with a slash, and is empty for the workspace itself.
     """
-    root = root.resolve()
-    if workspace and root.is_relative_to(workspace.resolve()):
-        below = root.relative_to(workspace.resolve()).as_posix()
+    root = resolve_links(root)
+    if workspace and root.is_relative_to(top := resolve_links(workspace)):
+        below = root.relative_to(top).as_posix()
         return "" if below == "." else f"{below}/"
     return f"{root.name}/"
 

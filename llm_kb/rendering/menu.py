@@ -169,7 +169,8 @@ def _render(topics: Sequence[MenuTopic], limit: int = LONGEST_DESCRIPTION) -> st
     """Return the lines of topics, with at most `limit` characters of each summary."""
     lines: list[str] = []
     for topic, subjects, counted, shell in topics:
-        title = f" (**{one_line(topic.title)}**)" if topic.title else ""
+        title = shorten(one_line(topic.title or ""), LONGEST_DESCRIPTION)
+        title = f" (**{title}**)" if title else ""
         introduction = f": {one_line(topic.introduction)}" if topic.introduction else ""
         lines.append(defuse(f"- {topic.id}{title}{introduction}"))
         lines += [f"  - {render_subject(each, limit)}" for each in subjects]

@@ -206,3 +206,11 @@ def test_what_is_shown_costs_by_its_length_and_not_by_that_of_a_line(
 
     assert found.passages
     assert all(len(passage.text) < 3_000 for passage in found.passages)
+
+
+def test_a_topic_that_links_to_itself_ends_no_search(workspace: Path) -> None:
+    (workspace / "loop").symlink_to("loop")
+    config = workspace / "llm-kb.toml"
+    config.write_text(f'{config.read_text()}[kb.topic.loop]\nsubjects = "loop"\n')
+    found = KnowledgeBase.discover(workspace).find_passages("walrus")
+    assert [passage.path for passage in found.passages] == ["walrus.md"]

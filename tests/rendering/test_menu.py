@@ -195,3 +195,8 @@ def test_nothing_is_cut_in_silence() -> None:
         menu = fit_menu(TOPICS, budget)
         assert bool(menu.cuts) == (menu != whole(TOPICS))
         assert all(cut in render_menu(menu) for cut in menu.cuts)
+
+
+def test_the_title_of_the_only_topic_is_cut() -> None:
+    topic = replace(PROJECT, title="x" * 900_000, introduction=None)
+    assert len(fit_menu([MenuTopic(topic)], 500).lines) < 1_100
