@@ -108,7 +108,7 @@ def propose_topics(
     return Proposals(
         topics=list(topics.values()),
         left_out={rule: paths for rule, paths in left_out.items() if paths},
-        others=account_for(root, set(listed) - found.keys() - covered),
+        others=account_for(root, set(listed) - found.keys() - covered - held),
     )
 
 
@@ -386,7 +386,7 @@ def _complete(
         largest=max(
             ((s.name, s.tokens or 0) for s in listed.visible), key=itemgetter(1), default=("", 0)
         ),
-        pages={place + path for path in found & kept},
+        pages={place + path for path in found},
     )
 
 

@@ -35,7 +35,7 @@ _NAME = st.sampled_from(
     ["README.md", "a.rst", "SKILL.md", "b.asc", "c.xyz", "d", ".cursorrules", "e.png", "f.py",
      "LICENSE", "g.pdf", "h.1", "i.de.md", "i.en.md", "j\u200bk.md", ".env",
      "l.json",
-     "m.html", "n.txt"]
+     "m.html", "n.txt", "link.md"]
 )  # fmt: skip
 _PATHS = st.sets(
     st.tuples(st.lists(_DIRECTORY, max_size=3), _NAME).map(
@@ -54,7 +54,10 @@ def test_the_sum_of_the_lines_is_the_number_of_files(
         root = Path(name)
         for path in paths:
             (root / path).parent.mkdir(parents=True, exist_ok=True)
-            (root / path).write_text("x\0" if path.endswith(".xyz") else ".TH x\n\nText.\n")
+            if path.endswith("link.md"):
+                (root / path).symlink_to("README.md")
+            else:
+                (root / path).write_text("x\0" if path.endswith(".xyz") else ".TH x\n\nText.\n")
         if has_git:
             subprocess.run(["git", "init", "-q"], cwd=root, check=True)
         found = propose_topics(root, sorted(rules))
@@ -115,11 +118,16 @@ def test_links_repositories_and_documents_are_counted(tmp_path: Path, run_llm: R
         subprocess.run(["git", *command], cwd=root / "clone", check=True)
     (root / "AGENTS.md").symlink_to("../out/real.md")
     (root / "docs/b.md").symlink_to("a.md")
+    (root / "latest").symlink_to("docs/a.md")
     found = propose_topics(root)
+    assert [(sorted(topic.pages), topic.totals[0]) for topic in found.topics] == [
+        (["README.md"], 1),
+        (["docs/a.md", "docs/b.md"], 2),
+    ]
     assert {other.what: list(other.paths) for other in found.others} == {
         "files that are never in a topic: passwords, data of programs": [".env"],
         "links that lead to outside or to nothing": ["AGENTS.md"],
-        "links to files of the project, which are taken where they are": ["docs/b.md"],
+        "links to files of the project, which are taken where they are": ["latest"],
         "repositories of their own: submodules, clones, work trees": ["clone/"],
     }
 
