@@ -25,7 +25,7 @@ TOO_LARGE = 125
 NOT_STARTED = 126
 """The codes of a GitError for a command that did not run to its end."""
 
-MOST_SECONDS = 120
+MOST_SECONDS = 60
 """How long a command may take that no other time is given for: the files of a repository may be
 pipes, or name some, and git waits for these."""
 

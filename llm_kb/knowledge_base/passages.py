@@ -40,7 +40,7 @@ SPARE = 12
 """Number of additional hits, in place of those that show nothing new or may not be shown."""
 
 WEAK = 0.4
-"""Score below which a passage is no good match."""
+"""Score below which a passage is not a good match."""
 
 MAX_PASSAGE = 2400
 """Number of characters of a passage for a reader who cannot load more."""

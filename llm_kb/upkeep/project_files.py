@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from llm_kb.errors import KbError, show_place
 from llm_kb.files.containment import Containment, read_regular
-from llm_kb.files.git import TIMED_OUT, GitError, OutputTooLargeError, run_git
+from llm_kb.files.git import MOST_SECONDS, TIMED_OUT, GitError, OutputTooLargeError, run_git
 from llm_kb.files.git_ignored import is_repository
 from llm_kb.files.layouts import is_agent_skill
 from llm_kb.files.walk import iter_files
@@ -233,7 +233,10 @@ def _list_files(root: Path, most: int) -> Iterable[str]:
         raise KbError(f"git lists too many files of {show_place(root)} to look at") from error
     except GitError as error:
         if error.code == TIMED_OUT:
-            raise
+            raise KbError(
+                f"git took over {MOST_SECONDS} s to list the files of {show_place(root)}; a named"
+                " pipe there would make it wait: find . -type p"
+            ) from error
         rules_file = root / ".gitignore"
         text = ""
         with suppress(OSError):  # git follows no link of that name either

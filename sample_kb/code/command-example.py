@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from llm_kb.commands._config import current_config
 from llm_kb.commands._output import show, show_json
+from llm_kb.knowledge_base.user_dir import load_here
 
 
 @click.command()
@@ -18,7 +18,7 @@ def roots(json_: bool) -> None:
         llm kb roots
         llm kb roots --json
     """
-    found = {topic.id: str(topic.root) for topic in current_config().topics}
+    found = {topic.id: str(topic.root) for topic in load_here().topics}
     if json_:
         show_json(found)
     else:

@@ -19,15 +19,16 @@ import pytest
 
 from llm_kb.capture.notes import KNOWLEDGE_REF
 from llm_kb.capture.sync import fetch_notes
-from llm_kb.files.git import MOST_SECONDS, GitError, find_program, run_git
+from llm_kb.errors import KbError
+from llm_kb.files.git import GitError, find_program, run_git
 from llm_kb.files.git_ignored import GitIgnored
-from llm_kb.files.processes import Ended
 from llm_kb.references.errors import FetchError, TooLargeError
 from llm_kb.references.fetch.create import create_topic
 from llm_kb.references.library import Library
 from llm_kb.references.sources.git import Remotes, find_commit
 from llm_kb.references.sources.records import GitSource
 from llm_kb.references.sources.rules import Policy
+from llm_kb.upkeep.project_files import find_project
 from tests.capture.repositories import Repo, make_repo
 from tests.conftest import RunLlm
 from tests.cost import peak_of
@@ -596,17 +597,15 @@ def test_git_ends_with_us_and_leaves_nothing(
     assert list(staging.iterdir()) == []
 
 
-def test_a_command_ends_though_a_repository_makes_git_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its HEAD, or a file that its configuration includes, may be a pipe."""
-    given: list[float] = []
-
-    def run(*_: object, timeout: float, **__: object) -> Ended:
-        given.append(timeout)
-        return Ended(code=0, output=b"", messages=b"")
-
-    monkeypatch.setattr("llm_kb.files.git.run_program", run)
-    run_git("ls-files")
-    assert given == [MOST_SECONDS]
+def test_a_command_ends_though_a_repository_makes_git_wait(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its HEAD, its rules, or a file that its configuration includes, may be a pipe."""
+    subprocess.run(["git", "init", "-q", "."], cwd=tmp_path, check=True)
+    os.mkfifo(tmp_path / ".gitignore")
+    monkeypatch.setattr("llm_kb.files.git.MOST_SECONDS", 0.2)
+    with pytest.raises(KbError, match=r"a named pipe there .*: find \. -type p"):
+        find_project(tmp_path)
 
 
 def test_a_nul_in_a_path_of_git_ends_no_command(tmp_path: Path) -> None:

@@ -174,6 +174,12 @@ def test_links_of_a_page_are_bounded() -> None:
     assert len(page_links(root, "http://h/")) == MAX_LINKS
 
 
+def test_links_of_a_page_that_are_not_followed_are_said(site: Site) -> None:
+    start = site.put("/d/", "<p>d" + "".join(f"<a href=/x{n}></a>" for n in range(MAX_LINKS + 1)))
+    found = find_pages(CrawlSource(url=start), TRUSTING)
+    assert f"passed over: links after the first 5,000 of 1 page, such as {start}" in found.notes
+
+
 @pytest.mark.slow
 def test_links_of_all_pages_of_a_crawl_are_bounded(site: Site) -> None:
     limits = CrawlLimits(links=1_000)
@@ -194,7 +200,7 @@ def test_the_sitemaps_that_sitemaps_name_do_not_multiply(site: Site) -> None:
         site.answer(f"/{each}", Answer(text.encode(), kind="application/xml"))
     with at_most(0.5):
         found = find_pages(CrawlSource(url=start), TRUSTING, limits=CrawlLimits(sitemaps=2))
-    assert "passed over: 10000 sitemaps: too many" in found.notes
+    assert "passed over: 10001 sitemaps: too many" in found.notes
 
 
 @pytest.mark.parametrize("odd", ["http://[x/", "http://e.org:99999999/", "//\u2100/"])

@@ -16,6 +16,7 @@ from llm_kb.references.sources.site import ELSEWHERE, USUAL_LIMITS, CrawlLimits,
 from llm_kb.rendering.plain_text import count
 from llm_kb.subjects.editions import describe_editions, find_editions, leading_directories
 from llm_kb.texts.formats import INSTALL, is_unread_document
+from llm_kb.texts.html.page import MAX_LINKS
 
 # A page of links alone: mdBook's contents.
 _CONTENTS = re.compile(r"/toc\.html$")
@@ -91,13 +92,17 @@ class Crawl:
         self._kept: set[str] = set()
         """The keys and digests of the pages found."""
         self._empty = 0
+        self._crowded: list[str] = []
+        """Pages with more links than are followed."""
         self._documents: set[str] = set()
         """Documents, such as PDF, that cannot be converted here."""
 
     @property
     def is_whole(self) -> bool:
         """Whether no page can be missing because of a failure."""
-        return not (self.failed or self.site.unread or self._is_late or self.site.is_cut)
+        return not (
+            self.failed or self.site.unread or self._is_late or self.site.is_cut or self._crowded
+        )
 
     def covers(self, url: str) -> bool:
         """Tell whether an address may be a page of the crawl; after the end of its time all may."""
@@ -112,7 +117,7 @@ class Crawl:
         if listed:
             self._read_all(listed)
             return
-        links = list(self.site.find_covered(self.start.links))
+        links = self._follow(self.start)
         if self._source.depth:  # the sitemap's pages come after the first page's links
             links += self.site.read_sitemap()
         for depth in range(1, self._source.depth + 1):
@@ -188,9 +193,15 @@ class Crawl:
             else:
                 self.outcomes["not read"] += 1
             return []
-        links = list(self.site.find_covered(found.links)) if leads_on else []
+        links = self._follow(found) if leads_on else []
         self.outcomes[self._keep(found)] += 1
         return links
+
+    def _follow(self, page: web.Page) -> list[str]:
+        """Return the links of a page that may lead to pages."""
+        if len(page.links) >= MAX_LINKS:
+            self._crowded.append(page.url)
+        return list(self.site.find_covered(page.links))
 
     def _keep(self, page: web.Page) -> str:
         """Add a page, unless the same content or address was found before; return the outcome."""
@@ -231,6 +242,9 @@ class Crawl:
             )
         if self._editions:
             notes.append(describe_editions(self._editions, "include (--include '{}**')"))
+        if self._crowded:
+            pages = f"{count(len(self._crowded), 'page')}, such as {self._crowded[0]}"
+            notes.append(f"passed over: links after the first {MAX_LINKS:,} of {pages}")
         if self._empty:
             notes.append(f"left out: {count(self._empty, 'page')} without text")
         if refused := self.site.refused:

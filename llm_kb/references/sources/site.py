@@ -155,13 +155,16 @@ class Site:
         pages: list[str] = []
         places = list(dict.fromkeys(places))
         known = set(places)
+        beyond = 0
         for number, place in enumerate(places):  # which grows
             if number >= self.limits.sitemaps or self.find_limit():
-                self.unread.append(f"{len(places) - number} sitemaps: too many")
+                self.unread.append(f"{len(places) - number + beyond} sitemaps: too many")
                 break
             text = self._fetch_list(place)
             locations = find_locations(text)
-            if is_sitemap_index(text):
+            if is_sitemap_index(text) and len(places) > self.limits.sitemaps:
+                beyond += len(locations)
+            elif is_sitemap_index(text):
                 joined = (join_url(place, each) or "" for each in locations)
                 new = dict.fromkeys(filter(self._is_here, joined))
                 places += [each for each in new if each not in known]
