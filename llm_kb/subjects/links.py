@@ -28,14 +28,14 @@ class LinkTargets:
     """The subjects of a topic by the names with which links call them."""
 
     def __init__(self, subjects: Iterable[Subject]) -> None:
-        self._slugs: defaultdict[str, set[str]] = defaultdict(set)
+        self._slugs: defaultdict[str, dict[str, None]] = defaultdict(dict)
         self._ends: list[tuple[str, str]] = []
         """The names backwards, sorted: those that end alike are beside one another."""
         for subject in subjects:
             for name in {subject.slug, compose(subject.path)}:
                 loose = f"/{_loosen(name)}"
-                self._slugs[name].add(subject.slug)
-                self._slugs[loose].add(subject.slug)
+                self._slugs[name][subject.slug] = None
+                self._slugs[loose][subject.slug] = None
                 self._ends += [] if subject.hidden else [(loose[::-1], subject.slug)]
         self._ends.sort()
 
@@ -49,11 +49,12 @@ class LinkTargets:
         found = next((self._slugs[key] for key in (name, loose) if key in self._slugs), None)
         return sorted(islice(found or self._find_ends(loose[::-1], most), most))
 
-    def _find_ends(self, end: str, most: int) -> set[str]:
+    def _find_ends(self, end: str, most: int) -> dict[str, None]:
         """Return slugs of names that end in one, which is given backwards."""
         at = bisect_left(self._ends, (end, ""))
         # A subject has two names that may end so: its slug, and its path.
-        return {slug for each, slug in self._ends[at : at + 2 * most] if each.startswith(end)}
+        near = self._ends[at : at + 2 * most]
+        return dict.fromkeys(slug for each, slug in near if each.startswith(end))
 
 
 def _loosen(name: str) -> str:

@@ -7,6 +7,7 @@ import re
 import time
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache, partial
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple, TypeAlias
 from urllib.parse import unquote
@@ -23,22 +24,33 @@ from llm_kb.texts.safe import visible_line
 Span: TypeAlias = tuple[int, int]
 
 _LINK = re.compile(
-    r"(?:\]\([ \t]{0,9}|^ {0,3}\[[^\[\]\n]{1,300}\]:[ \t]{0,9}|<a\s(?:[^<>]{0,300}\s)?href=)"
+    r"(?:\]\([ \t]{0,9}|^ {0,3}\[(?!\^)[^\[\]\n]{1,300}\]:[ \t]{0,9}|<a\s(?:[^<>]{0,300}\s)?href=)"
     r"(?:<(?P<inner>[^<>\n]{1,300})>|[\"']?(?P<target>[^\s()<>\"']{1,300}))",
     re.IGNORECASE | re.MULTILINE,
 )
 """Where a link of Markdown leads, in brackets of two kinds, in a definition or a tag."""
 
 _ELSEWHERE = re.compile(r"[a-z][a-z0-9+.-]*:|[/?]|[^{}]*[{}]", re.IGNORECASE)
-"""How a target begins that is no file beside the page, or has to be filled in."""
+"""How a target begins that is not a file beside the page, or has to be filled in."""
+
+_UP = re.compile(r"((?:\.\./){2,}[^/]+)/")
+"""The directory to which a target leads that climbs two levels or more."""
 
 _MADE = re.compile(r"^(?:::: |import )|\{\{|\{%", re.MULTILINE)
 """Signs that a tool makes more headings of a page."""
 
-_ID = re.compile(r"""\b(?:id|name)=["']?([^\s"'<>]{1,200})""")
-_OF_NO_HEADING = re.compile(r"[\W\d_]*|.*/.*|top|L\d{1,9}(?:-L?\d{1,9})?", re.IGNORECASE)
-"""Anchors of lines, the top, a routed page, or of signs alone."""
+_ID = re.compile(
+    r"""(?:\b(?:id|name)=["'{]{0,2}|^[ \t]{0,9}\((?=[^()\n]{1,200}\)=)|\{[^{}#\n]{0,200}#"""
+    r"""|^[ \t]{0,9}:name:[ \t]{1,9})([^\s"'<>}]{1,200})""",
+    re.MULTILINE,
+)
+"""An anchor that is given a name: in a tag, `(name)=`, `{#name}` and the option of a directive."""
 
+_OF_NO_HEADING = re.compile(
+    r"[\W\d_]*|.*/.*|top|L\d{1,9}(?:-L?\d{1,9})?|[:^].*|(?:user-content-)?fn(?:ref)?\d{0,9}[:-].*",
+    re.IGNORECASE,
+)
+"""Anchors of lines, the top, a routed page, a passage, a footnote, or of signs alone."""
 
 _DEFINITION = re.compile(r"^ {0,3}\[([^\[\]\n]{1,300})\]:", re.MULTILINE)
 """Where a link of Markdown leads whose text is in brackets, which may be in brackets itself."""
@@ -53,17 +65,21 @@ def find_dead_links(
     """Yield what is wrong with each target of the links in a Markdown text, and its first place.
 
     `find_wiki_problem` says why the name in a `[[name]]` leads to no subject; empty if it does.
-    `find_anchors` returns the anchors of the page at a path, folded; None if they are not known.
+    `find_anchors` returns the anchors of another page, folded; None if they are not known.
     """
     if not any(sign in text for sign in ("](", "[[", "]:", "href=")):
         return
     plain = hide_unread(text)
-    yield from _find_dead_targets(plain, page, find_anchors)
+    find_own = cache(partial(list_anchors, page.name, text))
+    yield from _find_dead_targets(plain, page, find_own, find_anchors)
     yield from _find_dead_names(plain, find_wiki_problem)
 
 
 def _find_dead_targets(
-    plain: str, page: Path, find_anchors: Callable[[str], frozenset[str] | None]
+    plain: str,
+    page: Path,
+    find_own: Callable[[], frozenset[str] | None],
+    find_anchors: Callable[[str], frozenset[str] | None],
 ) -> Iterator[tuple[str, Span]]:
     links: dict[tuple[str, str], Span] = {}
     for match in _LINK.finditer(plain):
@@ -72,15 +88,18 @@ def _find_dead_targets(
         target = unquote(target.partition("?")[0])
         if not _ELSEWHERE.match(match[group]) and (not target or _is_page(target)):
             links.setdefault((target, unquote(anchor)), match.span(group))
+    own = os.path.normpath(page)
     dead: set[str] = set()
     for (target, anchor), span in links.items():
-        place = page.parent / target if target else page
-        if not _exists(place):
-            if target not in dead:
+        place = os.path.normpath(page.parent / target) if target else own
+        if place != own and not _exists(place):
+            up = _UP.match(target)
+            # Such a directory is another site beside this one.
+            if target not in dead and (up is None or _exists(page.parent / up[1])):
                 yield f"a link leads to nothing: {visible_line(target)}", span
             dead.add(target)
         elif anchor and not _OF_NO_HEADING.fullmatch(anchor):
-            folded, known = _fold(anchor), find_anchors(os.path.normpath(place))
+            folded, known = _fold(anchor), find_own() if place == own else find_anchors(place)
             # Of several headings that are alike all but the first have a number.
             if known is not None and known.isdisjoint({folded, folded.rstrip("0123456789")}):
                 yield f"a link leads to no heading: {visible_line(f'{target}#{anchor}')}", span
@@ -136,7 +155,7 @@ def find_included(
             yield written, next(filter(_exists, places), None), span
 
 
-def _exists(path: Path) -> bool:
+def _exists(path: str | Path) -> bool:
     # `Path.exists` raises for a path that is too long.
     return os.path.exists(os.path.normpath(path))  # noqa: PTH110
 

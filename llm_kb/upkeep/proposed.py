@@ -51,7 +51,12 @@ class Desk:
     def __init__(self, kb: KnowledgeBase) -> None:
         self._kb = kb
         self.inbox = open_inbox(kb)
-        self._check = Inspection(kb, find_cwd() or Path("/"), lambda _done, _all: None)
+        self._check = self._begin()
+
+    def _begin(self) -> Inspection:
+        """Return an inspection of the files as they are now, which lists and reads each once."""
+        self._kb.renew()
+        return Inspection(self._kb, find_cwd() or Path("/"), lambda _done, _all: None)
 
     def list_waiting(self) -> list[Proposal]:
         """Return the proposals that wait, without those that were kept just before a crash."""
@@ -134,4 +139,5 @@ class Desk:
             raise ChangedError("subject")
         replace_below(root, place, view.after.encode())
         self.inbox.drop(proposal)
+        self._check = self._begin()
         return root / place

@@ -124,6 +124,38 @@ def test_a_file_that_changes_while_it_is_shown_is_not_written(
     assert (tmp_path / "kb/a.md").read_text() == "# A\n\nTwo. A person.\n"
 
 
+def test_what_links_of_a_proposal_lead_to_is_in_its_text_and_in_what_was_kept(
+    kb: KnowledgeBase, tmp_path: Path
+) -> None:
+    (tmp_path / "kb/a.md").write_text("# A\n\n## Old\n\n[x](#old)\n")
+    new = "# B\n\n[below](#rotation) [self](b.md#rotation) [gone](#gone)\n\n## Rotation\n\nText.\n"
+    changed = propose(kb, WHO | {"subject": "a", "old": "## Old", "new": "## New"}, "c")
+    later = propose(kb, WHO | {"subject": "d", "new": "# D\n\n[[b]] [x](a.md#new)\n"}, "c")
+    desk = Desk(kb)
+    first = desk.look(propose(kb, WHO | {"subject": "b", "new": new}, "c"))
+    assert first.notes == ("a link leads to no heading: #gone [dead-link]",)
+    second = desk.look(changed)
+    assert second.notes == ("a link leads to no heading: #old [dead-link]",)
+    assert desk.look(later).notes[1:] == (
+        "[[b]] leads to nothing [dead-link]",
+        "a link leads to no heading: a.md#new [dead-link]",
+    )
+    desk.keep(first)
+    desk.keep(second)
+    assert not any("dead-link" in note for note in desk.look(later).notes)
+
+
+@pytest.mark.parametrize("change", [{"changed_at": 5}, {"base": 0}, {"edits": [5]}, {"path": None}])
+def test_a_file_that_is_not_a_proposal_is_none(
+    kb: KnowledgeBase, change: dict[str, object]
+) -> None:
+    for subject in ("b", "d"):
+        propose(kb, WHO | {"subject": subject, "new": "# B\n"}, "c")
+    broken = min(open_inbox(kb).directory.glob("*.json"))
+    broken.write_text(json.dumps(json.loads(broken.read_text()) | change))
+    assert len(waiting(kb)) == 1
+
+
 def test_nothing_is_not_kept(kb: KnowledgeBase, tmp_path: Path) -> None:
     view = Desk(kb).look(propose(kb, WHO | {"subject": "a", "old": "One", "new": "Two"}, "c"))
     with pytest.raises(KbError, match="nothing is left of the text; edit it again, or reject it"):

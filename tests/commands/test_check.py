@@ -355,7 +355,9 @@ def test_each_link_that_leads_to_nothing_is_a_finding(run_llm: RunLlm, tmp_path:
 <a class="x" href="tag.md">tag</a> [by name][defined]
 
 [defined]: defined.md "Title"
+[site]: ../../other/x.md
 """
+    text += f"[up](../../gone.md) [near](../../{tmp_path.name}/gone.md)\n"
     write_files(tmp_path, {**GOOD, "README.md": "x\n", "kb/two.md": text, "kb/c d.md": "x\n"})
     assert check(run_llm, 0) == [
         ("dead-link", "kb/two.md", 2, "a link leads to nothing: sub/gone one.md"),
@@ -367,6 +369,8 @@ def test_each_link_that_leads_to_nothing_is_a_finding(run_llm: RunLlm, tmp_path:
         ("dead-link", "kb/two.md", 18, "a link leads to nothing: in-item.md"),
         ("dead-link", "kb/two.md", 20, "a link leads to nothing: tag.md"),
         ("dead-link", "kb/two.md", 22, "a link leads to nothing: defined.md"),
+        ("dead-link", "kb/two.md", 24, "a link leads to nothing: ../../gone.md"),
+        ("dead-link", "kb/two.md", 24, f"a link leads to nothing: ../../{tmp_path.name}/gone.md"),
         ("unlisted", "README.md", None, "1 text in this directory in no topic"),
     ]
 
@@ -376,7 +380,19 @@ def test_anchors_of_links_are_those_of_headings(run_llm: RunLlm, tmp_path: Path)
 
 [own](#two-x-parts) [id](#Set) [line](#L3) [top](#top) [again](one.md#how-to-1) [gone](#gone)
 [one](one.md#How--To) [made](made.md#x) [outside](../README.md#x) [other](one.md#how)
+[a](#my-target) [b](#par) [c](#fig-one) [d](#term) [e](#fn:1) [f](#fnref:1) [g](#^b) [h](#opt)
 <a id="set"></a>
+
+(my-target)=
+Text.
+{: .note #par }
+![x](x.png){ #fig-one width=3 } []{#term}Term[^1]
+
+[^1]: tests.md is the page of a footnote.
+
+```{figure} x.png
+:name: opt
+```
 """
     pages = {"one.md": "# A\n\n## How to\n\nText.\n", "made.md": "::: module\n", "two.md": two}
     write_files(tmp_path, {**GOOD, **{f"kb/{name}": text for name, text in pages.items()}})

@@ -162,9 +162,12 @@ class Inbox:
         replace_file(self.directory / proposal.file_name, data, new_mode=0o600)
 
     def _read(self, name: str) -> Proposal | None:
-        with suppress(OSError, ValueError, TypeError, LookupError, RecursionError):
+        with suppress(OSError, ValueError, TypeError, LookupError, AttributeError, RecursionError):
             table = json.loads(read_regular(self.directory / name, most=_LARGEST))
-            return Proposal(**table | {"edits": tuple(Edit(**each) for each in table["edits"])})
+            edits, base = table.pop("edits"), table.pop("base")
+            texts = [*table.values(), *(text for each in edits for text in each.values())]
+            if all(isinstance(text, str) for text in texts) and isinstance(base, str | None):
+                return Proposal(**table, base=base, edits=tuple(Edit(**each) for each in edits))
         return None
 
 
