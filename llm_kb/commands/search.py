@@ -28,7 +28,7 @@ from llm_kb.knowledge_base.subject_list import name_file
 from llm_kb.knowledge_base.tool_text import DEFAULT_LIMIT
 from llm_kb.knowledge_base.user_dir import find_user_dir
 from llm_kb.rendering.passages import Passage, Passages, find_notes
-from llm_kb.rendering.plain_text import MAX_NAMED, wrap_prose
+from llm_kb.rendering.plain_text import MAX_NAMED, count_columns, wrap_prose
 from llm_kb.texts.formats import find_converter, find_format
 from llm_kb.texts.safe import visible_line, visible_text
 
@@ -193,7 +193,7 @@ def _render(kb: KnowledgeBase, passage: Passage) -> str:
     lines, text = [visible_line(note) for note in notes if note], visible_text(passage.text)
     if is_terminal(sys.stdout):
         width, place = get_terminal_size().columns, visible_line(_name_line(kb, passage))
-        gap = "  " if len(address) + len(place) + 2 <= width else "\n  "
+        gap = "  " if count_columns(f"{address}  {place}") <= width else "\n  "
         address = f"{style(address, fg='cyan')}{style(gap + place, dim=True)}"
         lines = [style(wrap_prose(line, width, is_markdown=False), dim=True) for line in lines]
         known = find_format(passage.path, text)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 import textwrap
+import unicodedata
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
 
-from llm_kb.texts.markup import mark_fenced
+from llm_kb.texts.markup import CODE, mark_fenced
 from llm_kb.texts.safe import defuse, one_line
 
 
@@ -42,8 +43,17 @@ _SIGNS = re.compile(r" *(?:(?:>|[-*+]|(?:#|\d{1,3})[.)]) +)*")
 """What is before the words of a line: its indentation, the sign of an item or a quotation."""
 
 _WORDS = re.compile(r"[\w\"'(\[`*]")
+_BLOCK = re.compile(
+    r"[|>•‣◦▪]|([^\w\s*])\1\1|(\W)\2*$|[#=]{1,6} |#\+|\+[-=]|\.\. |//|\$\$|\\\w|\{[{%:]"
+    r"|:[^:`]+:(?: |$)|\[[^\[\]]+\]:|<(?!\w+:)|\(?\w[.)] "
+)
+"""How a line begins that is not the next one of a paragraph: a row, a heading, a rule or a fence,
+a directive, a field, the target of a link, HTML, an item with a letter."""
+
 _COLUMNS = re.compile(r"[|\t]|[^\s.,;:!?] {2,}\S")
 _LINE_BREAKS = ("  ", "\\")
+_GLUE = "\0"
+"""Stands for a blank at which a line is not broken."""
 
 
 def wrap_prose(text: str, width: int, *, is_markdown: bool) -> str:
@@ -64,13 +74,18 @@ def wrap_prose(text: str, width: int, *, is_markdown: bool) -> str:
         words = _SIGNS.sub("", line, count=1)
         signs = line[: len(line) - len(words)]
         indent = signs[: len(signs) - len(signs.lstrip(" "))]
-        is_prose = not is_code and _WORDS.match(words) and not _COLUMNS.search(words)
+        is_prose = words and not (is_code or _COLUMNS.search(words))
         before, below = paragraphs[-1]
-        if is_prose and signs == below and not before[-1].endswith(_LINE_BREAKS):
+        goes_on = signs == below and not before[-1].endswith(_LINE_BREAKS)
+        if is_prose and goes_on and not _BLOCK.match(words):
             before.append(words)
             continue
         indents = indents if indent or not words else set()
-        is_text = is_prose and (len(indent) <= (3 if is_markdown else 0) or indent in indents)
+        is_text = (
+            is_prose
+            and _WORDS.match(words)
+            and (len(indent) <= (3 if is_markdown else 0) or indent in indents)
+        )
         below = re.sub("[^> ]", " ", signs) if is_text else None
         indents |= {below or ""}
         paragraphs.append(([line], below))
@@ -78,16 +93,33 @@ def wrap_prose(text: str, width: int, *, is_markdown: bool) -> str:
 
 
 def _wrap(lines: Sequence[str], below: str | None, width: int) -> str:
-    """Return the lines of a paragraph wrapped, all after the first with the same before them."""
-    if below is None or max(map(len, lines)) <= width:
+    """Return the lines of a paragraph wrapped, all after the first with the same before them.
+
+    One stays as it is if that is over half of the width, or if a character is of two columns.
+    """
+    is_short = max(map(len, lines)) <= width
+    is_wide = any(len(line) < count_columns(line) for line in lines)
+    if below is None or is_short or is_wide or 2 * len(below) > width:
         return f"\n{below or ''}".join(lines)
+    room = width - len(below)
+
+    def glue(code: re.Match[str]) -> str:
+        return code[0].replace(" ", _GLUE) if len(code[0]) <= room else code[0]
+
     return textwrap.fill(
-        " ".join(lines),
+        CODE.sub(glue, " ".join(lines)),
         width,
         subsequent_indent=below,
         break_long_words=False,
         break_on_hyphens=False,
-    )
+    ).replace(_GLUE, " ")
+
+
+def count_columns(text: str) -> int:
+    """Return how many columns of a terminal a line takes: characters of East Asia take two."""
+    if text.isascii():
+        return len(text)
+    return len(text) + sum(unicodedata.east_asian_width(sign) in "WF" for sign in text)
 
 
 def bounded_line(text: str) -> str:

@@ -60,6 +60,10 @@ def test_count(number: int, text: str) -> None:
         ),
         ("> one two three four", "> one two\n> three four"),
         ("first. Second one", "first. Second\none"),
+        ("one two three four\n:o:`-r`\n– x", "one two three\nfour :o:`-r`\n– x"),
+        ("one two `ab c` d", "one two\n`ab c` d"),
+        ("- one two three `a\n  b` c", "- one two\n  three `a b`\n  c"),
+        ("one `two three four`", "one `two\nthree four`"),
     ],
     ids=[
         "a paragraph",
@@ -70,6 +74,10 @@ def test_count(number: int, text: str) -> None:
         "an item of two paragraphs",
         "a quotation",
         "a sentence",
+        "a line that begins with another sign",
+        "code",
+        "code across lines",
+        "code that is too long for a line",
     ],
 )
 def test_prose_is_wrapped(text: str, wrapped: str) -> None:
@@ -88,6 +96,8 @@ def test_prose_is_wrapped(text: str, wrapped: str) -> None:
         "one | two three four\n--- | ---",
         "<a>one two three four</a>",
         "## one two three four",
+        "한국어 문서는 이 줄보다 훨씬 더 길다",
+        "- > - > one two three four",
     ],
     ids=[
         "fenced",
@@ -99,10 +109,40 @@ def test_prose_is_wrapped(text: str, wrapped: str) -> None:
         "a table without edges",
         "HTML",
         "a heading",
+        "characters of two columns",
+        "deep nesting",
     ],
 )
 def test_code_and_tables_are_not_wrapped(text: str) -> None:
     assert wrap_prose(text, 13, is_markdown=True) == text
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "***",
+        "~~~~",
+        "a. b",
+        "(a) b",
+        ":c: d",
+        ".. d",
+        "== e",
+        "# f",
+        "<b>",
+        "[a]: b",
+        "• g",
+        "+--+",
+    ],
+)
+def test_what_begins_a_block_is_no_line_of_a_paragraph(line: str) -> None:
+    shown = f"one two three\nfour\n{line}"
+    assert wrap_prose(f"one two three four\n{line}", 13, is_markdown=False) == shown
+
+
+def test_the_size_of_a_wrapped_text_does_not_grow_with_its_nesting() -> None:
+    for levels in (10, 150):
+        text = "> " * levels + "a " * 160
+        assert len(wrap_prose(text, 60, is_markdown=True)) <= 2 * len(text)
 
 
 def test_in_rest_any_indentation_may_be_code_and_a_tilde_is_no_fence() -> None:
