@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Collection, Sequence
 from functools import partial
 from pathlib import Path
+from shutil import get_terminal_size
 
 import click
 from click import wrap_text
@@ -81,12 +82,14 @@ def init(rules: tuple[str, ...], dry_run: bool, yes: bool) -> None:
     if is_new:
         _write(root, topics, dry_run=dry_run)
     _report(found if is_new or dry_run else found._replace(left_out={}, others=()))
+    if not is_new and not topics:
+        say("Every page is in a topic already, or left out: llm kb init --dry-run names these")
+    elif not is_new and not dry_run:
+        _add(topics, yes=yes or bool(rules))
+    for topic in () if dry_run else topics:
+        _say_largest(topic)
     if is_new:
         _say_next(is_empty=not topics)
-    elif not topics:
-        say("Every page is in a topic already, or left out: llm kb init --dry-run names these")
-    elif not dry_run:
-        _add(topics, yes=yes or bool(rules))
 
 
 def _write(root: Path, topics: Sequence[Proposal], *, dry_run: bool) -> None:
@@ -136,8 +139,6 @@ def _report(found: Proposals) -> None:
         subjects, tokens = topic.totals
         sizes = f"{count(subjects, 'subject'):>14}  {f'~{tokens:,} tokens':>18}"
         say(f"  {topic.id:{width}}  {sizes}  {_name_place(topic)}")
-    for topic in topics:
-        _say_largest(topic)
     if found.left_out or found.others:
         by_rule = " (llm kb init --with NAME takes it)" if found.left_out.keys() & RULES else ""
         say(f"Left out{by_rule}:")
@@ -154,8 +155,8 @@ def _report(found: Proposals) -> None:
 
 def _say_largest(topic: Proposal) -> None:
     """Print how to leave out a page that is most of a topic, such as a generated list."""
-    (name, size), (_, tokens) = topic.largest, topic.totals
-    if size > max(_LARGE, tokens / 2):
+    (name, size), (subjects, tokens) = topic.largest, topic.totals
+    if subjects > 1 and size > max(_LARGE, tokens / 2):
         say(f"{visible_line(name)} is {size / tokens:.0%} of {topic.id}; to leave it out:")
         say(f"  llm kb disable {topic.id} {shlex.quote(visible_line(name))}")
 
@@ -170,10 +171,11 @@ def _say_left_out(what: str, paths: Collection[str]) -> None:
 def _say_others(others: Sequence[Leftover]) -> None:
     """Print what no command takes: the number of files of each kind."""
     ranked = sorted(others, key=lambda other: -len(other.paths))
-    kinds = ", ".join(f"{len(each.paths):,} {visible_line(each.what)}" for each in ranked)
+    kinds = "; ".join(f"{visible_line(each.what)} {len(each.paths):,}" for each in ranked)
     total = sum(len(each.paths) for each in others)
     if others:
-        say(wrap_text(f"  {total:>6,}  others: {kinds}", 80, subsequent_indent=" " * 10))
+        width = get_terminal_size().columns
+        say(wrap_text(f"  {total:>6,}  others: {kinds}", width, subsequent_indent=" " * 10))
 
 
 def _name_place(topic: Proposal) -> str:

@@ -59,11 +59,11 @@ class Leftover(NamedTuple):
     take: str = ""
 
 
-_PRIVATE = "files that are never in a topic: passwords, data of programs"
+_PRIVATE = "passwords and data of programs (never taken)"
 _OURS = "files that `llm kb agents` wrote"
-_INSIDE = "links to files of the project, which are taken where they are"
+_INSIDE = "links to files of the project (taken where they are)"
 _OUTSIDE = "links that lead to outside or to nothing"
-_REPOSITORIES = "repositories of their own: submodules, clones, work trees"
+_REPOSITORIES = "repositories of their own (submodules, clones, work trees)"
 _NEITHER = "entries that are neither files nor directories"
 _DOCUMENTS = "documents that need the extra to be read"
 _CODE, _DATA, _MEDIA = "source code", "data and settings", "pictures and other binary files"
@@ -89,7 +89,7 @@ def account_for(root: Path, paths: Iterable[str]) -> list[Leftover]:
     more = f" and {count(len(texts) - MAX_NAMED, 'more kind')}" if len(texts) > MAX_NAMED else ""
     return [
         *shown,
-        *([Leftover(f"other text files ({kinds}{more})", rest)] if rest else []),
+        *([Leftover(f"text files ({kinds}{more})", rest)] if rest else []),
         *named,
     ]
 

@@ -101,7 +101,7 @@ def propose_topics(
             is_alone = alike[topic.id] == 1
             id_ = next(id_ for id_ in _list_ids(topic, is_alone) if id_ not in {*taken, *topics})
             titles = {each.title for each in existing} | {each.title for each in topics.values()}
-            where = f" ({topic.subjects})" if topic.title in titles else ""
+            where = f" in {topic.subjects}/" if topic.title in titles else ""
             topics[id_] = topic._replace(id=id_, title=f"{topic.title}{where}")
     held = {path for topic in topics.values() for path in topic.pages}
     left_out["other"] += [path for each in proposals for path in each.pages if path not in held]
@@ -266,9 +266,9 @@ def _name_rule(
 
 
 def _keep(pattern: str, path: str) -> str:
-    """Return the pattern of the pages of one kind that a rule's pattern ignores."""
+    """Return the pattern of the pages of one kind that a rule's pattern, if any, ignores."""
     if not pattern.endswith("/"):
-        return pattern
+        return pattern or f"/{escape(path)}"
     return f"{pattern if pattern.startswith('/') else f'**/{pattern}'}**/{_name_kind(path)}"
 
 

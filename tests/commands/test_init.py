@@ -78,7 +78,7 @@ def test_what_it_took_and_left_out_is_printed(
         "       1  tests: tests and their data (tests/a/input.md)\n"
         "       1  formalities: licences, authors, codes of conduct, forms for issues\n"
         "       1  changes: change logs and release notes (CHANGELOG.md)\n"
-        "       2  others: 1 pictures and other binary files, 1 source code\n"
+        "       2  others: pictures and other binary files 1; source code 1\n"
         f"{NEXT}"
     )
     topics = {topic.id: topic for topic in load(tmp_path, user_dir).topics}
@@ -554,16 +554,20 @@ def test_topics_of_directories_with_like_names_are_called_as_these(tmp_path: Pat
     titles = {topic.id: topic.title for topic in propose_topics(tmp_path).topics}
     assert titles == {
         "docs": "Documentation",
-        "documentation": "Documentation (documentation)",
+        "documentation": "Documentation in documentation/",
     }
 
 
-def test_a_guide_that_only_imports_another_is_a_copy(tmp_path: Path) -> None:
+def test_a_guide_that_only_imports_another_is_a_copy(tmp_path: Path, run_llm: RunLlm) -> None:
     make_files(tmp_path, "AGENTS.md", "README.md", "web/AGENTS.md")
     (tmp_path / "CLAUDE.md").write_text("@./AGENTS.md\n@web/AGENTS.md\n")
     (tmp_path / "GEMINI.md").write_text("@nowhere.md\n")
     (tmp_path / "web/CLAUDE.md").write_text("@AGENTS.md\n\nAsk first.\n")
     assert propose_topics(tmp_path).left_out == {"copies": ["CLAUDE.md"]}
+    assert propose_topics(tmp_path, ["copies"]).left_out == {}
+    run_llm(["kb", "init"])
+    run_llm(["kb", "init", "--with", "copies"])
+    assert list_slugs(run_llm, "copies") == ["CLAUDE"]
 
 
 def test_a_page_that_is_most_of_a_topic_is_named_with_the_command_that_leaves_it_out(
@@ -571,7 +575,11 @@ def test_a_page_that_is_most_of_a_topic_is_named_with_the_command_that_leaves_it
 ) -> None:
     make_files(tmp_path, *(f"docs/{n}.md" for n in range(3)))
     (tmp_path / "docs/all plugins.md").write_text("A plugin.\n" * 50_000)
+    make_files(tmp_path, "README.md")
+    (tmp_path / "README.md").write_text("A plugin.\n" * 50_000)
+    assert "leave it out" not in run_llm(["kb", "init", "--dry-run"]).stderr
     said = run_llm(["kb", "init"]).stderr
+    assert said.count("leave it out") == 1
     assert "all plugins is 100% of docs; to leave it out:\n" in said
     assert "  llm kb disable docs 'all plugins'\n" in said
     assert run_llm(["kb", "disable", "docs", "all plugins"]).exit_code == 0

@@ -92,19 +92,23 @@ def test_prose_of_unknown_formats_has_a_line_with_the_command_that_takes_it(
         "12  text files of .chap in book (book/ch0/x.chap)",
         "llm kb add book-chap book --include '*.chap'",
         "1  changes: change logs and release notes (CHANGELOG.md)",
-        "8  others: 7 other text files (without an extension, .feature, .zz), 1",
-        "pictures and other binary files",
+        "8  others: text files (without an extension, .feature, .zz) 7; pictures",
+        "and other binary files 1",
     ]
     assert run_llm(["kb", "init"]).exit_code == 0
     assert run_llm(["kb", "add", "book-chap", "book", "--include", "*.chap"]).exit_code == 0
     assert len(run_llm(["kb", "list", "book-chap"]).stdout.splitlines()) == 12
 
 
-def test_of_many_kinds_the_most_frequent_have_a_line(tmp_path: Path, run_llm: RunLlm) -> None:
+def test_of_many_kinds_the_most_frequent_have_a_line(
+    tmp_path: Path, run_llm: RunLlm, monkeypatch: pytest.MonkeyPatch
+) -> None:
     names = [f"a/{page}.z{n}" for n in range(MOST_LINES + 4) for page in "abc"]
     make(tmp_path, "README.md", *names)
-    last = "12  others: 12 other text files (.z3, .z4, .z5 and 1 more kind)"
+    last = "12  others: text files (.z3, .z4, .z5 and 1 more kind) 12"
     assert list_lines(run_llm)[-1] == last
+    monkeypatch.setenv("COLUMNS", "50")
+    assert list_lines(run_llm)[-2:] == [last.removesuffix(" more kind) 12"), "more kind) 12"]
 
 
 def test_links_repositories_and_documents_are_counted(tmp_path: Path, run_llm: RunLlm) -> None:
@@ -125,10 +129,10 @@ def test_links_repositories_and_documents_are_counted(tmp_path: Path, run_llm: R
         (["docs/a.md", "docs/b.md"], 2),
     ]
     assert {other.what: list(other.paths) for other in found.others} == {
-        "files that are never in a topic: passwords, data of programs": [".env"],
+        "passwords and data of programs (never taken)": [".env"],
         "links that lead to outside or to nothing": ["AGENTS.md"],
-        "links to files of the project, which are taken where they are": ["latest"],
-        "repositories of their own: submodules, clones, work trees": ["clone/"],
+        "links to files of the project (taken where they are)": ["latest"],
+        "repositories of their own (submodules, clones, work trees)": ["clone/"],
     }
 
 
