@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from llm_kb.rendering.plain_text import count, format_size, shorten, wrap_prose
+from llm_kb.rendering.plain_text import count, count_columns, format_size, shorten, wrap_prose
 
 
 @pytest.mark.parametrize(
@@ -137,6 +137,11 @@ def test_code_and_tables_are_not_wrapped(text: str) -> None:
 def test_what_begins_a_block_is_no_line_of_a_paragraph(line: str) -> None:
     shown = f"one two three\nfour\n{line}"
     assert wrap_prose(f"one two three four\n{line}", 13, is_markdown=False) == shown
+
+
+@pytest.mark.parametrize(("text", "columns"), [("kb/a", 4), ("kb/é", 4), ("kb/한글", 7), ("文", 2)])
+def test_characters_of_east_asia_take_two_columns(text: str, columns: int) -> None:
+    assert count_columns(text) == columns
 
 
 def test_the_size_of_a_wrapped_text_does_not_grow_with_its_nesting() -> None:
