@@ -254,6 +254,7 @@ def test_programs_run(program: str, script: Script, capsys: pytest.CaptureFixtur
     if asks_a_model:
         script.call("learn", topic="project").say("Ask the maintainers.")
     program = program.replace("gpt-4o-mini", "scripted").replace("path/to/project", str(SAMPLE))
+    program = program.replace("project/review", "project/code-quality")  # which README writes
     exec(program, {})
     shown = capsys.readouterr().out
     if asks_a_model:
@@ -297,7 +298,7 @@ def test_the_readme_tells_what_was_measured() -> None:
     )
     assert kept is not None
     assert f"In people's own words, {kept[2]} of 100 questions" in text
-    assert f"({kept[1]} were asked" in text
+    assert f"(`-n 5`; {kept[1]} were asked" in text
     assert f"the best of five other ways: {kept[3]})" in text
     asked = results.partition("| hit@1 / 5 / 10 | 179 real ones, in a model's words |")[2]
     modelled = re.search(r"\| \*\*llm-kb, keywords\*\* \| [\d.]+ / (\d+)\.", asked)
