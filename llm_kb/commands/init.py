@@ -83,12 +83,14 @@ def init(rules: tuple[str, ...], dry_run: bool, yes: bool) -> None:
         _write(root, topics, dry_run=dry_run)
     _report(found if is_new or dry_run else found._replace(left_out={}, others=()))
     if not is_new and not topics:
-        say("Every page is in a topic already, or left out: llm kb init --dry-run names these")
+        say("Every page is in a topic already, or left out: llm kb init --dry-run counts these")
     elif not is_new and not dry_run:
         _add(topics, yes=yes or bool(rules))
     for topic in () if dry_run else topics:
         _say_largest(topic)
-    if is_new:
+    if dry_run:
+        say("Nothing was written")
+    elif is_new:
         _say_next(is_empty=not topics)
 
 
@@ -175,7 +177,11 @@ def _say_others(others: Sequence[Leftover]) -> None:
     total = sum(len(each.paths) for each in others)
     if others:
         width = get_terminal_size().columns
-        say(wrap_text(f"  {total:>6,}  others: {kinds}", width, subsequent_indent=" " * 10))
+        say(
+            wrap_text(
+                f"  {total:>6,}  files of other kinds: {kinds}", width, subsequent_indent=" " * 10
+            )
+        )
 
 
 def _name_place(topic: Proposal) -> str:

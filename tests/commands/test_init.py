@@ -78,7 +78,7 @@ def test_what_it_took_and_left_out_is_printed(
         "       1  tests: tests and their data (tests/a/input.md)\n"
         "       1  formalities: licences, authors, codes of conduct, forms for issues\n"
         "       1  changes: change logs and release notes (CHANGELOG.md)\n"
-        "       2  others: pictures and other binary files 1; source code 1\n"
+        "       2  files of other kinds: pictures and other binary files 1; source code 1\n"
         f"{NEXT}"
     )
     topics = {topic.id: topic for topic in load(tmp_path, user_dir).topics}
@@ -400,7 +400,7 @@ def test_again_it_proposes_what_is_new(tmp_path: Path, run_llm: RunLlm) -> None:
     run_llm(["kb", "init"])
     before = (tmp_path / "llm-kb.toml").read_text()
     assert run_llm(["kb", "init"]).stderr == (
-        "Every page is in a topic already, or left out: llm kb init --dry-run names these\n"
+        "Every page is in a topic already, or left out: llm kb init --dry-run counts these\n"
     )
     make_files(tmp_path, "docs/a.md")
     proposed = run_llm(["kb", "init"])
@@ -420,7 +420,8 @@ def test_a_dry_run_prints_the_same_and_writes_nothing(tmp_path: Path, run_llm: R
     shown = run_llm(["kb", "init", "--dry-run"])
     assert not (tmp_path / "llm-kb.toml").exists()
     written = run_llm(["kb", "init"])
-    assert written.stderr == f"Wrote {tmp_path}/llm-kb.toml\n{shown.stderr}"
+    report = shown.stderr.removesuffix("Nothing was written\n")
+    assert written.stderr == f"Wrote {tmp_path}/llm-kb.toml\n{report}{NEXT}"
     assert (tmp_path / "llm-kb.toml").read_text() == shown.stdout
 
 

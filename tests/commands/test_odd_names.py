@@ -62,7 +62,7 @@ def test_messages_name_places_with_codes(
 
     assert said("init").splitlines()[0] == f"Wrote {file}"
     assert said("init") == (
-        "Every page is in a topic already, or left out: llm kb init --dry-run names these\n"
+        "Every page is in a topic already, or left out: llm kb init --dry-run counts these\n"
     )
     assert said("trust") == f"Nothing in {file} needs trust\n"
     assert said("add", "p", "kp") == (
