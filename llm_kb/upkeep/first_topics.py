@@ -386,7 +386,7 @@ def _complete(
         largest=max(
             ((s.name, s.tokens or 0) for s in listed.visible), key=itemgetter(1), default=("", 0)
         ),
-        pages={place + path for path in found},
+        pages={place + path for path in found - (files - kept)},
     )
 
 
