@@ -32,6 +32,8 @@ from llm_kb.rendering.plain_text import MAX_NAMED, count_columns, wrap_prose
 from llm_kb.texts.formats import find_converter, find_format
 from llm_kb.texts.safe import visible_line, visible_text
 
+_NOWHERE = "no text that was searched has a word of that; try different or fewer words"
+
 
 @click.command()
 @_options.query_argument
@@ -113,6 +115,10 @@ def search(
     )
     if fetched:
         found = _join(found, find(topics=fetched))
+    notices = tuple(_choose_unsaid(found.notices, str(kb.config.workspace)))
+    notes = list(find_notes(replace(found, notices=notices)))
+    is_weak = bool(found.passages and found.counts)
+    _say_all(notes if is_weak else ())  # before somebody believes the passages
     if json_:
         _output.show_json([_as_dict(passage) for passage in found.passages])
     else:
@@ -123,17 +129,17 @@ def search(
         record_missed(kb.config.workspace, asked)
     if not found.passages:
         nowhere = kb.explain_nothing() if not topics and not kb.menu_ids else found.why_nothing
-        why = (
-            nowhere or "no text that was searched has a word of that; try different or fewer words"
-        )
-        _output.say(f"llm-kb: {visible_line(why)}")
-    notices = tuple(_choose_unsaid(found.notices, str(kb.config.workspace)))
-    for note in find_notes(replace(found, notices=notices)):
-        _output.say(f"llm-kb: {note}")
+        _say_all([visible_line(nowhere or _NOWHERE)])
+    _say_all(() if is_weak else notes)
     if found.unknown and found.unsearched:
         _output.say("llm-kb: -t TOPIC searches one of them, --all the fetched ones too")
     if not found.passages:
         raise SystemExit(1)
+
+
+def _say_all(notes: Iterable[str]) -> None:
+    for note in notes:
+        _output.say(f"llm-kb: {note}")
 
 
 def _join(found: Passages, fetched: Passages) -> Passages:

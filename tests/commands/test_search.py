@@ -332,3 +332,10 @@ def test_a_topic_alone_does_not_speak_for_the_others(run_llm: RunLlm) -> None:
     result = run_llm(["kb", "search", "-t", "skills", "review", "xyzzy"])
 
     assert "llm-kb: not found here: xyzzy; not searched: project, topic-frob\n" in result.stderr
+
+
+def test_that_nothing_matches_well_is_said_before_the_passages(run_llm: RunLlm) -> None:
+    result = run_llm(["kb", "search", "review", "zebra", "walnut", "quartz", "umbrella"])
+
+    assert result.output.startswith("llm-kb: no good match")
+    assert "project/review" in result.stdout
