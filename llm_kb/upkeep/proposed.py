@@ -22,6 +22,9 @@ ASKED = 400
 ALIKE = 0.4
 """The share of the telling words of a new text that such a passage has; measured."""
 
+LEAST_WORDS = 12
+"""The fewest words of a text that is looked for: those of a shorter one are in many passages."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
@@ -110,6 +113,8 @@ class Desk:
     def _find_alike(self, proposal: Proposal) -> str:
         """Return the address of the passage that says most of a new text; empty without one."""
         new = " ".join(each.new for each in proposal.edits)
+        if len(new.split()) < LEAST_WORDS:
+            return ""
         try:
             found = self._kb.find_passages(new[:ASKED], limit=3).passages
         except KbError:

@@ -241,3 +241,8 @@ def test_a_passage_that_says_nearly_the_same_is_named(
     propose(run_llm, script, subject="release", new=f"# Release\n\n{text}")
     (record,) = json.loads(run_llm(["kb", "review", "--json"]).stdout)
     assert record["notes"] == ["project/keys#keys says nearly the same"]
+
+    run_llm(["kb", "review", "--reject", record["id"]])
+    propose(run_llm, script, subject="release", new="Before each release: the signing keys.\n")
+    (short,) = json.loads(run_llm(["kb", "review", "--json"]).stdout)
+    assert short["notes"] == []
