@@ -50,7 +50,7 @@ def test_what_is_wrong_fails_and_what_was_captured_is_listed(tmp_path: Path) -> 
     clone = tmp_path / "clone"
     subprocess.run(["git", "clone", "-q", str(origin.path), str(clone)], check=True)
     checked, asked, listed = run_steps(clone, tmp_path)
-    assert checked == (0, "llm-kb: nothing wrong in 2 subjects\n")
+    assert checked == (0, "nothing wrong in 2 subjects\n")
     assert asked == (0, "")
     assert listed[0] == 0
     assert "Write short lines." in listed[1]

@@ -6,6 +6,8 @@ import sys
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
+from shutil import get_terminal_size
+from textwrap import fill
 
 import click
 
@@ -16,7 +18,7 @@ from llm_kb.errors import ConfigError
 from llm_kb.host.terminal import draw_progress, is_terminal, style
 from llm_kb.knowledge_base.api import KnowledgeBase
 from llm_kb.knowledge_base.subject_list import name_place
-from llm_kb.rendering.plain_text import count
+from llm_kb.rendering.plain_text import count, count_columns, shorten
 from llm_kb.upkeep.check import LEVELS, Finding, Inspection, Rule
 
 MOST_SHOWN = 8
@@ -59,10 +61,11 @@ def check(json_: bool, kb_cfg: tuple[str, ...]) -> None:
     if json_:
         show_json([_describe(finding) for finding in findings])
     else:
-        for line in _render(findings, with_lines=is_terminal(sys.stdout)):
+        width = get_terminal_size().columns if is_terminal(sys.stdout) else None
+        for line in _render(findings, width):
             show(line)
         ignored = [finding.rule.id for finding in found if finding.rule.id in left_out]
-        say(f"llm-kb: {_summarize(findings, subjects, ignored)}")
+        show(_summarize(findings, subjects, ignored))
     if any(finding.rule.level == "error" for finding in findings):
         raise click.exceptions.Exit(1)
 
@@ -79,30 +82,60 @@ def _describe(finding: Finding) -> dict[str, object]:
     }
 
 
-def _render(findings: Sequence[Finding], *, with_lines: bool) -> Iterator[str]:
+def _render(findings: Sequence[Finding], width: int | None) -> Iterator[str]:
     """Yield the lines of a report on sorted findings, with one explanation for each rule.
 
-    `with_lines` shows the lines of the files that findings are about, and leaves a line free
-    after each rule.
+    A terminal has a `width`: it is shown the lines of the files that findings are about, cut,
+    and a line is free after each rule.
     """
     for rule, group in groupby(findings, key=lambda finding: finding.rule):
         of_rule = list(group)
-        level = style(rule.level, fg=_COLORS[rule.level], bold=True)
         for finding in of_rule[:MOST_SHOWN]:
-            line = f":{finding.line}" if finding.line else ""
-            place = style(f"{finding.file}{line}", bold=True)
-            yield f"{place}: {level}: {finding.what} [{rule.id}]"
-            if with_lines and finding.found:
-                number = style(f"{finding.line} |", fg="blue")
-                yield f"{number} {finding.before}{finding.found}{finding.after}"
-                bar = style(f"{'':{len(str(finding.line))}} |", fg="blue")
-                mark = style("^" * len(finding.found), fg=_COLORS[rule.level], bold=True)
-                yield f"{bar} {' ' * len(finding.before)}{mark}"
+            yield _render_finding(finding, width)
+            if width and finding.found:
+                yield from _render_source(finding, width)
         if len(of_rule) > MOST_SHOWN:
             yield f"  and {len(of_rule) - MOST_SHOWN:,} more; --json lists all of them"
-        yield style(f"  {rule.advice}", dim=True)
-        if with_lines:
+        yield style(_wrap(rule.advice, "  ", width), dim=True)
+        if width:
             yield ""
+
+
+def _render_finding(finding: Finding, width: int | None) -> str:
+    rule = finding.rule
+    place = f"{finding.file}:{finding.line}" if finding.line else finding.file
+    start = f"{place}: {rule.level}: "
+    text = _wrap(f"{finding.what} [{rule.id}]", start, width).removeprefix(start)
+    level = style(rule.level, fg=_COLORS[rule.level], bold=True)
+    return f"{style(place, bold=True)}: {level}: {text}"
+
+
+def _wrap(text: str, start: str, width: int | None) -> str:
+    """Return a text after what it starts with, on lines of a width; no name is broken."""
+    if not width:
+        return f"{start}{text}"
+    return fill(
+        text,
+        width,
+        initial_indent=start,
+        subsequent_indent="  ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def _render_source(finding: Finding, width: int) -> Iterator[str]:
+    """Yield the line of a finding, cut around its reason, and the marks below that."""
+    number = f"{finding.line} | "
+    room = width - len(number) - 2  # each side has room for what says that it was cut
+    found = shorten(finding.found, room)
+    room += 2 - len(found)
+    before = shorten(finding.before[::-1], max(room // 2, room - len(finding.after)))[::-1]
+    after = shorten(finding.after, room - len(before))
+    yield f"{style(number, fg='blue')}{before}{found}{after}"
+    mark = style("^" * count_columns(found), fg=_COLORS[finding.rule.level], bold=True)
+    bar = style(f"{'| ':>{len(number)}}", fg="blue")
+    yield f"{bar}{' ' * count_columns(before)}{mark}"
 
 
 def _summarize(findings: Sequence[Finding], subjects: int, ignored: Sequence[str]) -> str:

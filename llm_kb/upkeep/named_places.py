@@ -30,7 +30,7 @@ _LINK = re.compile(
 )
 """Where a link of Markdown leads, in brackets of two kinds, in a definition or a tag."""
 
-_ELSEWHERE = re.compile(r"[a-z][a-z0-9+.-]*:|[/?]|[^{}]*[{}]", re.IGNORECASE)
+_ELSEWHERE = re.compile(r"[a-z][a-z0-9+.-]*:|[@/?]|[^{}]*[{}]", re.IGNORECASE)
 """How a target begins that is not a file beside the page, or has to be filled in."""
 
 _UP = re.compile(r"((?:\.\./){2,}[^/]+)/")

@@ -44,7 +44,7 @@ def test_they_are_found(kb: Path, run_llm: RunLlm) -> None:
 
 
 def test_check_names_what_cannot_be_read(kb: Path, run_llm: RunLlm) -> None:
-    assert "nothing wrong" in run_llm(["kb", "check"]).stderr
+    assert "nothing wrong" in run_llm(["kb", "check"]).stdout
     (kb / "bad.md").write_bytes(b"# A\n\ncaf\xe9\n")
     (kb / "odd.md").write_bytes(b"# A\n\0\1\2\n")
     report = run_llm(["kb", "check"]).stdout

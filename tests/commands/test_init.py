@@ -86,7 +86,7 @@ def test_what_it_took_and_left_out_is_printed(
     assert topics["overview"].ignore == ("CHANGELOG.md", "LICENSE.md")
     assert (topics["docs"].include, topics["docs"].ignore) == (("*.md",), ("/adr/",))
     assert topics["skills"].layout is Layout.SKILLS
-    assert run_llm(["kb", "check"]).stderr == "llm-kb: nothing wrong in 7 subjects\n"
+    assert run_llm(["kb", "check"]).stdout == "nothing wrong in 7 subjects\n"
 
 
 @pytest.mark.parametrize(
@@ -314,7 +314,7 @@ def test_a_link_that_leads_nowhere_is_reported_and_works_once_it_leads_to_a_page
     monkeypatch.chdir(tmp_path / "w")
     run_llm(["kb", "init"])
     assert list_slugs(run_llm, "overview") == ["README"]
-    assert run_llm(["kb", "check"]).stderr == "llm-kb: 1 error in 1 subject\n"
+    assert run_llm(["kb", "check"]).stdout.endswith("\n1 error in 1 subject\n")
     (tmp_path / "w/AGENTS.md").unlink()
     make_files(tmp_path, "w/AGENTS.md")
     assert list_slugs(run_llm, "overview") == ["AGENTS", "README", "loop"]
@@ -392,7 +392,7 @@ def test_what_a_rule_left_out_becomes_a_topic_on_request(
     run_llm(["kb", "init", "--with", "formalities", "--with", "languages"])
     assert list_slugs(run_llm, "formalities") == ["bug"]
     assert list_slugs(run_llm, "languages") == ["docs/de/a", "docs/de/b"]
-    assert run_llm(["kb", "check"]).stderr.startswith("llm-kb: nothing wrong in ")
+    assert run_llm(["kb", "check"]).stdout.startswith("nothing wrong in ")
 
 
 def test_again_it_proposes_what_is_new(tmp_path: Path, run_llm: RunLlm) -> None:

@@ -301,7 +301,8 @@ def test_without_the_extra_one_line_names_it(
     checked = run_llm(["kb", "check"])
     assert (checked.exit_code, checked.stdout) == (
         0,
-        f"guides/rules.docx: warning: {line} [unread]\n  {Rule.UNREAD.advice}\n",
+        f"guides/rules.docx: warning: {line} [unread]\n  {Rule.UNREAD.advice}\n"
+        "1 warning in 1 subject\n",
     )
     catalog = DirectoryTopic(TopicConfig(id="guides", root=guides / "guides"))
     (walrus,) = catalog.list("walrus").subjects
