@@ -332,8 +332,8 @@ def test_a_link_that_no_file_could_have_is_dead(run_llm: RunLlm, tmp_path: Path)
 
 
 def test_each_link_that_leads_to_nothing_is_a_finding(run_llm: RunLlm, tmp_path: Path) -> None:
-    text = """See [one](one.md), [up](../README.md#x) and [out](https://example.com/a.md), [root](@/a.md).
-[route](/guide.md) [page](page.html) [name]({{ x }}.md) [gone](sub/gone%20one.md)
+    text = """See [one](one.md), [up](../README.md#x) and [out](https://example.com/a.md).
+[route](/guide.md) [root](@/a.md) [page](page.html) [name]({{ x }}.md) [gone](sub/gone%20one.md)
 `[code](never.md)` [twice](sub/gone%20one.md) [also](also.rst) ``[code](never.md)``
 ```
 [fenced](never.md)
