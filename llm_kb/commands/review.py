@@ -10,8 +10,7 @@ from pathlib import Path
 import click
 
 from llm_kb.capture.store import load_store
-from llm_kb.commands._output import ask, say, show, show_content, show_json
-from llm_kb.commands._review import review_each
+from llm_kb.commands._output import ask, review_each, say, show, show_content, show_json
 from llm_kb.commands.new import open_editor
 from llm_kb.errors import KbError
 from llm_kb.files.repository import find_repository
@@ -20,7 +19,7 @@ from llm_kb.host.log import find_conversation
 from llm_kb.host.propose_tool import say_expired
 from llm_kb.host.reference_calls import find_library, open_plans
 from llm_kb.knowledge_base.api import KnowledgeBase
-from llm_kb.knowledge_base.proposals.inbox import ChangedError, Proposal
+from llm_kb.knowledge_base.proposals import ChangedError, Proposal
 from llm_kb.rendering.plain_text import count
 from llm_kb.texts.safe import visible_line
 from llm_kb.upkeep.proposed import Desk, View

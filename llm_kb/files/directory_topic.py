@@ -17,8 +17,7 @@ from llm_kb.files.git_ignored import GitIgnored
 from llm_kb.files.layouts import SKILL_FILE, find_skill
 from llm_kb.files.topic_documents import TopicDocuments, find_place
 from llm_kb.files.walk import FoundFiles, Stamps, Walk, Way, describe
-from llm_kb.subjects.ignore import RULES_FILE, IgnoreRules
-from llm_kb.subjects.include import Include
+from llm_kb.subjects.ignore import RULES_FILE, IgnoreRules, Include
 from llm_kb.subjects.selection import Disabled, compose, pick, strip_extension
 from llm_kb.subjects.topics import (
     Content,

@@ -10,9 +10,8 @@ from pathlib import Path
 from llm_kb.errors import KbError
 from llm_kb.files.containment import Containment
 from llm_kb.subjects.ignore import is_always_ignored
-from llm_kb.subjects.names import is_portable
 from llm_kb.subjects.selection import strip_extension
-from llm_kb.subjects.topics import Layout, Subject, slugify
+from llm_kb.subjects.topics import Layout, Subject, is_portable, slugify
 from llm_kb.texts.formats import MARKDOWN_ENDING, find_extension, find_format
 
 MAX_LEVELS = 100

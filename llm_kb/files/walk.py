@@ -20,11 +20,9 @@ from typing import NamedTuple
 from llm_kb.files.containment import Containment, OutsideError, stamp
 from llm_kb.files.git_ignored import GitIgnored, is_repository
 from llm_kb.files.layouts import MAX_LEVELS, SKILL_FILE, is_agent_skill
-from llm_kb.subjects.ignore import RULES_FILE, IgnoreRules, is_always_ignored
-from llm_kb.subjects.include import Include
-from llm_kb.subjects.names import find_flaw
+from llm_kb.subjects.ignore import RULES_FILE, IgnoreRules, Include, is_always_ignored
 from llm_kb.subjects.selection import compose, strip_dots
-from llm_kb.subjects.topics import Skipped
+from llm_kb.subjects.topics import Skipped, find_flaw
 
 REPOSITORY = "a repository of its own"
 GIT_IGNORED = "ignored by git"

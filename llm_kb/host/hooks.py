@@ -29,10 +29,10 @@ from llm_kb.host.propose_tool import find_token, make_propose_tool, say_waiting
 from llm_kb.host.rewriting import rewrite_question
 from llm_kb.host.terminal import draw_progress, say
 from llm_kb.knowledge_base.api import KnowledgeBase, attach
+from llm_kb.knowledge_base.learning import PictureRules
 from llm_kb.knowledge_base.open_topic import follow_imports
-from llm_kb.knowledge_base.pictures import PictureRules
 from llm_kb.knowledge_base.proposing import list_proposable, offers_proposals
-from llm_kb.references.listing import recent_references
+from llm_kb.references.lookup import recent_references
 from llm_kb.rendering.passages import explain_nothing, render_passages
 from llm_kb.rendering.presentation import Picture, list_pictures
 from llm_kb.rendering.section import describe_large

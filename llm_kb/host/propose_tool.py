@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from llm import Tool
 
     from llm_kb.knowledge_base.open_topics import OpenTopics
-    from llm_kb.knowledge_base.proposals.inbox import Inbox
+    from llm_kb.knowledge_base.proposals import Inbox
 
 
 def make_propose_tool(kb: OpenTopics, conversation: str) -> Tool:

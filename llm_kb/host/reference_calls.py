@@ -30,8 +30,7 @@ from llm_kb.knowledge_base.user_dir import find_embedder, find_user_dir, load_he
 from llm_kb.references.errors import ApprovalNeededError
 from llm_kb.references.fetched import FetchedTopic
 from llm_kb.references.library import Library, open_library
-from llm_kb.references.listing import list_topics, topic_hit_entry
-from llm_kb.references.lookup import find_meant, find_topics
+from llm_kb.references.lookup import find_meant, find_topics, list_topics, topic_hit_entry
 from llm_kb.references.sources.records import TYPES as SOURCE_TYPES
 from llm_kb.references.topic.topic_file import (
     Status,

@@ -16,8 +16,7 @@ from llm_kb.config.workspace import find_cwd
 from llm_kb.errors import MAX_PATH_SHOWN, KbError, quote
 from llm_kb.knowledge_base import open_topics, tool_text
 from llm_kb.knowledge_base.kinds import GIVEN, SHIPPED, find_topics
-from llm_kb.knowledge_base.learning import Loaded
-from llm_kb.knowledge_base.pictures import PictureRules
+from llm_kb.knowledge_base.learning import Loaded, PictureRules
 from llm_kb.knowledge_base.tool_text import LEARN, SEARCH_KNOWLEDGE, ToolText
 from llm_kb.knowledge_base.user_dir import find_embedder, find_user_dir
 from llm_kb.rendering.passages import render_passages

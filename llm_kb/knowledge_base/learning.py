@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
 
@@ -12,19 +13,18 @@ from llm_kb.errors import NoMatchError, NoPartError, UnreadableError
 from llm_kb.files.directory_topic import START_BYTES
 from llm_kb.files.layouts import SKILL_FILE, find_bundled, list_bundled
 from llm_kb.knowledge_base.open_topic import OpenTopic, list_imports
-from llm_kb.knowledge_base.pictures import NO_PICTURES, PictureRules, present_picture
 from llm_kb.rendering import learn_text
-from llm_kb.rendering.limit import NO_LIMIT, Limit
 from llm_kb.rendering.menu import LONGEST_DESCRIPTION, Menu, MenuSubject, MenuTopic, fit_menu
-from llm_kb.rendering.parts import LONGEST_OUTLINE, OPENING, WHOLE, present_asked
-from llm_kb.rendering.plain_text import estimate_tokens
-from llm_kb.rendering.presentation import Picture, Presented, present_unreadable
+from llm_kb.rendering.parts import LONGEST_OUTLINE, NO_LIMIT, OPENING, WHOLE, Limit, present_asked
+from llm_kb.rendering.plain_text import count, estimate_tokens
+from llm_kb.rendering.presentation import Picture, Presented, present_notice, present_unreadable
 from llm_kb.rendering.summaries import find_label, summarize
 from llm_kb.subjects.patterns import parse_pattern
 from llm_kb.subjects.selection import NEAR_PATTERNS, Selection, find_near, select
 from llm_kb.subjects.topics import Layout, Subject
 from llm_kb.texts.decoding import is_binary
 from llm_kb.texts.formats import is_readable
+from llm_kb.texts.pictures import find_media_type
 
 OUTLINE_BYTES = learn_text.BYTES_A_CHARACTER * (OPENING + LONGEST_OUTLINE)
 """Least room, in bytes, for which an outline is made."""
@@ -37,6 +37,26 @@ SUMMARY_BYTES = 4096
 
 MOST_READ = 20_000_000
 """Maximum number of bytes of a subject that are searched for parts."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PictureRules:
+    """Which pictures an answer may have."""
+
+    takes: Callable[[str], bool] = lambda _: False
+    """Tells whether the model, or the client, takes a media type."""
+    most: int = 4
+    most_bytes: int = 3_000_000
+    attached: int = 0
+    """The number of pictures that the answer has already."""
+
+    def after(self, pictures: Collection[object]) -> PictureRules:
+        """Return the rules once these pictures were attached."""
+        return replace(self, attached=self.attached + len(pictures))
+
+
+NO_PICTURES = PictureRules()
+"""For text alone."""
 
 
 class Loaded(NamedTuple):
@@ -182,6 +202,32 @@ def read_asked(  # noqa: PLR0913 - the last are options
     return present_asked(
         subject, content, asked, topic=topic, outline_over=outline_over, limit=limit
     )
+
+
+def present_picture(opened: OpenTopic, subject: Subject, rules: PictureRules) -> Presented | None:
+    """Return a picture with its note: attached, or skipped and why; None for anything else."""
+    try:
+        start = opened.topic.read(subject, START_BYTES)
+        if not is_binary(start.data) or not find_media_type(start.data):
+            return None
+        content = opened.topic.read(subject, rules.most_bytes)
+    except UnreadableError:
+        return None
+    media_type = find_media_type(content.data)
+    size = count(content.size, "byte")
+    if not media_type:
+        return None
+    if content.size > len(content.data):
+        reason = f"pictures of over {rules.most_bytes:,} bytes are not attached"
+    elif not rules.takes(media_type):
+        reason = f"{media_type} is not taken here"
+    elif rules.attached >= rules.most:
+        reason = f"{rules.most} pictures are attached already; load it with another call"
+    else:
+        picture = Picture(media_type, content.data)
+        noted = present_notice(subject, f"{media_type}, {size}, attached")
+        return noted._replace(picture=picture)
+    return present_notice(subject, f"binary file, {size}, skipped: {reason}")
 
 
 def complete(opened: OpenTopic, patterns: Sequence[str]) -> Sequence[str]:

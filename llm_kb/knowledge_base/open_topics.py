@@ -11,9 +11,8 @@ from llm_kb.config.settings import Config
 from llm_kb.errors import NoMatchError, NoPartError, UnknownTopicError
 from llm_kb.knowledge_base import learning
 from llm_kb.knowledge_base.kinds import Topic
-from llm_kb.knowledge_base.learning import Loaded
+from llm_kb.knowledge_base.learning import NO_PICTURES, Loaded
 from llm_kb.knowledge_base.open_topic import EmptyTopicError, OpenTopic, find_id, suggest
-from llm_kb.knowledge_base.pictures import NO_PICTURES
 from llm_kb.knowledge_base.tool_text import LEARN
 from llm_kb.rendering.menu import Menu, list_topics
 from llm_kb.rendering.parts import take_pieces

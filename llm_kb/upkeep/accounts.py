@@ -18,8 +18,7 @@ from llm_kb.knowledge_base.open_topic import OpenTopic
 from llm_kb.rendering.plain_text import MAX_NAMED, count
 from llm_kb.search.question import STOP_WORDS
 from llm_kb.search.roles import Role, find_role
-from llm_kb.subjects.ignore import is_always_ignored
-from llm_kb.subjects.include import Include
+from llm_kb.subjects.ignore import Include, is_always_ignored
 from llm_kb.texts.decoding import SNIFFED_BYTES, decode_text, is_binary
 from llm_kb.texts.folding import WORD, fold
 from llm_kb.texts.formats import (

@@ -20,10 +20,8 @@ from llm_kb.knowledge_base.open_topic import OpenTopic
 from llm_kb.knowledge_base.subject_list import list_topic
 from llm_kb.rendering.plain_text import shorten
 from llm_kb.rendering.summaries import find_title
-from llm_kb.subjects.ignore import IgnoreRules
-from llm_kb.subjects.include import Include
-from llm_kb.subjects.names import find_flaw
-from llm_kb.subjects.topics import Layout, TopicConfig
+from llm_kb.subjects.ignore import IgnoreRules, Include
+from llm_kb.subjects.topics import Layout, TopicConfig, find_flaw
 from llm_kb.texts.decoding import decode_text
 from llm_kb.texts.formats import find_extension, find_stem
 from llm_kb.texts.safe import UNUSABLE

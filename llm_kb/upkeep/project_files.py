@@ -30,7 +30,7 @@ from llm_kb.subjects.editions import (
 )
 from llm_kb.subjects.ignore import IgnoreRules, is_always_ignored
 from llm_kb.subjects.links import find_imports, is_guide
-from llm_kb.subjects.names import find_flaw
+from llm_kb.subjects.topics import find_flaw
 from llm_kb.texts.folding import fold
 from llm_kb.texts.formats import (
     START,

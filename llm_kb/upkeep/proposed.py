@@ -10,9 +10,8 @@ from llm_kb.config.workspace import find_cwd
 from llm_kb.errors import KbError
 from llm_kb.files.atomic import find_inside, replace_below
 from llm_kb.knowledge_base.api import KnowledgeBase
-from llm_kb.knowledge_base.proposals.inbox import ChangedError, Proposal, digest
-from llm_kb.knowledge_base.proposals.places import read_place
-from llm_kb.knowledge_base.proposing import check_edits, find_topic, open_inbox
+from llm_kb.knowledge_base.proposals import ChangedError, Proposal, digest
+from llm_kb.knowledge_base.proposing import check_edits, find_topic, open_inbox, read_place
 from llm_kb.rendering.differences import render_difference
 from llm_kb.upkeep.check import Inspection
 

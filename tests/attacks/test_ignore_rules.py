@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from llm_kb.files.git_ignored import GitIgnored
-from llm_kb.subjects.ignore import IgnoreRules
-from llm_kb.subjects.include import Include
+from llm_kb.subjects.ignore import IgnoreRules, Include
 from tests.conftest import RunLlm
 from tests.cost import at_most, peak_of
 

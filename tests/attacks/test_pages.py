@@ -11,8 +11,8 @@ import pytest
 from llm_kb.references.errors import FetchError
 from llm_kb.references.sources.crawl import find_pages
 from llm_kb.references.sources.records import CrawlSource
-from llm_kb.references.sources.robots import parse_robots
 from llm_kb.references.sources.rules import Policy
+from llm_kb.references.sources.site import parse_robots
 from llm_kb.references.sources.web import request
 from llm_kb.texts.html.page import MAX_LINK, absolute_link
 from llm_kb.texts.html.to_markdown import html_to_markdown, tree_to_markdown

@@ -17,8 +17,7 @@ import pytest
 
 from llm_kb.errors import KbError
 from llm_kb.knowledge_base.api import KnowledgeBase
-from llm_kb.knowledge_base.proposals.edits import Edit
-from llm_kb.knowledge_base.proposals.inbox import ChangedError, Inbox, Proposal
+from llm_kb.knowledge_base.proposals import ChangedError, Edit, Inbox, Proposal
 from llm_kb.knowledge_base.proposing import open_inbox, propose, render_answer
 from llm_kb.upkeep.proposed import Desk
 from tests.commands.workspaces import write_files

@@ -18,9 +18,8 @@ from llm_kb.references.library import Library
 from llm_kb.references.sources.crawl import find_pages
 from llm_kb.references.sources.git import select_files
 from llm_kb.references.sources.records import CrawlSource, GitSource, WebSource
-from llm_kb.references.sources.robots import RobotsLimits, parse_robots
 from llm_kb.references.sources.rules import Policy
-from llm_kb.references.sources.site import CrawlLimits
+from llm_kb.references.sources.site import CrawlLimits, RobotsLimits, parse_robots
 from llm_kb.references.sources.web import request as get
 from llm_kb.texts.html.page import MAX_LINKS, page_links
 from llm_kb.texts.html.to_markdown import html_to_markdown

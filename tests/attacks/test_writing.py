@@ -239,7 +239,7 @@ OWN = {
     "files/git.py": ["symlink_to"],  # a temporary directory
     "host/log.py": ["replace_file"],  # searches that found nothing, in the user's directory
     "host/terminal.py": ["open"],  # the user's terminal
-    "knowledge_base/proposals/inbox.py": ["replace_file"],  # what waits, in the user's directory
+    "knowledge_base/proposals.py": ["replace_file"],  # what waits, in the user's directory
     "references/library.py": ["mkdir", "rename", "rmtree", "rmtree", "rmtree"],
     "references/plan.py": ["move", "rename", "rename", "rename"],
     "references/topic/staging.py": ["link", "mkdir", "mkdir", "open"],

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from llm_kb.references.sources.robots import parse_robots
 from llm_kb.references.sources.rules import host_and_port, show_host
+from llm_kb.references.sources.site import parse_robots
 from llm_kb.texts.html.addresses import join_url
 
 

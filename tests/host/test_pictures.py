@@ -8,7 +8,7 @@ import llm
 import pytest
 
 from llm_kb import KnowledgeBase
-from llm_kb.knowledge_base.pictures import PictureRules
+from llm_kb.knowledge_base.learning import PictureRules
 from tests.conftest import RunLlm
 from tests.scripted import AsyncScriptedModel, Script, ScriptedModel
 

@@ -14,7 +14,7 @@ from llm_kb.host.reference_calls import search_references as ask
 from llm_kb.references.errors import NothingFetchedError, TopicFileError
 from llm_kb.references.fetch.create import create_topic, refresh_topic
 from llm_kb.references.library import Library
-from llm_kb.references.listing import topic_entry
+from llm_kb.references.lookup import topic_entry
 from llm_kb.references.sources import packages
 from llm_kb.references.sources.installed import Package, as_git_url, find_installed
 from llm_kb.references.sources.packages import choose_documents, find_directory, list_tags

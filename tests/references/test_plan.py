@@ -13,7 +13,7 @@ from llm_kb.config.settings import Config
 from llm_kb.files.fields import Fields
 from llm_kb.references.errors import TopicFileError
 from llm_kb.references.fetched import render_origin
-from llm_kb.references.listing import recent_references
+from llm_kb.references.lookup import recent_references
 from llm_kb.references.plan import (
     Plan,
     PlannedSource,

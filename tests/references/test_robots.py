@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from protego import Protego
 
-from llm_kb.references.sources.robots import PRODUCT, RobotsLimits, parse_robots
-from llm_kb.references.sources.web import USER_AGENT
+from llm_kb.references.sources.site import RobotsLimits, parse_robots
+from llm_kb.references.sources.web import PRODUCT, USER_AGENT
 
 
 def allows(robots: Protego, path: str) -> bool:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from llm_kb.files.fields import BadValueError
 from llm_kb.references.fetched import render_origin
-from llm_kb.references.listing import topic_entry
+from llm_kb.references.lookup import topic_entry
 from llm_kb.references.topic.topic_directory import FileRecord
 from llm_kb.references.topic.topic_file import (
     Status,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm_kb.subjects.include import Include
+from llm_kb.subjects.ignore import Include
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,7 @@ from llm_kb.errors import KbError
 from llm_kb.files.directory_topic import DirectoryTopic
 from llm_kb.files.layouts import place_subject
 from llm_kb.references.sources.rules import is_safe_path
-from llm_kb.subjects.names import find_flaw, is_portable
-from llm_kb.subjects.topics import Layout, TopicConfig
+from llm_kb.subjects.topics import Layout, TopicConfig, find_flaw, is_portable
 from llm_kb.texts.safe import UNUSABLE
 
 JOINERS = {"\u200c", "\u200d"}

@@ -17,8 +17,7 @@ from llm_kb.capture.rendering import render_short
 from llm_kb.commands import _output
 from llm_kb.commands._config import require_cwd
 from llm_kb.commands._options import F, complete_quietly
-from llm_kb.commands._output import say, show
-from llm_kb.commands._review import review_each
+from llm_kb.commands._output import review_each, say, show
 from llm_kb.files.atomic import WriteError, find_inside, read_below, replace_below
 from llm_kb.files.containment import resolve_links
 from llm_kb.host.capture_tools import LIVE_INPUT

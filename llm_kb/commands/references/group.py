@@ -19,8 +19,7 @@ from llm_kb.commands.references._shared import (
 from llm_kb.host.reference_calls import search_references
 from llm_kb.host.terminal import style
 from llm_kb.knowledge_base.tool_text import DEFAULT_LIMIT
-from llm_kb.references.listing import list_topics, topic_details
-from llm_kb.references.lookup import find_id
+from llm_kb.references.lookup import find_id, list_topics, topic_details
 from llm_kb.references.topic.topic_file import Status
 from llm_kb.rendering.plain_text import count, shorten
 from llm_kb.texts.safe import visible_line, visible_text

@@ -24,8 +24,7 @@ from llm_kb.files.repository import find_repository
 from llm_kb.host import reference_calls
 from llm_kb.host.capture_tools import EMIT, LIVE_INPUT, record
 from llm_kb.knowledge_base.api import KnowledgeBase
-from llm_kb.knowledge_base.learning import Loaded
-from llm_kb.knowledge_base.pictures import PictureRules
+from llm_kb.knowledge_base.learning import Loaded, PictureRules
 from llm_kb.knowledge_base.proposing import offers_proposals, propose, render_answer
 from llm_kb.knowledge_base.tool_text import (
     LEARN,

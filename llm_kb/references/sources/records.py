@@ -20,8 +20,8 @@ from llm_kb.files.fields import BadValueError, Fields, describe, read_choice
 from llm_kb.references.errors import SourceError
 from llm_kb.references.sources.rules import check_git_url, check_paths, check_ref, check_web_url
 from llm_kb.search.roles import ROLES, Role
-from llm_kb.subjects.names import is_portable
 from llm_kb.subjects.patterns import Matcher, compile_any, parse_pattern
+from llm_kb.subjects.topics import is_portable
 
 MAX_CRAWL_DEPTH = 5
 MAX_CRAWL_PAGES = 500

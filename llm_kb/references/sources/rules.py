@@ -23,7 +23,7 @@ import idna
 
 from llm_kb.files.conversion import Conversions
 from llm_kb.references.errors import BlockedAddressError, FetchError, LedAwayError, SourceError
-from llm_kb.subjects.names import is_portable
+from llm_kb.subjects.topics import is_portable
 from llm_kb.texts.formats import strip_served
 from llm_kb.texts.html.addresses import ascii_url
 from llm_kb.texts.safe import UNUSABLE

@@ -7,14 +7,15 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from html import unescape
 from urllib.parse import unquote, urlsplit
+
+from protego import Protego
 
 from llm_kb.references import errors
 from llm_kb.references.sources import web
 from llm_kb.references.sources.records import CrawlSource
-from llm_kb.references.sources.robots import PRODUCT, parse_robots
 from llm_kb.references.sources.rules import Policy, host_and_port, page_key
-from llm_kb.references.sources.site_lists import find_links, find_locations, is_sitemap_index
 from llm_kb.texts.formats import find_extension, find_format, is_readable, needs_extra
 from llm_kb.texts.html.addresses import join_url
 from llm_kb.texts.html.page import MAX_LINK
@@ -96,7 +97,7 @@ class Site:
         robots = web.fetch_text(place, policy, most=web.MAX_PAGE_BYTES)
         with errors.refuse_hostile(place):
             self._robots = parse_robots(robots.text or "")
-        self.delay = min(self._robots.crawl_delay(PRODUCT) or 0.0, limits.delay)
+        self.delay = min(self._robots.crawl_delay(web.PRODUCT) or 0.0, limits.delay)
         """Seconds between requests."""
         self.robots_hosts = robots.hosts
         """The hosts that were contacted for `robots.txt`; it is on the last one."""
@@ -218,7 +219,7 @@ class Site:
 
     def allows(self, url: str) -> bool:
         """Tell whether robots.txt allows a page, and count those refused."""
-        allowed = self._robots.can_fetch(url, PRODUCT)
+        allowed = self._robots.can_fetch(url, web.PRODUCT)
         self.refused += not allowed
         return allowed
 
@@ -262,3 +263,108 @@ def _has_ending_of_page(url: str) -> bool:
     """Tell whether pages are served under such a name; of others, the type decides."""
     known = find_format(urlsplit(url).path)
     return known.is_page if known else not _extension_of(url)
+
+
+# The rules of robots.txt that are for us, read as RFC 9309 says
+
+_GROUPS = frozenset({web.PRODUCT, "*"})
+_AGENT = re.compile(r"user[- ]?agent(?:\s*:|\s|$)\s*([\w-]+|\*)?", re.IGNORECASE)
+_SITEMAP = re.compile(r"site-?maps?(?:\s*:|\s)", re.IGNORECASE)
+_SITE_WIDE = re.compile(r"(?:site-?maps?|host)(?:\s*:|\s|$)", re.IGNORECASE)
+# With the misspellings that Protego reads.
+_RULE = re.compile(r"(?:allow|di\w{3,9}|crawl[- ]delay)(?:\s*:|\s|$)", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RobotsLimits:
+    """How much of a robots.txt is read."""
+
+    characters: int = 512_000
+    """Those that count; RFC 9309 (2.5) asks for at least 500 KiB."""
+    rules: int = 5_000
+    """The most lines for us, and wildcards in them: each rule is tried on each address."""
+    sitemaps: int = 100
+    """The sitemaps that are read."""
+
+
+def parse_robots(text: str, limits: RobotsLimits = RobotsLimits()) -> Protego:
+    """Return the rules for us in a robots.txt; raise ValueError for too many.
+
+    Groups for others are left out before it is parsed: a parser adds each rule of a group to each
+    of its agents, whose product has no bound.
+    """
+    if len(text) > limits.characters:
+        # Without the line that is cut: a part of it means another rule.
+        text = "\n".join(text[: limits.characters].splitlines()[:-1])
+    rules, sitemaps = list(_our_lines(text)), _find_sitemaps(text)
+    if len(rules) > limits.rules:
+        raise ValueError(f"robots.txt has over {limits.rules:,} rules")
+    if sum(rule.count("*") + rule.count("$") for rule in rules) > limits.rules:
+        raise ValueError(f"robots.txt has over {limits.rules:,} wildcards")
+    return Protego.parse("\n".join([*rules, *sitemaps[: limits.sitemaps]]))
+
+
+def _our_lines(text: str) -> Iterator[str]:
+    """Yield the lines of the groups for us and for all, each group with these agents alone."""
+    is_ours = is_open = False  # more agents may follow as long as a group is open
+    for line in text.splitlines():
+        line = line.partition("#")[0].strip()
+        if agent := _AGENT.match(line):
+            is_named = (agent[1] or "").lower() in _GROUPS
+            is_ours = is_named or (is_ours and is_open)
+            is_open = True
+            if is_named:
+                yield f"User-agent: {agent[1]}"
+        elif (":" in line or _RULE.match(line)) and not _SITE_WIDE.match(line):
+            is_open = False
+            if is_ours:
+                yield line
+
+
+def _find_sitemaps(text: str) -> list[str]:
+    return [line for line in map(str.strip, text.splitlines()) if _SITEMAP.match(line)]
+
+
+# The addresses in lists of pages: `llms.txt` and sitemaps
+
+# A link in Markdown, a definition of one, or an address as it is.
+_LINK = re.compile(
+    r"\]\([ \t]{0,100}(?:<(?P<angled>[^<>\n]{1,2000})>"
+    r"|(?P<plain>(?:[^\s()<]|\([^\s()]{0,500}\)){1,2000}))"
+    r"|^ {0,3}\[[^\]\[^\n][^\]\[\n]{0,300}\]:[ \t]{0,100}<?(?P<defined>[^\s<>]{1,2000})"
+    r"|(?P<bare>https?://[^\s<>\[\]\"'`|]{1,2000})",
+    re.MULTILINE | re.IGNORECASE,
+)
+_ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
+_LOCATION = re.compile(r"<loc>\s{0,1000}(?:<!\[CDATA\[\s{0,1000})?([^<\s]{1,2000})", re.IGNORECASE)
+_INDEX = re.compile(r"<(?:\w{1,20}:)?sitemapindex[\s>]", re.IGNORECASE)
+
+
+def find_links(text: str) -> Iterator[str]:
+    """Yield the addresses that a text in Markdown links to or contains, in their order."""
+    for link in _LINK.finditer(text):
+        if bare := link["bare"]:
+            yield _trim(bare)
+        else:
+            yield _ESCAPE.sub(r"\1", link["angled"] or link["plain"] or link["defined"])
+
+
+def _trim(address: str) -> str:
+    """Return an address without the signs of the sentence around it."""
+    address = address.rstrip(".,;:!?*_~")
+    if address.endswith(")") and address.count("(") < address.count(")"):
+        return address[:-1].rstrip(".,;:!?*_~")
+    return address
+
+
+def find_locations(sitemap: str) -> list[str]:
+    """Return the addresses in a sitemap, of pages or of other sitemaps, or one on each line."""
+    if "<" not in sitemap:
+        return [line for line in map(str.strip, sitemap.splitlines()) if line]
+    found = (location.removesuffix("]]>") for location in _LOCATION.findall(sitemap))
+    return [unescape(location) for location in found if location]
+
+
+def is_sitemap_index(text: str) -> bool:
+    """Tell whether a sitemap lists other sitemaps."""
+    return bool(_INDEX.search(text[:2_000]))

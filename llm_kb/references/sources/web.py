@@ -20,7 +20,6 @@ from llm_kb.references import errors
 from llm_kb.references.errors import FetchError
 from llm_kb.references.sources import rules
 from llm_kb.references.sources.connections import HTTP_ERRORS, Answer, open_answer
-from llm_kb.references.sources.robots import PRODUCT
 from llm_kb.references.sources.rules import Policy, host_and_port
 from llm_kb.texts.decoding import decode_page
 from llm_kb.texts.formats import (
@@ -35,6 +34,9 @@ from llm_kb.texts.html import to_markdown
 from llm_kb.texts.html.addresses import escape_url, join_url
 from llm_kb.texts.html.page import page_links, refresh_target
 from llm_kb.texts.html.tree import parse_html
+
+PRODUCT = "llm-kb"
+"""Our product token in `robots.txt`."""
 
 USER_AGENT = f"{PRODUCT} (+https://pypi.org/project/llm-kb/)"
 MAX_REDIRECTS = 5

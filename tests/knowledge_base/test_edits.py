@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from llm_kb.errors import KbError
-from llm_kb.knowledge_base.proposals.edits import Edit, apply_edits, find_flaw
+from llm_kb.knowledge_base.proposals import Edit, apply_edits, find_flaw
 
 PAGE = "# Deploy\n\nRun it.\n\n## Rollback\n\nPress blue.\n\n## After\n\nWait.\n"
 

@@ -1,23 +1,126 @@
-"""The proposals that wait for a person, in the user's directory: no clone can bring any.
+"""Exact changes of a text, and the proposals of them that wait for a person.
 
-Each is a file of its own with the edits, not their result, and the digest of the text for which
-they were made. When it is looked at they are made on the file as it is then.
+A proposal is a file of the user's directory, so that no clone can bring any. It has the edits, not
+their result, and the digest of the text for which they were made. When it is looked at they are
+made on the file as it is then.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta, timezone
 from hashlib import sha256
 from pathlib import Path
 
-from llm_kb.errors import KbError
+from llm_kb.errors import KbError, quote
 from llm_kb.files.atomic import locked, make_directory, replace_file, writing
 from llm_kb.files.containment import read_regular
-from llm_kb.knowledge_base.proposals.edits import Edit
+from llm_kb.rendering.parts import find_spans
+from llm_kb.texts.outlines.outline import find_outline
+from llm_kb.texts.safe import BLANK_LETTERS, HIDDEN, JOINERS
+
+BOM = "\ufeff"
+
+
+class EditError(KbError):
+    """A change that does not fit the text."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edit:
+    """One change, as a model proposed it."""
+
+    reason: str
+    new: str = ""
+    old: str = ""
+    part: str = ""
+    """The anchor of the part that it is about; empty for the whole subject."""
+
+
+def apply_edits(path: str, text: str | None, edits: Iterable[Edit]) -> str:
+    """Return the text of a file after some edits; None is a file that does not exist.
+
+    Line ends and a byte order mark stay as they are. Raises EditError.
+    """
+    mark = BOM if text and text.startswith(BOM) else ""
+    ends = "\r\n" if text and "\r\n" in text else "\n"
+    result = None if text is None else text.removeprefix(mark)
+    for edit in edits:
+        result = _apply(path, result, edit, ends)
+    return f"{mark}{result}"
+
+
+def _apply(path: str, text: str | None, edit: Edit, ends: str) -> str:
+    """Return a text after one edit, whose line ends become `ends`."""
+    new, old = (each.replace("\r\n", "\n").replace("\n", ends) for each in (edit.new, edit.old))
+    if text and old not in text and edit.old in text:  # whose line ends are not all alike
+        old = edit.old
+    part = edit.part
+    if text is None:
+        if old or part or not new.strip():
+            raise EditError("there is no such subject: without `old` and a part, `new` makes it")
+        return new if new.endswith(ends) else f"{new}{ends}"
+    start, end = _find_span(path, text, part)
+    if not old:
+        if not new.strip():
+            raise EditError("`new` is missing: it is added, or replaces `old`")
+        return _append(text[:end], new, text[end:], ends)
+    found = text.count(old, start, end)
+    if old.strip() == text.strip():
+        raise EditError("`old` is the whole subject; replace a passage of it")
+    if found != 1 or text.find(old, start, end) != text.rfind(old, start, end):
+        where = f"part {quote(f'#{part}')}" if part else "the subject"
+        times = f"occurs {found:,} times in" if found else "does not occur in"
+        raise EditError(f"`old` {times} {where}; it must be there exactly once, to the letter")
+    place = text.index(old, start, end)
+    return text[:place] + new + text[place + len(old) :]
+
+
+def _find_span(path: str, text: str, part: str) -> tuple[int, int]:
+    if not part:
+        return 0, len(text)
+    spans, unknown = find_spans(find_outline(path, text), [part])
+    if not spans:
+        near = f"; did you mean: {', '.join(unknown[part])}" if unknown[part] else ""
+        raise EditError(f"the subject has no part {quote(f'#{part}')}{near}")
+    return spans[0].start, spans[0].end
+
+
+def _append(before: str, new: str, after: str, ends: str) -> str:
+    """Return a text with an addition, which an empty line separates from what is around it."""
+    above = f"{before.rstrip()}{ends}{ends}" if before.strip() else ""
+    below = f"{ends}{after.lstrip(ends)}" if after.strip() else ""
+    return f"{above}{new.strip(ends)}{ends}{below}"
+
+
+# What no text of a model may have
+
+_UNSEEN = re.compile(
+    # Runs of selectors and joiners can carry a text that nobody sees.
+    rf"(?!\r\n)\r|[{HIDDEN}{BLANK_LETTERS}\U000e0080-\U000e0fff]|[\ufe00-\ufe0f{JOINERS}]{{2}}"
+)
+
+_TOKEN = re.compile(
+    r"\b(?:gh[pousr]_[A-Za-z0-9]{20}|github_pat_\w{20}|glpat-[\w-]{20}|sk-[\w-]{20}"
+    r"|(?:AKIA|ASIA)[A-Z0-9]{16}|xox[a-z]-[\w-]{10}|xapp-\d-\w{10}|AIza[\w-]{30}|ya29\.[\w-]{20}"
+    r"|[rs]k_(?:live|test)_\w{16}|npm_\w{30}|pypi-\w{20}|hf_[A-Za-z]{30})"
+    r"|-----BEGIN [A-Z ]{0,40}PRIVATE KEY"
+)
+"""Passwords and keys known by how they begin."""
+
+
+def find_flaw(text: str) -> str:
+    """Return why a text cannot be proposed; empty if it can."""
+    if found := _UNSEEN.search(text):
+        return f"has a character that nobody sees, U+{ord(found[0][0]):04X}; leave it out"
+    if found := _TOKEN.search(text):
+        return f"seems to have a key or a password ({found[0][:6]}…); name where to find it"
+    return ""
+
 
 _LARGEST = 200_000
 """The most bytes of the file of a proposal."""

@@ -1,1 +1,0 @@
-"""Changes of subjects that models propose, which wait for a person."""
