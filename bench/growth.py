@@ -1,17 +1,17 @@
 """How the cost of each command grows with the files of a topic, and on one very large real tree.
 
-    python bench/growth.py [TREE]    TREE is added to the trees that are made; Linux in RESULTS.md
-    python scripts/plot_growth.py    draws docs/growth.svg from the table in RESULTS.md
+    python bench/growth.py [FILES... | TREE]    TREE is measured, too; Linux in RESULTS.md
+    python scripts/plot_growth.py               draws docs/growth.svg from the table in RESULTS.md
 
-Trees of 1, 1,000, 10,000, 20,000 and 50,000 files are made of paragraphs of Django's
-documentation, 1,500 characters a file; then there is one of 20,000 with a link to one of its
-directories. Every figure is the processor time of a whole command, children included, in seconds,
-the median of runs, and after a semicolon its peak memory in MB. "cold" is the search in a new
-process, as a person runs it; "warm" is one in a process that lives on, as an MCP server does.
+Trees of 1, 1,000, 10,000, 20,000 and 50,000 files, or of so many, are made of paragraphs of
+Django's documentation, 1,500 characters a file; then there is one of up to 20,000 with a link to
+one of its directories. Every figure is the processor time of a whole command, children included, in
+seconds, the median of runs, and after a semicolon its peak memory in MB. "cold" is the search in a
+new process, as a person runs it; "warm" is one in a process that lives on, as an MCP server does.
 
 Beside them are a bare SQLite FTS5 with one row a paragraph, filled in one transaction and asked
-with OR, and `rg` with one pattern of the question's words. The last lines are the ratios that
-have a budget.
+with OR, and `rg` with one pattern of the question's words, if it is installed. The last lines are
+the ratios that have a budget.
 """
 
 from __future__ import annotations
@@ -129,8 +129,9 @@ def measure(root: Path) -> dict[str, Cost]:
     bare = [run(command, root) for _ in range(3)]
     costs["FTS5: index"] = bare[0]
     costs["FTS5: search"] = median(bare[1:])
-    words = "|".join(QUESTION.split())
-    costs["rg"] = median([run(["rg", "-c", words, place], root) for _ in range(3)])
+    if shutil.which("rg"):
+        words = "|".join(QUESTION.split())
+        costs["rg"] = median([run(["rg", "-c", words, place], root) for _ in range(3)])
     return costs
 
 
@@ -144,7 +145,9 @@ def print_row(name: str, costs: dict[str, Cost]) -> None:
     """Print a row of the table in RESULTS.md."""
     cells = []
     for column in COLUMNS:
-        cost = costs[column]
+        if not (cost := costs.get(column)):
+            cells.append("-")
+            continue
         text = f"{1000 * cost.seconds:.0f} ms" if column == "warm search" else f"{cost.seconds:.2f}"
         cells.append(
             f"{text}; {cost.megabytes:.0f}" if column in {"first index", "check"} else text
@@ -158,37 +161,40 @@ def print_ratios(costs: dict[str, dict[str, Cost]], version: float) -> None:
     def divide(what: str, upper: Cost, lower: float, most: float) -> None:
         report(what, upper.seconds / lower, most)
 
-    small, large = costs["1"], costs["20,000"]
+    small, *_, (middle, half), (most_files, large), (_, linked) = costs.items()
     for what, most in {"cold search": 1.6, "list": 2.0, "learn": 2.5, "prompt": 1.5}.items():
-        divide(f"20,000 files / one, {what}", large[what], small[what].seconds, most)
-    linked = costs["20,000, a link"]["cold search"]
-    divide("search beside a link / without", linked, large["cold search"].seconds, 1.3)
-    for name in ("20,000", "50,000"):
-        found = costs[name]
+        divide(f"{middle} files / {small[0]}, {what}", half[what], small[1][what].seconds, most)
+    cold = half["cold search"].seconds
+    divide("search beside a link / without", linked["cold search"], cold, 1.3)
+    for name, found in ((middle, half), (most_files, large)):
         divide(f"check / first index, {name}", found["check"], found["first index"].seconds, 1.2)
         bare = found["FTS5: index"].seconds
         divide(f"first index / bare FTS5, {name}", found["first index"], bare, 2.5)
-    whole = costs["50,000"]["cold search"]
-    divide("cold search of 50,000 files / `llm --version`", whole, version, 1.6)
+    whole = large["cold search"]
+    divide(f"cold search of {most_files} files / `llm --version`", whole, version, 1.6)
 
 
-def main(tree: str | None = None) -> None:
+def main(*arguments: str) -> None:
     """Print the table and the ratios."""
     use_new_user("growth")
     trees = CACHE / "growth"
-    roots = {f"{files:,}": make_tree(trees / str(files), files) for files in SIZES}
-    roots["20,000, a link"] = linked = make_tree(trees / "20000-linked", 20_000)
+    sizes = [int(each) for each in arguments if each.isdigit()] or SIZES
+    roots = {f"{files:,}": make_tree(trees / str(files), files) for files in sizes}
+    files = sizes[-2]
+    roots[f"{files:,}, a link"] = linked = make_tree(trees / f"{files}-linked", files)
     if not (link := linked / "docs/latest").is_symlink():
         link.symlink_to("area0")
-    if tree:
-        roots[Path(tree).name] = open_tree(Path(tree))
-    print(f"| files | {' | '.join(COLUMNS)} |\n|{'---|' * (len(COLUMNS) + 1)}")
+    if not shutil.which("rg"):
+        print("left out: rg, which is not installed")
+    print(f"| files | {' | '.join(COLUMNS)} |\n|{'---|' * (len(COLUMNS) + 1)}", flush=True)
     costs = {}
     for name, root in roots.items():
         costs[name] = measure(root)
         print_row(name, costs[name])
     version = median([run([BIN / "llm", "--version"]) for _ in range(RUNS)]).seconds
     print_ratios(costs, version)
+    for tree in (Path(each) for each in arguments if not each.isdigit()):
+        print_row(tree.name, measure(open_tree(tree)))
 
 
 if __name__ == "__main__":

@@ -37,6 +37,7 @@ import llm.cli
 from llm.migrations import migrate
 from llm.plugins import pm
 
+from llm_kb.texts.formats import can_convert
 from tests.scripted import Script, ScriptedModels
 
 sys.addaudithook(guard_home)
@@ -108,6 +109,15 @@ def home(own_directory: Path, tmp_path: Path) -> Iterator[Path]:
 def user_dir(home: Path) -> Path:
     """The user directory of `llm`, where the user layer's `kb.toml` goes."""
     return home / "llm"
+
+
+@pytest.fixture
+def without_documents(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """An installation without the extra `documents`."""
+    monkeypatch.setitem(sys.modules, "pypdf", None)
+    can_convert.cache_clear()
+    yield
+    can_convert.cache_clear()
 
 
 @pytest.fixture

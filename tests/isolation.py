@@ -150,6 +150,19 @@ def _set_environment(wanted: Mapping[str, str]) -> None:
             os.environ[name] = value
 
 
+@contextmanager
+def no_room() -> Iterator[None]:
+    """Let no file be written, as on a full disk: not a byte fits the largest one."""
+    import resource  # noqa: PLC0415 - not on every system
+
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
 def make_home(home: Path) -> None:
     """Write what a home needs: an llm user directory and a git identity."""
     (home / "llm").mkdir(parents=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,7 @@ from llm.parts import StreamEvent
 class Turn:
     """One answer of the model: text in chunks, then the tools it calls."""
 
-    text: tuple[str, ...] = ("ok",)
+    text: Iterable[str] = ("ok",)
     calls: tuple[llm.ToolCall, ...] = ()
 
 
@@ -49,6 +49,7 @@ class Script:
     def __init__(self) -> None:
         self.turns: list[Turn] = []
         self.requests: list[Request] = []
+        self.attachment_types: set[str] = set()
 
     def say(self, *text: str) -> Script:
         """Answer the next request with text, one chunk an argument."""
@@ -69,7 +70,7 @@ class Script:
         """The latest request."""
         return self.requests[-1]
 
-    def take(self, prompt: llm.Prompt, response: Any, *, stream: bool) -> tuple[str, ...]:
+    def take(self, prompt: llm.Prompt, response: Any, *, stream: bool) -> Iterable[str]:
         """Record a request and play the next turn; without one, answer `ok`."""
         self.requests.append(record(prompt, stream=stream))
         turn = self.turns.pop(0) if self.turns else Turn()
@@ -106,6 +107,7 @@ class ScriptedModel(llm.Model):
         self.script = script
         self.model_id = model_id
         self.supports_tools = supports_tools
+        self.attachment_types = script.attachment_types
 
     def execute(
         self,
@@ -127,6 +129,7 @@ class AsyncScriptedModel(llm.AsyncModel):
         self.script = script
         self.model_id = model_id
         self.supports_tools = supports_tools
+        self.attachment_types = script.attachment_types
 
     async def execute(
         self,

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import llm
 import pytest
+from llm.plugins import pm
 
 from llm_kb.knowledge_base.api import KnowledgeBase
 from llm_kb.knowledge_base.user_dir import find_embedder, find_user_dir
@@ -140,16 +142,22 @@ def test_the_default_embedding_model_is_the_one_of_llm() -> None:
     assert find_embedder(None) is None
 
 
-def test_a_model_is_made_once_for_all_searches(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_is_made_once_for_all_searches() -> None:
     made: list[str] = []
     model = llm.get_embedding_model("3-small")
 
-    def make(name: str) -> object:
-        made.append(name)
-        return model
+    class Plugin:
+        @llm.hookimpl
+        def register_embedding_models(self, register: Callable[..., None]) -> None:
+            made.append("once")
+            register(model, aliases=["once"])
 
-    monkeypatch.setattr(llm, "get_embedding_model", make)
-    assert [find_embedder("once") is not None for _ in range(2)] == [True, True]
+    plugin = Plugin()
+    pm.register(plugin)
+    try:
+        assert [find_embedder("once") is not None for _ in range(2)] == [True, True]
+    finally:
+        pm.unregister(plugin)
     assert made == ["once"]
 
 

@@ -101,6 +101,7 @@ def change_store(
     directory: Path,
     decide: Callable[[Snapshot], tuple[T, Sequence[notes.Move]]],
     commit: str = "HEAD",
+    patience: float = PATIENCE,
 ) -> T:
     """Move the refs that `decide` returns with a result, and return the result.
 
@@ -108,7 +109,7 @@ def change_store(
     Raises KbError if other writers always are.
     """
     require_repository(directory)
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + patience
     pause = 0.005
     while True:
         result, moves = decide(read_snapshot(directory, commit))

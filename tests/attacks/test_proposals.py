@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 import signal
@@ -23,6 +22,7 @@ from llm_kb.upkeep.proposed import Desk
 from tests.commands.workspaces import write_files
 from tests.conftest import RunLlm
 from tests.git_templates import copy_empty_repository, copy_repository
+from tests.isolation import no_room
 from tests.preloaded import Process
 from tests.scripted import Script
 
@@ -194,22 +194,15 @@ def test_a_link_that_is_swapped_in_is_not_written_through(
     assert len(waiting(kb)) == 1
 
 
-def test_a_full_disk_loses_nothing(
-    kb: KnowledgeBase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_loses_nothing(kb: KnowledgeBase, tmp_path: Path) -> None:
     first = propose(kb, WHO | {"subject": "a", "old": "One", "new": "Two"}, "c")
-
-    def fail(_: int) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
-
     view = Desk(kb).look(first)
-    monkeypatch.setattr(os, "fsync", fail)
     for attempt in (
         lambda: Desk(kb).keep(view),
         lambda: propose(kb, WHO | {"subject": "a", "new": "Three."}, "c"),
         lambda: propose(kb, WHO | {"subject": "b", "new": "# B\n"}, "c"),
     ):
-        with pytest.raises(KbError, match="No space left"):
+        with no_room(), pytest.raises(KbError, match="File too large"):
             attempt()
     assert waiting(kb) == [first]
     assert [path.name for path in (tmp_path / "kb").iterdir()] == ["a.md"]

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 from llm_kb.errors import KbError
 from llm_kb.files.converters.notebook import read_notebook
-from llm_kb.files.topic_documents import TopicDocuments
 from llm_kb.knowledge_base.api import KnowledgeBase
 from llm_kb.rendering.passages import render_passages
 from llm_kb.search.index import database
@@ -29,6 +28,7 @@ from llm_kb.search.question import (
 from llm_kb.subjects.editions import find_editions
 from tests.cost import at_most, peak_of
 from tests.fuzz.chunking import fuzz
+from tests.search.folders import taken_as_current
 
 QUESTIONS = {
     "50,000 distinct words": " ".join(f"word{number}" for number in range(50_000)),
@@ -150,9 +150,7 @@ def test_no_file_hides_the_others_or_takes_for_ever(
     assert [passage.name for passage in found.passages] == ["walrus"]
 
 
-def test_an_index_that_lies_shows_nothing_that_is_hidden(
-    workspace: Path, user_dir: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_index_that_lies_shows_nothing_that_is_hidden(workspace: Path, user_dir: Path) -> None:
     (workspace / "kb" / ".secret.md").write_text("The secret walrus.\n")
     kb = KnowledgeBase.discover(workspace)
     kb.find_passages("walrus")
@@ -166,9 +164,9 @@ def test_an_index_that_lies_shows_nothing_that_is_hidden(
             )
     connection.close()
 
-    monkeypatch.setattr(TopicDocuments, "holds", lambda *_: True)
     for _ in range(2):
-        found = kb.find_passages("walrus")
+        with taken_as_current():
+            found = kb.find_passages("walrus")
         assert {passage.path for passage in found.passages} <= {"walrus.md"}
 
 

@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 
-from llm_kb.capture import store as store_module
 from llm_kb.capture.emission import InvalidEntryError, parse_emission
 from llm_kb.capture.entries import Entry, KnowledgeStore
 from llm_kb.capture.notes import DamagedNotesError, Move
@@ -216,15 +215,16 @@ def test_a_place_may_be_named_like_a_pattern_or_be_new_in_the_work_tree(repo: Re
         assert add_to_store(repo.path, entry, is_checked=True).is_new
 
 
-def test_a_store_that_never_rests_is_given_up_with_what_git_said(
-    repo: Repo, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(store_module, "PATIENCE", 0.1)
+def test_a_store_that_never_rests_is_given_up_with_what_git_said(repo: Repo) -> None:
     lock = repo.path / ".git" / f"{KNOWLEDGE_REF}.lock"
     lock.parent.mkdir(parents=True)
     lock.touch()
+
+    def add(snapshot: Snapshot) -> tuple[None, list[Move]]:
+        return None, [save_store(repo.path, snapshot, KnowledgeStore(), "add")]
+
     with pytest.raises(KbError, match=r"chronicle-knowledge\.lock"):
-        add_to_store(repo.path, convention("a"))
+        change_store(repo.path, add, patience=0.1)
 
 
 EMIT_MANY = """

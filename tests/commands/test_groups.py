@@ -62,9 +62,8 @@ def test_a_topic_is_no_mistyped_command(run_llm: RunLlm, tmp_path: Path) -> None
 
 @pytest.mark.parametrize("group", GROUPS, ids=" ".join)
 def test_the_help_of_a_group_has_whole_sentences_in_80_columns(
-    run_llm: RunLlm, group: list[str], monkeypatch: pytest.MonkeyPatch
+    run_llm: RunLlm, group: list[str]
 ) -> None:
-    monkeypatch.setattr("click.formatting.FORCED_WIDTH", 80)
     lines = run_llm([*group, "--help"]).output.splitlines()
     headings = [number for number, line in enumerate(lines) if re.match(r"[A-Z].*:$", line)]
     members = [line for line in lines[headings[1] :] if line.startswith(" ")]

@@ -158,12 +158,11 @@ def test_an_interrupted_run_says_what_it_did_and_goes_on_where_it_stopped(
     ]
 
 
-def test_without_a_key_no_commit_is_looked_at(
-    repo: Repo, run_llm: RunLlm, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    model = FailingModel()
-    monkeypatch.setattr(model, "needs_key", "failing")
-    result = run_failing(run_llm, model, "HEAD")
+def test_without_a_key_no_commit_is_looked_at(repo: Repo, run_llm: RunLlm) -> None:
+    class KeyedModel(FailingModel):
+        needs_key = "failing"
+
+    result = run_failing(run_llm, KeyedModel(), "HEAD")
     message = "Error: No key found - add one using 'llm keys set failing'\n"
     assert (result.exit_code, result.stdout, result.stderr) == (1, "", message)
     assert "1 commit, about" in run_llm([*CAPTURE, "HEAD", "--dry-run"]).stderr

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from llm_kb.files.atomic import BusyError, WriteError, create_below, locked, replace_file
+from tests.isolation import no_room
 from tests.preloaded import Process
 
 posix_only = pytest.mark.skipif(os.name != "posix", reason="needs POSIX")
@@ -53,20 +54,15 @@ def test_what_replaces_a_private_file_is_private_from_the_start(
     assert (modes, oct(path.stat().st_mode & 0o777)) == (["0o600"], "0o600")
 
 
-def test_a_failed_write_leaves_the_old_file_and_no_other(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@posix_only
+def test_a_failed_write_leaves_the_old_file_and_no_other(tmp_path: Path) -> None:
     path = tmp_path / "x"
     path.write_bytes(b"old")
-
-    def full(descriptor: int) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(WriteError, match="No space left on device"):
-        replace_file(path, b"new")
-    with pytest.raises(WriteError, match="No space left on device"):
-        create_below(tmp_path, "y", b"new")
+    with no_room():
+        with pytest.raises(WriteError, match="File too large"):
+            replace_file(path, b"new")
+        with pytest.raises(WriteError, match="File too large"):
+            create_below(tmp_path, "y", b"new")
     assert (path.read_bytes(), names(tmp_path)) == (b"old", ["x"])
 
 

@@ -19,7 +19,6 @@ from llm_kb.files.conversion import ConversionError, Conversions
 from llm_kb.files.converters.office import BadDocumentError, convert_docx, convert_pdf
 from llm_kb.files.directory_topic import DirectoryTopic
 from llm_kb.subjects.topics import TopicConfig
-from llm_kb.texts import formats
 from llm_kb.texts.formats import POINTER
 from llm_kb.upkeep.check import Rule
 from tests.conftest import RunLlm
@@ -288,9 +287,8 @@ def test_a_document_is_a_subject_with_parts(run_llm: RunLlm, guides: Path, user_
 
 
 def test_without_the_extra_one_line_names_it(
-    run_llm: RunLlm, guides: Path, monkeypatch: pytest.MonkeyPatch
+    run_llm: RunLlm, guides: Path, without_documents: None
 ) -> None:
-    monkeypatch.setattr(formats, "can_convert", lambda: False)
     line = "2 documents (DOCX, PDF); to read them: llm install 'llm-kb[documents]'"
     for arguments, times in [
         (["kb", "check"], 1),

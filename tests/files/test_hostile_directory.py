@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import socket
 import stat
 import sys
 import threading
 import tracemalloc
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -337,42 +339,34 @@ def count_open() -> int:
     return sum(1 for _ in Path("/dev/fd").iterdir())
 
 
-def test_a_directory_swapped_for_a_link_while_walking_is_not_listed(
-    root: Path, monkeypatch: pytest.MonkeyPatch
+def swap_for_a_link(directory: Path) -> None:
+    directory.rename(directory / "../../moved")
+    directory.symlink_to("../private")
+
+
+@pytest.mark.parametrize(
+    ("change", "skipped"),
+    [(swap_for_a_link, [Skipped(path="d", reason=OUT)]), (shutil.rmtree, [])],
+    ids=["swapped for a link", "gone"],
+)
+def test_a_directory_that_changes_while_walking_is_not_listed(
+    root: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    change: Callable[[Path], None],
+    skipped: list[Skipped],
 ) -> None:
     write(root, "a.md", "d/x.md")
     look = Containment.list_directory
 
-    def swap_then_look(self: Containment, path: str) -> tuple[str, list[int], dict[str, int]]:
+    def look_then_change(self: Containment, path: str) -> tuple[str, list[int], dict[str, int]]:
         entries = look(self, path)
         if not path:
-            (root / "d").rename(root / ".." / "moved")
-            (root / "d").symlink_to("../private")
+            change(root / "d")
         return entries
 
-    monkeypatch.setattr(Containment, "list_directory", swap_then_look)
-    opened = catalog(root)
-    listing = opened.list()
-    assert [s.path for s in listing.subjects] == ["a.md"]
-    assert list(listing.skipped) == [Skipped(path="d", reason=OUT)]
-
-
-def test_a_directory_that_vanishes_while_walking_is_as_good_as_never_there(
-    root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write(root, "a.md", "d/x.md")
-    look = Containment.list_directory
-
-    def look_then_remove(self: Containment, path: str) -> tuple[str, list[int], dict[str, int]]:
-        entries = look(self, path)
-        if not path:
-            (root / "d" / "x.md").unlink()
-            (root / "d").rmdir()
-        return entries
-
-    monkeypatch.setattr(Containment, "list_directory", look_then_remove)
+    monkeypatch.setattr(Containment, "list_directory", look_then_change)
     listing = catalog(root).list()
-    assert ([s.path for s in listing.subjects], list(listing.skipped)) == (["a.md"], [])
+    assert ([s.path for s in listing.subjects], list(listing.skipped)) == (["a.md"], skipped)
 
 
 def test_files_swapped_all_the_time_never_leak(root: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llm_kb.errors import UnreadableError
-from llm_kb.files import directory_topic
 from llm_kb.files.converters.notebook import LONGEST_OUTPUT, read_notebook
 from llm_kb.files.directory_topic import DirectoryTopic
 from llm_kb.subjects.topics import TopicConfig
@@ -63,9 +63,7 @@ def test_what_is_not_a_notebook(data: bytes) -> None:
     assert read_notebook(data) == data
 
 
-def test_a_catalog_reads_a_notebook_as_markdown(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_catalog_reads_a_notebook_as_markdown(tmp_path: Path) -> None:
     (tmp_path / "n.ipynb").write_text(json.dumps(NOTEBOOK))
     (tmp_path / "other.ipynb").write_text('{"no": "notebook"}')
     catalog = DirectoryTopic(TopicConfig(id="t", root=tmp_path))
@@ -76,7 +74,7 @@ def test_a_catalog_reads_a_notebook_as_markdown(
     assert whole.size == len(whole.data)
     assert catalog.read(notebook, 5) == (b"# Tit", whole.size, None, "")
     assert catalog.read(other).data == b'{"no": "notebook"}'
-    monkeypatch.setattr(directory_topic, "MAX_BYTES", 100)
+    os.truncate(tmp_path / "n.ipynb", 20_000_001)
     with pytest.raises(UnreadableError, match="it is larger than"):
         catalog.read(notebook)
 

@@ -10,7 +10,7 @@ import pytest
 from llm_kb import KnowledgeBase
 from llm_kb.knowledge_base.learning import PictureRules
 from tests.conftest import RunLlm
-from tests.scripted import AsyncScriptedModel, Script, ScriptedModel
+from tests.scripted import Script
 
 PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"
 JPEG = b"\xff\xd8\xff\xe0\0\x10JFIF\0"
@@ -32,11 +32,9 @@ def workspace(tmp_path: Path) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def seeing(monkeypatch: pytest.MonkeyPatch) -> None:
+def seeing(script: Script) -> None:
     """Let the scripted models take three kinds of pictures."""
-    for model in (ScriptedModel, AsyncScriptedModel):
-        kinds = {"image/png", "image/jpeg", "image/gif"}
-        monkeypatch.setattr(model, "attachment_types", kinds)
+    script.attachment_types = {"image/png", "image/jpeg", "image/gif"}
 
 
 def ask(run_llm: RunLlm, script: Script, *subjects: str, options: tuple[str, ...] = ()) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 import sys
@@ -196,35 +197,30 @@ def test_without_a_terminal_the_model_is_told_and_the_plan_waits(
     assert (again.exit_code, "was used or dropped" in again.stderr) == (1, True)
 
 
-def sit_at_terminal(monkeypatch: pytest.MonkeyPatch, answer: str) -> list[str]:
-    """Answer every question on the terminal; return the list of what was asked."""
-    asked: list[str] = []
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
 
-    def read(prompt: str) -> str:
-        asked.append(prompt)
-        return answer
 
-    for stream in (sys.stdin, sys.stderr):
-        monkeypatch.setattr(stream, "isatty", lambda: True, raising=False)
-    monkeypatch.setattr("click.termui.visible_prompt_func", read)
-    return asked
+def sit_at_terminal(monkeypatch: pytest.MonkeyPatch, answer: str) -> Terminal:
+    """Answer every question on the terminal; return what is written to it."""
+    screen = Terminal()
+    for name, stream in {"stdin": Terminal(f"{answer}\n" * 9), "stderr": screen}.items():
+        monkeypatch.setattr(sys, name, stream)
+    return screen
 
 
 @pytest.mark.parametrize(("answer", "created"), [("y", True), ("n", False)])
 def test_on_a_terminal_the_operator_is_asked(
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    remote: Remote,
-    answer: str,
-    created: bool,
+    monkeypatch: pytest.MonkeyPatch, remote: Remote, answer: str, created: bool
 ) -> None:
-    sit_at_terminal(monkeypatch, answer)
+    screen = sit_at_terminal(monkeypatch, answer)
     if created:
         call(make_references(), "reference_topic_create", **fields(remote))
     else:
         with pytest.raises(Exception, match=r"user denied .* suggest a smaller scope"):
             call(make_references(), "reference_topic_create", **fields(remote))
-    shown = capsys.readouterr().err
+    shown = screen.getvalue()
     assert "Create reference topic 'Frob - Widgets'?" in shown
     assert f"git {remote.url}: 1 file, 50 B" in shown
     assert bool(current_library().ids()) is created
@@ -233,12 +229,12 @@ def test_on_a_terminal_the_operator_is_asked(
 def test_a_denied_plan_is_not_asked_about_again(
     monkeypatch: pytest.MonkeyPatch, remote: Remote
 ) -> None:
-    asked = sit_at_terminal(monkeypatch, "n")
+    screen = sit_at_terminal(monkeypatch, "n")
     toolbox = make_references()
     for body in ("Words.", "Words.", "Other words."):
         with pytest.raises(Exception, match="user denied"):
             call(toolbox, "reference_topic_create", **fields(remote, body=body))
-    assert len(asked) == 2
+    assert screen.getvalue().count("Create reference topic") == 2
 
 
 def test_a_callback_is_handed_the_plan(remote: Remote) -> None:

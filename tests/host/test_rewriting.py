@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from llm_kb.host.rewriting import MAX_ASKED
 from tests.conftest import RunLlm
-from tests.scripted import Script
+from tests.scripted import Script, Turn
 
 ASKED = "why is everything slow"
 PLAIN = "searched for the question as it is; scripted: "
@@ -91,11 +92,14 @@ def test_an_error_of_the_model_is_named(run_llm: RunLlm) -> None:
     assert "the question as it is; no-such-model: Unknown model: no-such-model\n" in result.stderr
 
 
-def test_a_slow_model_is_not_waited_for(
-    run_llm: RunLlm, user_dir: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_slow_model_is_not_waited_for(run_llm: RunLlm, user_dir: Path, script: Script) -> None:
     set_user(user_dir, "rewrite_seconds = 1")
-    monkeypatch.setattr("llm_kb.host.rewriting._ask", lambda *_: time.sleep(5))
+
+    def dawdle() -> Iterator[str]:
+        time.sleep(5)
+        yield "late"
+
+    script.turns.append(Turn(text=dawdle()))
     started = time.monotonic()
 
     result = run_llm(["kb", "search", "-m", "scripted", "tusks"])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,6 @@ import pytest
 from llm_kb.config.settings import Config
 from llm_kb.errors import KbError, NoMatchError, UnknownTopicError
 from llm_kb.files.directory_topic import DirectoryTopic
-from llm_kb.knowledge_base import learning
 from llm_kb.knowledge_base.kinds import Topic
 from llm_kb.knowledge_base.open_topics import OpenTopics
 from llm_kb.subjects.topics import Layout, TopicConfig
@@ -131,16 +129,16 @@ def test_no_more_of_a_subject_is_read_than_there_is_room_for() -> None:
     assert "3 left out, 300 bytes" in answer
 
 
-def test_a_preloaded_subject_is_whole_up_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_preloaded_subject_is_whole_up_to_a_bound() -> None:
     topic = make_topic("project", learned=("big",))
-    catalog = MemoryTopic({"big.md": "line\n" * 1000})
-    open_kb = partial(make_kb, (topic, catalog), config=Config(max_result_chars=100))
-    assert "line\n" * 1000 in (open_kb().section() or "")
+    config = Config(max_result_chars=100)
+    kb = make_kb((topic, MemoryTopic({"big.md": "line\n" * 1000})), config=config)
+    assert "line\n" * 1000 in (kb.section() or "")
 
-    monkeypatch.setattr(learning, "MOST_READ", 100)
-    section = open_kb().section() or ""
-    assert "4,900 of 5,000 bytes are not shown" in section
-    assert len(section) < 500
+    kb = make_kb((topic, MemoryTopic({"big.md": "x" * 20_000_009})), config=config)
+    section = kb.section() or ""
+    assert "9 of 20,000,009 bytes are not shown" in section
+    assert len(section) < 20_000_500
 
 
 def test_summaries_are_not_read_when_they_would_find_no_room() -> None:

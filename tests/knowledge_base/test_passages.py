@@ -13,7 +13,7 @@ import pytest
 
 from llm_kb.config.settings import Config
 from llm_kb.files.directory_topic import DirectoryTopic
-from llm_kb.files.topic_documents import INDEXES, TopicDocuments, find_index
+from llm_kb.files.topic_documents import INDEXES, find_index
 from llm_kb.files.walk import Stamps
 from llm_kb.knowledge_base.open_topics import OpenTopics
 from llm_kb.knowledge_base.passages import find_passages
@@ -29,6 +29,7 @@ from llm_kb.search.question import EmptyQuestionError
 from llm_kb.search.roles import Role, Scope
 from llm_kb.subjects.topics import Layout, Listing, TopicConfig
 from tests.files.test_watch import grow_old
+from tests.search.folders import taken_as_current
 
 SECTION = "Words about the {} that fill a paragraph and say little more than this.\n" * 12
 
@@ -100,31 +101,26 @@ def test_what_machines_made_is_found_in_a_topic_that_asks_for_it(tmp_path: Path)
     assert places(find(kb, "walrus")) == ["animals:1-2"]
 
 
-def test_hidden_and_disabled_subjects_are_not_found_nor_kept(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_hidden_and_disabled_subjects_are_not_found_nor_kept(tmp_path: Path) -> None:
     files = {"a.md": "The walrus.\n", ".b.md": "Walrus two.\n", "c/d.md": "Walrus three.\n"}
     assert places(find(open_kb(tmp_path, files), "walrus")) == ["a:1-1", "c/d:1-1"]
 
     kb = open_kb(tmp_path, {}, disabled=("c/*",))
 
-    with monkeypatch.context() as patched:
-        patched.setattr(TopicDocuments, "holds", lambda *_: True)
+    with taken_as_current():
         assert places(find(kb, "walrus")) == ["a:1-1"]
     assert places(find(kb, "walrus")) == ["a:1-1"]
     (index,) = (tmp_path / "user" / INDEXES).glob("*.sqlite3")
     assert b"Walrus two" not in index.read_bytes()
 
 
-def test_a_subject_that_is_gone_is_not_shown_from_the_index(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_subject_that_is_gone_is_not_shown_from_the_index(tmp_path: Path) -> None:
     kb = open_kb(tmp_path, {"a.md": "The walrus.\n", "b.md": "A walrus.\n"})
     find(kb, "walrus")
     (tmp_path / "kb/a.md").unlink()
 
-    monkeypatch.setattr(TopicDocuments, "holds", lambda *_: True)
-    assert places(find(kb, "walrus")) == ["b:1-1"]
+    with taken_as_current():
+        assert places(find(kb, "walrus")) == ["b:1-1"]
 
 
 def test_an_unchanged_directory_is_not_listed_again(

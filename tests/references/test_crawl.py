@@ -15,7 +15,6 @@ from llm_kb.references.sources.records import CrawlSource
 from llm_kb.references.sources.rules import Policy
 from llm_kb.references.sources.site import CrawlLimits
 from llm_kb.references.sources.web import find_page
-from llm_kb.texts import formats
 from tests.files.office import make_pdf
 from tests.references.requests import files_of, never, request, yes
 from tests.references.sites import Answer, Site, serve_site
@@ -345,11 +344,7 @@ def test_documents_that_pages_lead_to_are_converted(library: Library, site: Site
     assert refresh_topic(library, "topic-frob", never)["changed"] is False
 
 
-def test_documents_that_cannot_be_read_are_named(
-    site: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(formats, "can_convert", lambda: False)
-    monkeypatch.setattr("llm_kb.references.sources.web.can_convert", lambda: False)
+def test_documents_that_cannot_be_read_are_named(site: Site, without_documents: None) -> None:
     start = serve(site, "a", "b.pdf", "c.docx")
     install = "to read them: llm install 'llm-kb[documents]'"
     note = f"left out: 2 documents, such as {site.url}/d/b.pdf; {install}"

@@ -32,15 +32,14 @@ def test_inside_a_repository_no_server_is_asked(remote: Remote) -> None:
 
 
 def test_a_process_of_git_that_ends_at_the_size_limit_is_an_error_of_size(
-    remote: Remote, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    remote: Remote, tmp_path: Path
 ) -> None:
     """Git prints the signal that ended its helper, which writes the files."""
     policy = Policy(timeout=20, allow_protocols=("file",))
     source = GitSource(url=remote.url)
-    died = '!kill -s XFSZ "$$" #'
-    monkeypatch.setattr("llm_kb.references.sources.git._SAFE", {"alias.died": died})
+    died = 'alias.died=!kill -s XFSZ "$$" #'
     with pytest.raises(TooLargeError, match="it is over max_bytes"):
-        ask_server(source, policy, ["died"], cwd=tmp_path)
+        ask_server(source, policy, ["-c", died, "died"], cwd=tmp_path)
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "10.0.0.1", "169.254.169.254", "::1", "fd00::1"])

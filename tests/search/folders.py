@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import closing
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from llm_kb.files.directory_topic import DirectoryTopic
 from llm_kb.files.topic_documents import TopicDocuments
@@ -36,6 +38,14 @@ def folder(
 def group(*directories: Path, **options: Any) -> list[TopicDocuments]:
     """Return directories as topics that share an index."""
     return [folder(each, index=index_path(directories[0]), **options) for each in directories]
+
+
+@contextmanager
+def taken_as_current() -> Iterator[None]:
+    """Let a search take each index as it is, as if its files had changed since it was looked at."""
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr(TopicDocuments, "holds", lambda *_: True)
+        yield
 
 
 def update(directory: Path, *, progress: Any = None, **options: Any) -> tuple[int, int]:

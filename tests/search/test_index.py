@@ -21,6 +21,7 @@ from llm_kb.search.index.database import (
     DocumentsGoneError,
     IndexUnusableError,
     discard,
+    translated,
 )
 from llm_kb.search.index.index import Index, forget_topics, open_index
 from llm_kb.search.ranking import Hit
@@ -385,17 +386,20 @@ def test_a_damaged_database_is_rebuilt(topic: Path, damage: object) -> None:
     assert paths(topic, "walrus") == ["docs/usage.md"]
 
 
-def test_a_locked_database_is_a_clear_error(topic: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_locked_database_is_a_clear_error(topic: Path) -> None:
     update(topic)
-    monkeypatch.setattr(index_database, "BUSY_SECONDS", 0.1)
     write(topic, "new.md", "giraffe")
-    holder = sqlite3.connect(index_path(topic), isolation_level=None)
-    holder.execute("BEGIN IMMEDIATE")
-    try:
-        with pytest.raises(IndexUnusableError, match=r"another process has held it for 0\.1 s"):
-            update(topic)
-    finally:
-        holder.close()
+    with (
+        closing(sqlite3.connect(index_path(topic), isolation_level=None)) as holder,
+        open_index(index_path(topic)) as index,
+    ):
+        index.connection.execute("PRAGMA busy_timeout = 100")
+        holder.execute("BEGIN IMMEDIATE")
+        with (
+            pytest.raises(IndexUnusableError, match="another process has held it for 20 s"),
+            translated(index_path(topic)),
+        ):
+            index.update(folder(topic))
     assert paths(topic, "giraffe") == ["new.md"]
 
 
@@ -411,7 +415,7 @@ def test_a_full_disk_is_a_clear_error(topic: Path, monkeypatch: pytest.MonkeyPat
     # What SQLite says where it cannot make room for the shared memory of a WAL.
     with (
         pytest.raises(IndexUnusableError, match=r"the disk is full, and .*; make room on it"),
-        index_database.translated(index_path(topic)),
+        translated(index_path(topic)),
     ):
         raise sqlite3.OperationalError("disk I/O error")
 

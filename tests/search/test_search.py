@@ -12,10 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from llm_kb.files.topic_documents import TopicDocuments
-from llm_kb.search.index import index as index_module
 from llm_kb.search.index.database import DocumentsGoneError
 from llm_kb.search.index.documents import File, bound_files
-from llm_kb.search.index.index import Embedder
+from llm_kb.search.index.index import Embedder, open_index
 from llm_kb.search.question import EmptyQuestionError, parse_question
 from llm_kb.search.ranking import Hit
 from llm_kb.search.search import SearchResult
@@ -215,9 +214,7 @@ def test_the_topic_that_answers_comes_before_those_that_share_a_word(tmp_path: P
     assert {hit.topic for hit in hits[3:]} == {"topic-corals", "topic-kelps"}
 
 
-def test_without_a_place_for_an_index_one_is_made_for_the_search(
-    zoo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_a_place_for_an_index_one_is_made_for_the_search(zoo: Path, tmp_path: Path) -> None:
     other = make_topic(tmp_path, "topic-other", {"a.md": "The walrus.\n", "b.md": "A tusk.\n"})
     expected = search([other, zoo], "tusks").hits
     index_path(other).unlink()
@@ -230,10 +227,11 @@ def test_without_a_place_for_an_index_one_is_made_for_the_search(
     assert notice.startswith(
         f"searched without an index: cannot use the index {str(index_path(other))!r}: "
     )
-    monkeypatch.setattr(index_module, "MEMORY_BYTES", 12)
-    result = search([other], "tusk walrus")
-    assert [hit.path for hit in result.hits] == ["b.md"]
-    assert result.notices[1].startswith("not searched: topic-other: 1 of 2 files, beyond 100,000 ")
+    with open_index(None) as index:
+        index.most = 12
+        index.update(folder(other))
+        assert list(index.match("walrus OR tusk", 9)) == [1]
+        assert index.left_out[0].startswith("not searched: topic-other: 1 of 2 files, beyond 100,")
 
 
 def test_a_file_that_is_too_large_is_named(zoo: Path) -> None:

@@ -122,14 +122,15 @@ class Index:
         """The topics that were brought up to date, which are searched."""
         self.left_out: list[str] = []
         """Notices on their documents that no search reads."""
-        self._most = most
+        self.most = most
+        """Bytes of each topic that are indexed."""
         self.narrow = ""
         """Whether searches are restricted to the documents `IN` temp.listed, or to those `NOT IN`
         it; empty for all."""
 
     def update(self, topic: Documents, progress: Progress | None = None) -> None:
         """Bring a topic up to date with its documents. Raises DocumentsGoneError."""
-        self.left_out += update_topic(self.connection, topic, self._most, progress)
+        self.left_out += update_topic(self.connection, topic, self.most, progress)
         self.topics.append(topic)
 
     def narrow_to(self, scope: Scope | None) -> bool:

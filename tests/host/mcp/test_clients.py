@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -40,10 +41,19 @@ ENTRIES = {
 JSON = [client for client in PATHS if client != "codex"]
 
 
+def put_on_path(monkeypatch: pytest.MonkeyPatch, directory: Path, *programs: str) -> None:
+    """Let a shell find these programs, git and no others."""
+    directory.mkdir()
+    (directory / "git").symlink_to(str(shutil.which("git")))
+    for name in programs:
+        (directory / name).touch(mode=0o755)
+    monkeypatch.setenv("PATH", str(directory))
+
+
 @pytest.fixture(autouse=True)
 def found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine that has `llm-kb` on its path, and where Codex keeps its file in this directory."""
-    monkeypatch.setattr("shutil.which", lambda name: f"/usr/bin/{name}")
+    put_on_path(monkeypatch, tmp_path / "bin", "llm-kb", "llm")
     monkeypatch.setenv("CODEX_HOME", str(tmp_path / "home/.codex"))
 
 
@@ -316,7 +326,7 @@ def test_the_command_is_one_that_a_shell_finds_or_the_script_beside_this_python(
     there: set[str],
     started: list[str],
 ) -> None:
-    monkeypatch.setattr("shutil.which", lambda name: name if name in there else None)
+    put_on_path(monkeypatch, Path("others").absolute(), *there)
     result = run_llm(["kb", "mcp", "--install", client, "-y"])
     entry = entry_of(client)
     assert [entry["command"], *entry["args"]] == started
