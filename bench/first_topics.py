@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from llm_kb.files.directory_topic import DirectoryTopic
-from llm_kb.files.toml import decode_toml
+from llm_kb.files.fields import decode_toml
 from llm_kb.subjects.topics import Layout, TopicConfig
 from llm_kb.upkeep.first_topics import propose_topics
 

@@ -29,7 +29,7 @@ from typing import Any
 import html_to_markdown as other_library
 from pages import find_main, with_markdownify, with_ours
 
-from llm_kb.files.toml import decode_toml
+from llm_kb.files.fields import decode_toml
 
 DATA: Any = decode_toml(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 DOCUMENT, MARKUPS, GENERATORS = DATA["document"], DATA["markups"], DATA["generators"]

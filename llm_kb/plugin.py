@@ -27,16 +27,14 @@ hookimpl = HookimplMarker("llm")
 COMMANDS = {
     "agents": ("agents",),
     "check": ("check",),
-    "config": ("config", "path", "trust", "untrust"),
+    "config": ("add", "config", "disable", "path", "preload", "remove", "trust", "untrust"),
     "init": ("init",),
     "mcp": ("mcp",),
     "new": ("edit", "new"),
-    "prompt": ("prompt",),
-    "reading": ("learn", "list", "show"),
+    "reading": ("learn", "list", "prompt", "show"),
     "review": ("review",),
     "search": ("search",),
     "test": ("test",),
-    "editing": ("add", "disable", "preload", "remove"),
     "used": ("used",),
 }
 """The commands of `llm kb` in each module of `llm_kb/commands`."""
@@ -55,8 +53,7 @@ GROUPS = {
     "references": (
         "Fetch documentation of other projects, and keep it fresh",
         {
-            "create": ("create",),
-            "fetch": ("approve", "pending", "refresh"),
+            "fetch": ("approve", "create", "pending", "refresh"),
             "group": ("delete", "list", "search", "show", "verify"),
         },
     ),

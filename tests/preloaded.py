@@ -34,7 +34,7 @@ LLM_KB = "from llm_kb.plugin import main; main()"
 IMPORTED = (
     "llm.cli",
     "llm_kb.knowledge_base.api",
-    "llm_kb.commands.references.create",
+    "llm_kb.commands.references.fetch",
     "llm_kb.commands.references.fetch",
     "llm_kb.host.capture_tools",
     "llm_kb.references.fetch.create",

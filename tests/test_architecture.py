@@ -15,7 +15,7 @@ from importlinter.application import use_cases
 from importlinter.configuration import configure
 
 from llm_kb import plugin
-from llm_kb.files.toml import decode_toml
+from llm_kb.files.fields import decode_toml
 from tests.conftest import RunLlm, RunLlmProcess
 from tests.isolation import isolated_environment, make_home
 

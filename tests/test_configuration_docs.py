@@ -9,7 +9,7 @@ import pytest
 
 from llm_kb.config.layers import TABLES, TOPIC, LayerSource, list_defaults, parse_layer
 from llm_kb.config.settings import Layer, Origin
-from llm_kb.files.toml import decode_toml
+from llm_kb.files.fields import decode_toml
 
 TEXT = (Path(__file__).parent.parent / "docs" / "configuration.md").read_text(encoding="utf-8")
 

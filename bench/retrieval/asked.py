@@ -30,7 +30,7 @@ from sources import CACHE, TABLES, Source, clone, fetch
 
 from llm_kb.commands.test import read_questions
 from llm_kb.config.workspace import decode_bytes
-from llm_kb.files.toml import decode_toml
+from llm_kb.files.fields import decode_toml
 from llm_kb.knowledge_base.api import KnowledgeBase
 
 PROJECTS: dict[str, dict[str, Source | str]] = {

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from asked import QUESTIONS, Asked, read_projects
 
-from llm_kb.files.toml import decode_toml
+from llm_kb.files.fields import decode_toml
 from llm_kb.host import rewriting
 from llm_kb.knowledge_base.api import KnowledgeBase
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from shutil import rmtree
 from typing import Any, NamedTuple
 
-from llm_kb.files.toml import decode_toml
+from llm_kb.files.fields import decode_toml
 
 sys.path.append(str(Path(__file__).parent.parent))
 

@@ -1,23 +1,41 @@
-"""`llm kb config`, `path`, `trust`, `untrust`: the effective configuration, and its trust."""
+"""`llm kb config`, `path`, `trust`, `add` and others: the configuration, its trust, its topics."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import click
 
-from llm_kb.commands._config import require_cwd, workspace_file
-from llm_kb.commands._options import kb_cfg_option
+from llm_kb.commands._config import (
+    edit_file,
+    file_of_topic,
+    nearest_file,
+    require_cwd,
+    workspace_file,
+)
+from llm_kb.commands._options import complete_slug, complete_topic, kb_cfg_option
 from llm_kb.commands._output import confirm, say, show, show_content, show_json
-from llm_kb.config.layers import TOPIC, list_defaults
-from llm_kb.config.load import read_layers, user_source
+from llm_kb.config.changes import define_topic, drop_topic, edit_patterns
+from llm_kb.config.layers import TOPIC, list_defaults, topic_key
+from llm_kb.config.load import read_layer, read_layers, user_source
 from llm_kb.config.settings import Layer, Origin, Setting
 from llm_kb.config.trust import is_trusted, render_request, render_value, set_trust
 from llm_kb.config.workspace import find_cwd
-from llm_kb.errors import show_place
+from llm_kb.errors import KbError, NoMatchError, show_place
+from llm_kb.files.directory_topic import DirectoryTopic
+from llm_kb.knowledge_base.api import KnowledgeBase
+from llm_kb.knowledge_base.subject_list import list_topic
 from llm_kb.knowledge_base.user_dir import find_user_dir, load_here
+from llm_kb.rendering.plain_text import count
+from llm_kb.subjects.patterns import parse_pattern
+from llm_kb.subjects.selection import find_near, select
+from llm_kb.subjects.topics import Layout
+from llm_kb.upkeep.check import find_overlaps
+from llm_kb.upkeep.first_topics import find_layout
 
 
 @click.command()
@@ -139,3 +157,169 @@ def _require_workspace() -> Path:
         require_cwd()
         raise click.ClickException("there is no workspace here; see 'llm kb init'")
     return file.path
+
+
+@click.command()
+@click.argument("topic")
+@click.argument("directory", type=click.Path(file_okay=False, path_type=Path))
+@click.option("--title", help="Name shown to the model instead of the id")
+@click.option("--introduction", help="One sentence for the menu")
+@click.option(
+    "--include", multiple=True, metavar="PATTERN", help="Take only files that match: '*.md'"
+)
+@click.option("--ignore", multiple=True, metavar="PATTERN", help="Leave out files that match")
+@click.option("--user", is_flag=True, help="A topic of your own, offered in every workspace")
+def add(
+    *,
+    topic: str,
+    directory: Path,
+    title: str | None,
+    introduction: str | None,
+    include: tuple[str, ...],
+    ignore: tuple[str, ...],
+    user: bool,
+) -> None:
+    """
+    Make DIRECTORY a topic called TOPIC
+
+    Adds it to the nearest configuration file ('llm kb path'), whose comments and
+    order are kept. A topic of a workspace must be inside it; with --user it may be
+    anywhere. If directories in it have a SKILL.md, each of these is one subject.
+
+    \b
+        llm kb add project kb/project --title "General Project Knowledge"
+        llm kb add skills .claude/skills
+        llm kb add book book --include '*.asc' --ignore 'drafts/'
+        llm kb add notes ~/notes --user
+    """
+    file = nearest_file(user=user)
+    place = Path(os.path.normpath((find_cwd() or Path("/")) / directory))
+    is_there = os.path.isdir(place)  # noqa: PTH112 - it never raises, however long the name
+    is_skills = is_there and find_layout(place) is Layout.SKILLS
+    fields = {
+        "title": title,
+        "introduction": introduction,
+        "subjects": str(place) if user else Path(os.path.relpath(place, file.base)).as_posix(),
+        "include": list(include) or None,
+        "ignore": list(ignore) or None,
+        "layout": Layout.SKILLS.value if is_skills else None,
+    }
+    given = {name: value for name, value in fields.items() if value is not None}
+    is_valid = edit_file(file, partial(define_topic, id_=topic, fields=given))
+    say(f"Added topic {topic} to {show_place(file.path)}")
+    if not is_there:
+        say(f"{show_place(place)} does not exist yet; 'llm kb new {topic}/SLUG' creates it")
+    elif is_valid:
+        kb = KnowledgeBase.discover()
+        own = [each.id for each in kb.config.topics if each.id in kb.topics]
+        listed = list_topic(kb.topics[topic])
+        say(f"It has {count(len(listed.visible), 'subject')}, ~{listed.tokens:,} tokens")
+        for pair, shared in find_overlaps(kb.topics[id_] for id_ in own):
+            if topic in pair:
+                say(
+                    f"{count(shared, 'subject')} of {pair[0]} and {pair[1]}"
+                    f" {'is' if shared == 1 else 'are'} found twice: remove a topic"
+                    " ('llm kb remove'), or use `ignore` in the configuration"
+                )
+
+
+@click.command()
+@click.argument("topic", shell_complete=complete_topic)
+@click.option("yes", "-y", "--yes", is_flag=True, help="Remove without asking")
+def remove(topic: str, yes: bool) -> None:
+    """
+    Remove TOPIC from the configuration; its files stay
+
+    \b
+        llm kb remove project
+        llm kb remove project -y
+    """
+    file = file_of_topic(topic)
+    confirm(f"Remove topic {topic} from {show_place(file.path)}?", yes=yes)
+    edit_file(file, partial(drop_topic, id_=topic))
+    say(f"Removed topic {topic} from {show_place(file.path)}; its files are where they were")
+
+
+_topic = click.argument("topic", shell_complete=complete_topic)
+_patterns = click.argument(
+    "patterns", nargs=-1, required=True, metavar="PATTERN...", shell_complete=complete_slug
+)
+_remove = click.option("--remove", is_flag=True, help="Remove the patterns instead")
+
+
+@click.command()
+@_topic
+@_patterns
+@_remove
+def preload(topic: str, patterns: tuple[str, ...], remove: bool) -> None:
+    """
+    Pre-load the subjects of TOPIC that match PATTERN
+
+    They are then part of every section, and no longer in the menu. --remove takes a
+    PATTERN back as it was written.
+
+    \b
+        llm kb preload project code-quality 'maintainers/*'
+        llm kb preload project code-quality --remove
+    """
+    _edit_list(topic, "learned", patterns, remove=remove)
+
+
+@click.command()
+@_topic
+@_patterns
+@_remove
+def disable(topic: str, patterns: tuple[str, ...], remove: bool) -> None:
+    """
+    Exclude the subjects of TOPIC that match PATTERN
+
+    A disabled subject is never listed, loaded, suggested or found. --remove takes a
+    PATTERN back as it was written.
+
+    \b
+        llm kb disable project drafts 'old/**'
+        llm kb disable project drafts --remove
+    """
+    _edit_list(topic, "disabled", patterns, remove=remove)
+
+
+_EFFECTS = {
+    "learned": "sent with every prompt that uses -T learn or -k",
+    "disabled": "kept from every model",
+}
+
+
+def _edit_list(topic: str, name: str, patterns: Sequence[str], *, remove: bool) -> None:
+    """Add patterns to a list of a topic, or remove them. Raises KbError."""
+    wanted = [parse_pattern(pattern).text for pattern in patterns]
+    file, key = file_of_topic(topic), topic_key(topic, name)
+    if not remove:
+        _require_matches(topic, name, wanted)
+    change = partial(edit_patterns, id_=topic, name=name, patterns=wanted, remove=remove)
+    edit_file(file, change)
+    now = read_layer(file)[key].value
+    held = now if isinstance(now, tuple) else ()
+    what = f"{', '.join(held) or f'nothing of {topic}'} {'are' if len(held) > 1 else 'is'}"
+    say(f"{what} now {_EFFECTS[name]} ({show_place(file.path)})")
+
+
+def _require_matches(id_: str, name: str, patterns: Sequence[str]) -> None:
+    """Raise NoMatchError for a name that no subject has; a glob may be for future subjects.
+
+    What was fetched or captured may be absent, and only a topic of a directory can have `disabled`.
+    """
+    topic = next((topic for topic in load_here().topics if topic.id == id_), None)
+    if topic is None:
+        if name == "disabled":
+            raise KbError(
+                f"the subjects of topic {id_!r} are not in a directory of yours; 'enable = false'"
+                " leaves all of it out"
+            )
+        return
+    catalog = DirectoryTopic(replace(topic, disabled=()))
+    for pattern in patterns:
+        if not select(catalog, [pattern]).subjects:
+            error = NoMatchError(id_, pattern, find_near(pattern, catalog))
+            if parse_pattern(pattern).literal:
+                raise error
+            say(f"llm-kb: nothing to match yet: {error}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta, timezone
 from shutil import get_terminal_size
 
 import click
@@ -14,37 +13,11 @@ from llm_kb.host.terminal import style
 from llm_kb.knowledge_base.api import KnowledgeBase
 from llm_kb.upkeep.usage import count_uses, render_usage
 
-_UNITS = {"h": "hours", "d": "days", "w": "weeks"}
-
-
-def _read_since(_ctx: click.Context, _param: click.Parameter, value: str) -> str:
-    """Return a time in UTC as text that sorts by time; empty for none."""
-    if not value:
-        return ""
-    try:
-        if unit := _UNITS.get(value[-1]):
-            when = datetime.now(timezone.utc) - timedelta(**{unit: int(value[:-1])})
-        else:
-            # `fromisoformat` does not accept `Z` before Python 3.11.
-            when = datetime.fromisoformat(value.replace("Z", "+00:00")).astimezone(timezone.utc)
-    except (ValueError, OverflowError) as error:
-        raise click.BadParameter(
-            f"{value!r} is neither a date such as 2026-11-01 nor a span such as 30d or 12h"
-        ) from error
-    return when.isoformat()
-
 
 @click.command()
-@click.option(
-    "--since",
-    callback=_read_since,
-    default="",
-    metavar="WHEN",
-    help="Only since this time: 2026-11-01, 30d, 12h",
-)
 @click.option("json_", "--json", is_flag=True, help="Output as JSON")
 @kb_cfg_option
-def used(since: str, json_: bool, kb_cfg: tuple[str, ...]) -> None:
+def used(json_: bool, kb_cfg: tuple[str, ...]) -> None:
     """
     Show what models read here, according to llm's log
 
@@ -56,11 +29,11 @@ def used(since: str, json_: bool, kb_cfg: tuple[str, ...]) -> None:
 
     \b
         llm kb used
-        llm kb used --since 30d --json
+        llm kb used --json
     """
     kb = KnowledgeBase.discover(fragments=kb_cfg)
-    missed = list_missed(kb.config.workspace, since)
-    usage = count_uses(kb, read_turns(since, required=not missed), missed)
+    missed = list_missed(kb.config.workspace)
+    usage = count_uses(kb, read_turns(required=not missed), missed)
     if json_:
         show_json(usage)
     else:

@@ -19,7 +19,7 @@ from llm_kb.config.workspace import decode_bytes, read_bytes
 from llm_kb.errors import ConfigError, KbError, UnknownTopicError
 from llm_kb.files.atomic import find_inside, locked, replace_below, replace_file
 from llm_kb.files.containment import resolve_links
-from llm_kb.files.toml import TomlError, decode_toml
+from llm_kb.files.fields import TomlError, decode_toml
 
 _HEADER = re.compile(r"\s*\[")
 _BLANK_OR_COMMENT = re.compile(r"\s*(#.*)?")

@@ -16,8 +16,7 @@ from llm_kb.config.layers import TOPIC, LayerSource, Settings, by_topic, merge, 
 from llm_kb.config.settings import Config, Layer, Origin, References, Setting
 from llm_kb.errors import ConfigError, KbError, UnknownTopicError
 from llm_kb.files.containment import resolve_links
-from llm_kb.files.fields import suggest
-from llm_kb.files.toml import TomlError, decode_toml
+from llm_kb.files.fields import TomlError, decode_toml, suggest
 from llm_kb.files.walk import iter_files
 from llm_kb.subjects.topics import Kind, Layout, TopicConfig
 

@@ -132,7 +132,7 @@ def read_bytes(path: Path, *, owned_below: Path | None = None) -> bytes:
 def decode_bytes(data: bytes, path: Path) -> dict[str, object]:
     """Decode a TOML document. Raises ConfigError."""
     # Imported here: most requests only search a file for `auto`.
-    from llm_kb.files.toml import TomlError, decode_toml  # noqa: PLC0415
+    from llm_kb.files.fields import TomlError, decode_toml  # noqa: PLC0415
 
     try:
         # TOML 1.1 allows a byte order mark, and editors on Windows write it.

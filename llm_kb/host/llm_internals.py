@@ -168,14 +168,14 @@ def open_log(path: Path) -> Iterator[sqlite3.Connection]:
 
 
 def list_fragments(
-    log: sqlite3.Connection, start: str, condition: str, value: str
+    log: sqlite3.Connection, start: str, condition: str = "", *values: str
 ) -> Iterator[tuple[str, str, str, str]]:
     """Yield turn, conversation, source and text of each fragment whose source begins so.
 
-    `condition` is the end of a `where` clause before `value`.
+    `condition` is the end of the `where` clause, for the `values`.
     """
-    query = f"{_FRAGMENTS} and {condition} ? order by turns.id"
-    yield from log.execute(query, (len(start), start, value))
+    query = f"{_FRAGMENTS} {condition} order by turns.id"
+    yield from log.execute(query, (len(start), start, *values))
 
 
 def list_calls(log: sqlite3.Connection, turn: str) -> Iterator[tuple[str, str, str, bool]]:

@@ -61,7 +61,7 @@ def read_memory(conversation_id: str, database: str | None) -> Memory | None:
     instance because another version of `llm` wrote it.
     """
     with open_log(Path(database or find_user_dir() / "logs.db")) as log:
-        rows = list(list_fragments(log, _MARK, "turns.thread_id =", conversation_id))
+        rows = list(list_fragments(log, _MARK, "and turns.thread_id = ?", conversation_id))
     memories = [memory for row in rows if (memory := parse_memory(row[2]))]
     if not memories:
         return None
@@ -87,8 +87,8 @@ def find_conversation(proposal: str) -> str:
     return ""
 
 
-def read_turns(since: str = "", *, required: bool = True) -> Iterator[Turn]:
-    """Yield the turns that used this plugin since a time, oldest first.
+def read_turns(*, required: bool = True) -> Iterator[Turn]:
+    """Yield the turns that used this plugin, oldest first.
 
     Raises KbError if the log does not exist, where it is required, or cannot be read, for
     instance because it is locked, or an earlier `llm` wrote it.
@@ -102,10 +102,10 @@ def read_turns(since: str = "", *, required: bool = True) -> Iterator[Turn]:
             " says whether llm keeps one"
         )
     with open_log(path) as log:
-        for row in list_fragments(log, _MARK, "turns.datetime_utc >=", since):
+        for row in list_fragments(log, _MARK):
             if memory := parse_memory(row[2]):
                 sent = [(topic, name) for topic, _, name in memory.sent]
-                given = list_fragments(log, SEARCH, "turns.id =", row[0])
+                given = list_fragments(log, SEARCH, "and turns.id = ?", row[0])
                 passages = [content for _, _, _, content in given]
                 calls = [
                     (tool, json.loads(arguments), answer, bool(failed))
@@ -124,13 +124,9 @@ def record_missed(workspace: Path | None, question: str) -> None:
         replace_file(find_user_dir() / "kb" / "missed.json", json.dumps(records).encode())
 
 
-def list_missed(workspace: Path | None, since: str = "") -> list[str]:
-    """Return the searches of a person that found nothing in a workspace since a time."""
-    return [
-        question
-        for when, where, question in _read_missed()
-        if where == str(workspace) and when >= since
-    ]
+def list_missed(workspace: Path | None) -> list[str]:
+    """Return the searches of a person that found nothing in a workspace."""
+    return [question for _, where, question in _read_missed() if where == str(workspace)]
 
 
 def _read_missed() -> list[tuple[str, str, str]]:

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from threading import Thread
 
 from llm_kb.knowledge_base.api import KnowledgeBase
-from llm_kb.rendering.menu import render_menu
 from llm_kb.rendering.plain_text import bounded_line, shorten
+from llm_kb.rendering.section import render_menu
 from llm_kb.texts.safe import defuse
 
 MAX_ASKED = 2_000

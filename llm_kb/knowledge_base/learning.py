@@ -14,17 +14,16 @@ from llm_kb.files.directory_topic import START_BYTES
 from llm_kb.files.layouts import SKILL_FILE, find_bundled, list_bundled
 from llm_kb.knowledge_base.open_topic import OpenTopic, list_imports
 from llm_kb.rendering import learn_text
-from llm_kb.rendering.menu import LONGEST_DESCRIPTION, Menu, MenuSubject, MenuTopic, fit_menu
 from llm_kb.rendering.parts import LONGEST_OUTLINE, NO_LIMIT, OPENING, WHOLE, Limit, present_asked
 from llm_kb.rendering.plain_text import count, estimate_tokens
 from llm_kb.rendering.presentation import Picture, Presented, present_notice, present_unreadable
+from llm_kb.rendering.section import LONGEST_DESCRIPTION, Menu, MenuSubject, MenuTopic, fit_menu
 from llm_kb.rendering.summaries import find_label, summarize
 from llm_kb.subjects.patterns import parse_pattern
 from llm_kb.subjects.selection import NEAR_PATTERNS, Selection, find_near, select
 from llm_kb.subjects.topics import Layout, Subject
 from llm_kb.texts.decoding import is_binary
-from llm_kb.texts.formats import is_readable
-from llm_kb.texts.pictures import find_media_type
+from llm_kb.texts.formats import find_media_type, is_readable
 
 OUTLINE_BYTES = learn_text.BYTES_A_CHARACTER * (OPENING + LONGEST_OUTLINE)
 """Least room, in bytes, for which an outline is made."""

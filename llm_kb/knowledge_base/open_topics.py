@@ -14,11 +14,10 @@ from llm_kb.knowledge_base.kinds import Topic
 from llm_kb.knowledge_base.learning import NO_PICTURES, Loaded
 from llm_kb.knowledge_base.open_topic import EmptyTopicError, OpenTopic, find_id, suggest
 from llm_kb.knowledge_base.tool_text import LEARN
-from llm_kb.rendering.menu import Menu, list_topics
 from llm_kb.rendering.parts import take_pieces
 from llm_kb.rendering.plain_text import shorten
 from llm_kb.rendering.presentation import Picture, Presented, list_pictures
-from llm_kb.rendering.section import Preloaded, render_section
+from llm_kb.rendering.section import Menu, Preloaded, list_topics, render_section
 from llm_kb.subjects.links import WIKI_LINK, LinkTargets
 from llm_kb.subjects.patterns import parse_pattern
 from llm_kb.subjects.selection import Selection, find_near, keep_tagged, require_few, select

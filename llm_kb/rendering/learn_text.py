@@ -11,10 +11,10 @@ from itertools import accumulate
 from posixpath import commonpath, dirname
 
 from llm_kb.errors import NoMatchError
-from llm_kb.rendering.menu import LONGEST_DESCRIPTION, SHORTEST, MenuSubject
 from llm_kb.rendering.parts import NO_LIMIT, Limit
 from llm_kb.rendering.plain_text import count, shorten
 from llm_kb.rendering.presentation import Picture, Presented, list_pictures, truncate, wrap_subject
+from llm_kb.rendering.section import LONGEST_DESCRIPTION, SHORTEST, MenuSubject
 from llm_kb.subjects.topics import TopicConfig
 from llm_kb.texts.safe import defuse, one_line
 

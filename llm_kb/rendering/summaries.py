@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain, takewhile
 
-from llm_kb.files.toml import TomlError, decode_toml
+from llm_kb.files.fields import TomlError, decode_toml
 from llm_kb.rendering.plain_text import shorten
 from llm_kb.texts.decoding import decode_text
 from llm_kb.texts.formats import Format, find_format

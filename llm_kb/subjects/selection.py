@@ -13,7 +13,7 @@ from llm_kb import errors
 from llm_kb.errors import KbError, PatternError
 from llm_kb.subjects.patterns import Pattern, compile_any, parse_pattern
 from llm_kb.subjects.topics import Listing, Subject, slugify
-from llm_kb.texts.pictures import is_picture
+from llm_kb.texts.formats import is_picture
 
 MAX_PATTERNS = 50
 """The most patterns of one call of `learn`; a glob names any number of subjects."""

@@ -14,8 +14,7 @@ from llm_kb.errors import KbError
 from llm_kb.files.atomic import find_inside, read_below, remove_below, replace_below
 from llm_kb.files.layouts import AGENT_MARK, AGENT_SKILL, SKILL_FILE
 from llm_kb.rendering.marks import Marks
-from llm_kb.rendering.menu import LONGEST_DESCRIPTION
-from llm_kb.rendering.section import describe_topics
+from llm_kb.rendering.section import LONGEST_DESCRIPTION, describe_topics
 from llm_kb.subjects.topics import TopicConfig
 
 COMMANDS = ("llm-kb", "llm kb")

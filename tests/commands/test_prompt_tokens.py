@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from llm_kb.commands.prompt import count_costs, render_costs
+from llm_kb.commands.reading import count_costs, render_costs
 from llm_kb.config.settings import Config
 from llm_kb.knowledge_base.open_topics import OpenTopics
 from llm_kb.rendering.plain_text import estimate_tokens

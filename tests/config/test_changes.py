@@ -24,7 +24,7 @@ from llm_kb.config.layers import LayerSource
 from llm_kb.config.settings import Layer, Origin
 from llm_kb.errors import ConfigError, KbError, UnknownTopicError
 from llm_kb.files.atomic import WriteError
-from llm_kb.files.toml import decode_toml
+from llm_kb.files.fields import decode_toml
 from tests.preloaded import Process
 
 Change = Callable[[str], str]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from llm_kb.files.toml import TomlError, decode_toml
+from llm_kb.files.fields import TomlError, decode_toml
 
 SIZE = 1_000_000
 LONG = "a." * (SIZE // 2)

@@ -9,7 +9,7 @@ import pytest
 
 from llm_kb.errors import KbError
 from llm_kb.knowledge_base.api import KnowledgeBase
-from llm_kb.rendering.menu import SEARCH_LINE
+from llm_kb.rendering.section import SEARCH_LINE
 from tests.conftest import RunLlm
 from tests.scripted import Script
 

@@ -17,7 +17,7 @@ PACKAGE = Path(llm_kb.__file__).parent
 
 USE = """
 from llm_kb import KnowledgeBase
-from llm_kb.commands import check, init, new, reading, search, editing
+from llm_kb.commands import check, config, init, new, reading, search
 from llm_kb.upkeep import first_topics, usage
 kb = KnowledgeBase.discover()
 print(kb.learn("team", "a"), [p.topic for p in kb.find_passages("walrus").passages])

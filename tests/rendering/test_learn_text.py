@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from llm_kb.errors import NoMatchError, UnreadableError
 from llm_kb.rendering.learn_text import Answer, render_listing
-from llm_kb.rendering.menu import MenuSubject
 from llm_kb.rendering.parts import Limit
 from llm_kb.rendering.presentation import Presented, present_unreadable
+from llm_kb.rendering.section import MenuSubject
 from tests.golden_files import Golden
 from tests.presented import BARE, PROJECT, SKILLS, make_presented, make_subject
 

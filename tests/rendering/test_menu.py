@@ -10,8 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm_kb.rendering.menu import Menu, MenuSubject, MenuTopic, fit_menu, list_topics, render_menu
 from llm_kb.rendering.plain_text import estimate_tokens
+from llm_kb.rendering.section import (
+    Menu,
+    MenuSubject,
+    MenuTopic,
+    fit_menu,
+    list_topics,
+    render_menu,
+)
 from llm_kb.subjects.topics import Kind
 from tests.golden_files import Golden
 from tests.presented import BARE, PROJECT, SKILLS

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm_kb.rendering.menu import Menu, MenuSubject, MenuTopic, fit_menu
-from llm_kb.rendering.section import render_section
+from llm_kb.rendering.section import Menu, MenuSubject, MenuTopic, fit_menu, render_section
 from llm_kb.subjects.topics import TopicConfig
 from tests.golden_files import Golden
 from tests.presented import BARE, PROJECT, SKILLS, make_presented

@@ -1,4 +1,4 @@
-"""`llm kb references refresh`, `approve` and `pending`: fetch what is known already."""
+"""`llm kb references create`, `refresh`, `approve` and `pending`: what fetches a topic."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from llm_kb.commands._output import ask, say, show_json
-from llm_kb.commands.references._shared import (
+from llm_kb.commands.references.group import (
     approve_plan,
     complete_reference,
     current_library,
@@ -15,16 +15,156 @@ from llm_kb.commands.references._shared import (
     show_progress,
     yes_option,
 )
-from llm_kb.commands.references.create import tell_created
 from llm_kb.errors import KbError
-from llm_kb.host.terminal import can_ask, confirm
+from llm_kb.host.terminal import can_ask, confirm, read_input
 from llm_kb.references.errors import SaidNoError, UnknownPlanError
-from llm_kb.references.fetch.create import carry_out, refresh_topic
+from llm_kb.references.fetch.create import carry_out, create_topic, refresh_topic
 from llm_kb.references.library import Library
 from llm_kb.references.lookup import find_id
 from llm_kb.references.plan import PendingPlans, pending_entry, render_plan
-from llm_kb.references.topic.topic_file import Status, TopicFile, is_stale
+from llm_kb.references.sources.records import MAX_CRAWL_DEPTH, MAX_CRAWL_PAGES, PACKAGE_PAGES
+from llm_kb.references.topic.topic_file import (
+    MAX_AGE_DAYS,
+    Status,
+    TopicFile,
+    is_stale,
+    parse_request,
+)
+from llm_kb.rendering.plain_text import count
 from llm_kb.texts.safe import visible_line
+
+MAX_AGE = 30
+"""After how many days a topic is stale, unless something says otherwise."""
+
+
+@click.command()
+@click.option(
+    "--title", metavar="TITLE", help="What the topic is about  [default: the name of the source]"
+)
+@click.option("--body", default="", metavar="TEXT", help="Description; '-' reads standard input")
+@click.option("git", "--git", multiple=True, metavar="URL", help="A repository")
+@click.option("--ref", metavar="REF", help="Branch, tag or commit id of --git")
+@click.option("paths", "--path", multiple=True, metavar="PATH", help="Only this file or directory")
+@click.option("web", "--web", multiple=True, metavar="URL", help="A page")
+@click.option("crawl", "--crawl", multiple=True, metavar="URL", help="A page and those below it")
+@click.option(
+    "--depth",
+    type=click.IntRange(0, MAX_CRAWL_DEPTH),
+    help="How many links deep to crawl  [default: 2]",
+)
+@click.option(
+    "--max-pages",
+    type=click.IntRange(1, MAX_CRAWL_PAGES),
+    help="Maximum number of pages to crawl  [default: 50]",
+)
+@click.option(
+    "--include", multiple=True, metavar="PATTERN", help="Crawl only matching pages: guide/**"
+)
+@click.option("--exclude", multiple=True, metavar="PATTERN", help="Skip matching pages: blog/**")
+@click.option("pypi", "--pypi", multiple=True, metavar="NAME", help="A Python package: flask==3.0")
+@click.option("npm", "--npm", multiple=True, metavar="NAME", help="A Node package: vite@5.4")
+@click.option("crate", "--crate", multiple=True, metavar="NAME", help="A Rust crate's docs")
+@click.option("tags", "--tag", multiple=True, metavar="TAG", help="A word to find the topic by")
+@click.option(
+    "--max-age-days",
+    default=MAX_AGE,
+    show_default=True,
+    type=click.IntRange(0, MAX_AGE_DAYS),
+    help="After how many days it is stale; 0: never",
+)
+@yes_option
+@json_option
+def create(title: str | None, body: str, yes: bool, json_: bool, **options: Any) -> None:
+    """
+    Fetch a new reference topic, after showing what would be fetched
+
+    Options for sources may be given more than once. --ref and --path belong
+    to the one --git; others can be written into topic.md, and refreshed.
+
+    \b
+        llm kb references create --title "Dioxus - Rust UI Framework" \\
+          --git https://github.com/DioxusLabs/docsite --path docs-src/0.6/ \\
+          --web https://dioxuslabs.com/learn/0.6/ --tag rust
+        llm kb references create --pypi flask==3.0.3
+        llm kb references create --title Guides --crawl https://example.com/guide/
+    """
+    library = current_library()
+    sources = _collect_sources(options)
+    fields = {
+        "title": title or _name_source(options),
+        "body": read_input() if body == "-" else body,
+        "sources": sources,
+        "tags": list(options["tags"]),
+        "max_age_days": options["max_age_days"],
+    }
+    request = parse_request(
+        fields,
+        created_by={"ghost": "operator"},
+        protocols=library.settings.allow_protocols,
+    )
+    with show_progress() as progress:
+        created = create_topic(
+            library, request, lambda plan: approve_plan(library, plan, yes=yes), progress
+        )
+    tell_created(created, json_=json_)
+
+
+def _collect_sources(options: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the sources of the options, as tables like those that models write."""
+    git: list[dict[str, Any]] = [{"type": "git", "url": url} for url in options["git"]]
+    if (options["ref"] or options["paths"]) and len(git) != 1:
+        raise click.UsageError("--ref and --path belong to one --git; more can be in topic.md")
+    for tree in git:
+        tree |= {"ref": options["ref"], "paths": list(options["paths"])}
+    crawl_limits = {key: options[key] for key in ("depth", "max_pages") if options[key] is not None}
+    crawl_limits |= {key: list(options[key]) for key in ("include", "exclude") if options[key]}
+    if crawl_limits and not options["crawl"]:
+        raise click.UsageError("--depth, --max-pages, --include and --exclude belong to --crawl")
+    packages = [
+        _read_package(ecosystem, name) for ecosystem in PACKAGE_PAGES for name in options[ecosystem]
+    ]
+    tables = [
+        *git,
+        *packages,
+        *({"type": "web", "url": url} for url in options["web"]),
+        *({"type": "crawl", "url": url, **crawl_limits} for url in options["crawl"]),
+    ]
+    if not tables:
+        raise click.UsageError("give at least one of --git, --web, --crawl, --pypi, --npm, --crate")
+    return tables
+
+
+def _read_package(ecosystem: str, text: str) -> dict[str, Any]:
+    """Return the source of a package that is written as `flask`, `flask==3.0` or `vite@5.4`."""
+    name, version = _split_version(text)
+    return {"type": "package", "ecosystem": ecosystem, "name": name, "version": version}
+
+
+def _split_version(text: str) -> tuple[str, str | None]:
+    """Return name and version of a package; the `@` of npm's scopes begins no version."""
+    name, _, version = text.partition("==") if "==" in text else text.rpartition("@")
+    return (name, version) if name else (text, None)
+
+
+def _name_source(options: dict[str, Any]) -> str:
+    """Return a title for the one package or repository of a request."""
+    packages = (text for ecosystem in PACKAGE_PAGES for text in options[ecosystem])
+    names = [_split_version(text)[0] for text in packages]
+    names += [url.rstrip("/").rpartition("/")[2].removesuffix(".git") for url in options["git"]]
+    if len(names) != 1 or not names[0]:
+        raise click.UsageError("Missing option '--title'.")
+    return str(names[0])
+
+
+def tell_created(created: dict[str, Any], *, json_: bool) -> None:
+    """Print the result of creating a topic."""
+    for warning in created.get("warnings", ()):
+        say(f"warning: {warning}")
+    if json_:
+        show_json(created)
+    else:
+        files, chunks = count(created["file_count"], "file"), count(created["chunk_count"], "chunk")
+        click.echo(f"{created['topic_id']}: {files}, {chunks}")
 
 
 @click.command()

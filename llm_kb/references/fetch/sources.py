@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -31,15 +30,10 @@ from llm_kb.references.sources.web import Page, find_page, no_text
 from llm_kb.references.topic.staging import PageLinks, Staged, asks_the_same
 from llm_kb.references.topic.topic_directory import RESERVED, FileRecord, hash_content, total_size
 from llm_kb.rendering.plain_text import count
-from llm_kb.texts.decoding import SNIFFED_BYTES, explain_conversion
-from llm_kb.texts.formats import is_pointer, is_readable
+from llm_kb.texts.formats import is_pointer
 
 Progress = Callable[[str, int, int], None]
 """Called with the step, the work done and the total, 0 if it is unknown; no step is the end."""
-
-
-_MOST_LOOKED_AT, _MOST_ODD = 2_000, 20
-"""The most texts whose charset a plan looks at, and the most that it counts."""
 
 
 def silent(_step: str, _done: int, _total: int) -> None:
@@ -74,29 +68,15 @@ class _Task:
         self, source: records.Source, notes: Sequence[str] = (), hosts: Sequence[str] = ()
     ) -> PlannedSource:
         """Return the source with what it has given to the staged topic."""
-        own = {p: each for p, each in self.staged.files.items() if each.source == self.index}
-        files = list(own.values())
+        files = [each for each in self.staged.files.values() if each.source == self.index]
         hosts = [_asked_host(self.asked), host_and_port(source.url), *hosts]
         return PlannedSource(
             source=source,
             files=len(files),
             size=total_size(files),
-            notes=(*notes, *self._name_charsets(own)),
+            notes=tuple(notes),
             hosts=tuple(dict.fromkeys(filter(None, hosts))),
         )
-
-    def _explain_charset(self, path: str) -> str:
-        data = read_regular(self.staged.directory / path, most=SNIFFED_BYTES)
-        return explain_conversion(data, whole=len(data) < SNIFFED_BYTES)
-
-    def _name_charsets(self, paths: Iterable[str]) -> Iterator[str]:
-        """Yield a note on the fetched texts that are not UTF-8, with a charset and an example."""
-        looked_at = islice(filter(is_readable, paths), _MOST_LOOKED_AT)
-        reasons = ((path, self._explain_charset(path)) for path in looked_at)
-        odd = list(islice(((path, why) for path, why in reasons if why), _MOST_ODD))
-        if odd:
-            number = f"{len(odd)} or more" if len(odd) == _MOST_ODD else f"{len(odd)}"
-            yield f"not UTF-8: {number}, as {odd[0][0]}: {odd[0][1].partition(';')[0]}"
 
 
 def fetch_sources(

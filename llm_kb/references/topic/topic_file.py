@@ -16,8 +16,16 @@ from datetime import date, datetime, timedelta, timezone
 from enum import Enum
 from typing import Any
 
-from llm_kb.files.fields import BadValueError, Fields, describe, read_choice, read_count, show_value
-from llm_kb.files.toml import TomlError, decode_toml
+from llm_kb.files.fields import (
+    BadValueError,
+    Fields,
+    TomlError,
+    decode_toml,
+    describe,
+    read_choice,
+    read_count,
+    show_value,
+)
 from llm_kb.references.errors import TopicFileError
 from llm_kb.references.sources.records import Source, read_source, read_string, source_table
 from llm_kb.references.sources.rules import OPTIONAL_GIT_PROTOCOLS, slug_text
