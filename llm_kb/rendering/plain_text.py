@@ -8,7 +8,7 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
 
-from llm_kb.texts.markup import CODE, mark_fenced
+from llm_kb.texts.markup import mark_fenced
 from llm_kb.texts.safe import defuse, one_line
 
 
@@ -43,21 +43,11 @@ _SIGNS = re.compile(r" *(?:(?:>|[-*+]|(?:#|\d{1,3})[.)]) +)*")
 """What is before the words of a line: its indentation, the sign of an item or a quotation."""
 
 _WORDS = re.compile(r"[\w\"'(\[`*]")
-_BLOCK = re.compile(
-    r"[|>•‣◦▪]|([^\w\s*])\1\1|(\W)\2*$|[#=]{1,6} |#\+|\+[-=]|\.\. |//|\$\$|\\\w|\{[{%:]"
-    r"|:[^:`]+:(?: |$)|\[[^\[\]]+\]:|<(?!\w+:)|\(?\w[.)] "
-)
-"""How a line begins that is not the next one of a paragraph: a row, a heading, a rule or a fence,
-a directive, a field, the target of a link, HTML, an item with a letter."""
-
 _COLUMNS = re.compile(r"[|\t]|[^\s.,;:!?] {2,}\S")
-_LINE_BREAKS = ("  ", "\\")
-_GLUE = "\0"
-"""Stands for a blank at which a line is not broken."""
 
 
 def wrap_prose(text: str, width: int, *, is_markdown: bool) -> str:
-    """Return Markdown or reStructuredText whose paragraphs with too long lines are wrapped anew.
+    """Return Markdown or reStructuredText whose long lines of prose are broken between words.
 
     What is in columns, or may be code by its indentation, stays as it is; in Markdown what is
     fenced as well, and a text that begins or ends within a fence as a whole.
@@ -66,53 +56,27 @@ def wrap_prose(text: str, width: int, *, is_markdown: bool) -> str:
     is_open, marked = False, [(False, line) for line in lines]
     if is_markdown:
         *marked, (is_open, _) = mark_fenced([*lines, ""])
-    if is_open or max(map(len, lines)) <= width:
-        return text
-    paragraphs: list[tuple[list[str], str | None]] = [([], None)]
-    indents: set[str] = set()  # those of the words of the items around a line
-    for is_code, line in marked:
-        words = _SIGNS.sub("", line, count=1)
-        signs = line[: len(line) - len(words)]
-        indent = signs[: len(signs) - len(signs.lstrip(" "))]
-        is_prose = words and not (is_code or _COLUMNS.search(words))
-        before, below = paragraphs[-1]
-        goes_on = signs == below and not before[-1].endswith(_LINE_BREAKS)
-        if is_prose and goes_on and not _BLOCK.match(words):
-            before.append(words)
-            continue
-        indents = indents if indent or not words else set()
-        is_text = (
-            is_prose
-            and _WORDS.match(words)
-            and (len(indent) <= (3 if is_markdown else 0) or indent in indents)
-        )
-        below = re.sub("[^> ]", " ", signs) if is_text else None
-        indents |= {below or ""}
-        paragraphs.append(([line], below))
-    return "\n".join(_wrap(lines, below, width) for lines, below in paragraphs[1:])
+    deepest = 3 if is_markdown else 0
+    return "\n".join(
+        line if is_open or is_code else _wrap(line, width, deepest) for is_code, line in marked
+    )
 
 
-def _wrap(lines: Sequence[str], below: str | None, width: int) -> str:
-    """Return the lines of a paragraph wrapped, all after the first with the same before them.
+def _wrap(line: str, width: int, deepest: int) -> str:
+    """Return a line broken after `width` columns, with the same before the words of each part.
 
     One stays as it is if that is over half of the width, or if a character is of two columns.
     """
-    is_short = max(map(len, lines)) <= width
-    is_wide = any(len(line) < count_columns(line) for line in lines)
-    if below is None or is_short or is_wide or 2 * len(below) > width:
-        return f"\n{below or ''}".join(lines)
-    room = width - len(below)
-
-    def glue(code: re.Match[str]) -> str:
-        return code[0].replace(" ", _GLUE) if len(code[0]) <= room else code[0]
-
+    words = _SIGNS.sub("", line, count=1)
+    signs = line[: len(line) - len(words)]
+    is_deep = len(signs) - len(signs.lstrip(" ")) > deepest or 2 * len(signs) > width
+    is_prose = _WORDS.match(words) and not _COLUMNS.search(words)
+    if len(line) <= width or is_deep or not is_prose or len(line) < count_columns(line):
+        return line
+    below = re.sub("[^> ]", " ", signs)
     return textwrap.fill(
-        CODE.sub(glue, " ".join(lines)),
-        width,
-        subsequent_indent=below,
-        break_long_words=False,
-        break_on_hyphens=False,
-    ).replace(_GLUE, " ")
+        line, width, subsequent_indent=below, break_long_words=False, break_on_hyphens=False
+    )
 
 
 def count_columns(text: str) -> int:

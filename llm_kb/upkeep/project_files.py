@@ -29,7 +29,6 @@ from llm_kb.subjects.editions import (
     find_translations,
 )
 from llm_kb.subjects.ignore import IgnoreRules, is_always_ignored
-from llm_kb.subjects.links import find_imports, is_guide
 from llm_kb.subjects.topics import find_flaw
 from llm_kb.texts.folding import fold
 from llm_kb.texts.formats import (
@@ -102,7 +101,7 @@ RULES = {
     "versions": Reason(
         "other versions of the same pages", everywhere="versioned_docs versioned_docs_archived"
     ),
-    "copies": Reason("skills and guides that another tool has too"),
+    "copies": Reason("skills that another tool has too"),
 }
 """The rules by their names, in the order in which they are tried."""
 
@@ -171,22 +170,9 @@ def find_project(
         skill = f"/{path}".rpartition("/.")[2].partition("/")[2]
         if any(map(find_flaw, path.split("/"))):
             pages[path] = "other", ""
-        elif (skill.startswith("skills/") and skills.setdefault(skill, path) != path) or (
-            is_guide(path) and _only_imports(containment, path, files)
-        ):
+        elif skill.startswith("skills/") and skills.setdefault(skill, path) != path:
             pages[path] = "copies", ""
     return Project(known, files, pages)
-
-
-def _only_imports(containment: Containment, path: str, files: Collection[str]) -> bool:
-    """Tell whether a guide has nothing but imports of other files of the project."""
-    try:
-        text = containment.read_file(path, START)[0].decode("utf-8", "replace")
-    except OSError:
-        return False
-    imports = list(find_imports(path, text))
-    words = [f"@{each.target}" for each in imports]
-    return bool(words) and text.split() == words and all(each.path in files for each in imports)
 
 
 def list_parents(path: str) -> Iterator[str]:

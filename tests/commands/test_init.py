@@ -375,7 +375,7 @@ def test_skills_are_topics_and_the_same_ones_for_another_tool_are_not(
         "skills": ".claude/skills",
         "web-agents-skills": "web/.agents/skills",
     }
-    assert "1  copies: skills and guides that another tool has too (.cursor/skills/…)" in shown
+    assert "1  copies: skills that another tool has too (.cursor/skills/…)" in shown
 
 
 def test_what_a_rule_left_out_becomes_a_topic_on_request(
@@ -557,18 +557,6 @@ def test_topics_of_directories_with_like_names_are_called_as_these(tmp_path: Pat
         "docs": "Documentation",
         "documentation": "Documentation in documentation/",
     }
-
-
-def test_a_guide_that_only_imports_another_is_a_copy(tmp_path: Path, run_llm: RunLlm) -> None:
-    make_files(tmp_path, "AGENTS.md", "README.md", "web/AGENTS.md")
-    (tmp_path / "CLAUDE.md").write_text("@./AGENTS.md\n@web/AGENTS.md\n")
-    (tmp_path / "GEMINI.md").write_text("@nowhere.md\n")
-    (tmp_path / "web/CLAUDE.md").write_text("@AGENTS.md\n\nAsk first.\n")
-    assert propose_topics(tmp_path).left_out == {"copies": ["CLAUDE.md"]}
-    assert propose_topics(tmp_path, ["copies"]).left_out == {}
-    run_llm(["kb", "init"])
-    run_llm(["kb", "init", "--with", "copies"])
-    assert list_slugs(run_llm, "copies") == ["CLAUDE"]
 
 
 def test_a_page_that_is_most_of_a_topic_is_named_with_the_command_that_leaves_it_out(
