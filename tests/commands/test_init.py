@@ -375,7 +375,7 @@ def test_skills_are_topics_and_the_same_ones_for_another_tool_are_not(
         "skills": ".claude/skills",
         "web-agents-skills": "web/.agents/skills",
     }
-    assert "1  copies: skills that another tool has too (.cursor/skills/…)" in shown
+    assert "1  copies: skills that another tool has too (.cursor/skills/review/SKIL…)" in shown
 
 
 def test_what_a_rule_left_out_becomes_a_topic_on_request(
