@@ -71,6 +71,7 @@ def test_long_character_references_are_replaced(html: str, text: str) -> None:
         pytest.param("<pre><code>" * 50 + "<div>x</div>" * 9_000, id="code in code"),
         pytest.param("<pre>" + "<div class=ln>1<div>" * 119 + "1\n" * 50_000, id="numbers"),
         pytest.param("<math><msup>" * 59 + "<mi>x</mi>" * 9_000, id="powers"),
+        pytest.param("y " * 100_000 + "<b hidden>" + "<math>" * 90 + "x" * 100_000, id="hidden"),
         pytest.param("<sup>x" * 99 + "x<sup>y</sup>" * 9_000, id="powers of text"),
         pytest.param("<a name=x>y" * 20_000 + "<h2>z", id="open elements"),
     ],

@@ -258,13 +258,15 @@ class _CallEnded(BaseException):
 
 
 class _Waiting:
-    """A request that is not answered yet. Several may have the same id."""
+    """A line that is not answered yet. Several may have the same id."""
 
-    def __init__(self, message: Message, cost: int) -> None:
-        self.message = message
-        self.cost = cost
+    def __init__(self, line: bytes, id_: str | int | None) -> None:
+        self.line = line
+        """As it was sent: what is read of it may take thirty times as much."""
+        self.cost = len(line) + OVERHEAD
         """The bytes that it takes."""
-        self.id: str | int = message["id"]
+        self.id = id_
+        """None for a line that is no message; its answer says why."""
         self.is_wanted = True
         """Whether the client still waits for the answer."""
 
@@ -274,8 +276,8 @@ class _Conversation:
 
     def __init__(self, discover: Discover, source: int, sink: int) -> None:
         self._server, self._source, self._sink = Server(discover), source, sink
-        self._inbox: SimpleQueue[_Waiting | Message | None] = SimpleQueue()
-        """What to answer or, of messages that are none, to send; None ends the conversation."""
+        self._inbox: SimpleQueue[_Waiting | None] = SimpleQueue()
+        """What to answer; None ends the conversation."""
         self._waiting: list[_Waiting] = []
         self._room = MOST_WAITING
         self._has_room = threading.Condition()
@@ -290,13 +292,9 @@ class _Conversation:
         threading.Thread(target=self._read, daemon=True).start()
         while (item := self._inbox.get()) is not None:
             with suppress(_CallEnded):  # a second signal, while the first one ends the call
-                if isinstance(item, _Waiting):
-                    self._answer(item)
-                else:
-                    self._send(item)
+                self._answer(item)
             self._running = None
-            if isinstance(item, _Waiting):
-                self._forget(item)
+            self._forget(item)
         self._is_over.set()
 
     def _read(self) -> None:
@@ -304,22 +302,23 @@ class _Conversation:
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGALRM})  # the main thread's
         with os.fdopen(self._source, "rb") as stream:
             for line in _iter_lines(stream):
-                try:
-                    self._take(parse_message(line), len(line) + OVERHEAD)
-                except ProtocolError as error:
-                    self._inbox.put({"id": None, "error": error.error})
+                self._take(line)
         self._inbox.put(None)
         self._end()
 
-    def _take(self, message: Message, cost: int) -> None:
-        """Let a request wait, or obey a notification; a response is of no use."""
+    def _take(self, line: bytes) -> None:
+        """Let what has an answer wait, or obey a notification; a response is of no use."""
+        try:
+            message = parse_message(line)
+        except ProtocolError:
+            message = {"id": None}
         if is_response(message):
             return
         if "id" in message:
+            waiting = _Waiting(line, message["id"])
             with self._has_room:
                 self._has_room.wait_for(lambda: self._room > 0)
-                self._room -= cost
-                waiting = _Waiting(message, cost)
+                self._room -= waiting.cost
                 self._waiting.append(waiting)
             self._inbox.put(waiting)
         elif message["method"] == "notifications/cancelled":
@@ -359,7 +358,11 @@ class _Conversation:
             raise _CallEnded
 
     def _answer(self, waiting: _Waiting) -> None:
-        request = waiting.message
+        try:
+            request = parse_message(waiting.line)
+        except ProtocolError as error:
+            self._send({"id": None, "error": error.error})
+            return
         seconds = tools.find_deadline(request.get("params"))
 
         def wind(*_: object) -> None:

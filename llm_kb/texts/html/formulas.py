@@ -21,10 +21,12 @@ def raise_text(base: str, text: str, sign: str) -> str:
     Ordinals, signs, and the numbers in formulas of chemistry stay as they are.
     """
     inner = text.strip()
+    if len(inner) > _MAX_POWER:
+        return text
     is_free = not base or base[-1].isspace() or not (base[-1].isalnum() or base[-1] in ")]}`*_'")
     is_word = inner.lower() in _ORDINALS or not any(map(str.isalnum, inner))
     is_chemistry = sign == "_" and inner.isdigit() and _SYMBOL.search(base[-2:]) is not None
-    if is_free or is_word or is_chemistry or len(inner) > _MAX_POWER or "](" in inner:
+    if is_free or is_word or is_chemistry or "](" in inner:
         return text
     return f"{sign}{_grouped(inner)}"
 
@@ -32,7 +34,7 @@ def raise_text(base: str, text: str, sign: str) -> str:
 def formula_text(math: Element) -> str:
     """Return a MathML formula as TeX, if it states that, else in one line."""
     tex = math.attributes.get("alttext", "").strip()
-    for note in math.find("annotation"):
+    for note in math.find_outermost("annotation"):
         if "tex" in note.attributes.get("encoding", "").lower():
             tex = note.line() or tex
     if not tex:

@@ -138,7 +138,7 @@ class _Writer:
         if blocks:
             text = "\n\n".join(blocks)
             self._add(2 * (1 + text.count("\n")))
-            yield re.sub(r"(?m)^> $", ">", "> " + text.replace("\n", "\n> "))
+            yield "\n".join(f"> {line}" if line else ">" for line in text.split("\n"))
 
     def _admonition(self, element: Element) -> Iterator[str]:
         """Yield a note or warning as a quote that begins with its title."""

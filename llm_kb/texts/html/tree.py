@@ -116,6 +116,12 @@ class Element:
         """Yield the elements of these tags: this one and all below it."""
         return (e for e in self.all_elements() if e.tag in tags)
 
+    def find_outermost(self, tag: str) -> list[Element]:
+        """Return the elements of a tag that are in no other one of it, in document order."""
+        if self.tag == tag:
+            return [self]
+        return [found for child in self.elements() for found in child.find_outermost(tag)]
+
     def holds(self, tags: Collection[str]) -> bool:
         """Tell whether a block with one of these tags, or text, is below this element."""
         return not self.inside.isdisjoint(tags)

@@ -93,7 +93,7 @@ class _Reader:
                 if not is_hidden(child) or is_shown:
                     seen += self._read(child, named, around)
                 elif child.holds({"math"}):  # beside a picture of it
-                    seen += map(_as_text, child.find("math"))
+                    seen += map(_as_text, child.find_outermost("math"))
         return seen
 
     def _read(

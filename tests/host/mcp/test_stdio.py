@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import select
 import subprocess
 import sys
 import time
@@ -303,6 +305,21 @@ def test_requests_beyond_the_room_for_them_wait_at_the_client(workspace: Path) -
         client.send("ping", id_)
     assert [client.receive()["id"] for _ in range(100)] == list(range(100))
     assert client.end() == 0
+
+
+@pytest.mark.parametrize("line", [b"x\n", b"1\n", b'{"jsonrpc":"2.0"}\n'])
+def test_errors_beyond_the_room_for_them_wait_at_the_client(workspace: Path, line: bytes) -> None:
+    limited = f"from llm_kb.host.mcp import server; server.MOST_WAITING = 5_000; {LLM_KB}"
+    client = Client(workspace, limited)
+    pipe, sent, much = client.process.stdin.fileno(), 0, 400_000
+    os.set_blocking(pipe, False)
+    while sent < much and select.select([], [pipe], [], 0.5)[1]:
+        sent += os.write(pipe, line * (4096 // len(line)))
+    client.process.kill()
+    client.process.wait()
+    for each in (client.process.stdin, client.process.stdout, client.process.stderr):
+        each.close()
+    assert sent < much
 
 
 def test_what_was_asked_before_the_input_ends_is_answered(workspace: Path) -> None:
