@@ -11,6 +11,7 @@ from enum import Enum, unique
 from functools import cached_property, partial
 from hashlib import blake2b
 from itertools import combinations, islice, pairwise
+from operator import itemgetter
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
@@ -331,10 +332,14 @@ class Inspection:
         """Find what a text of a subject names that is not there."""
         file = self._file(opened, path)
         yield from self._check_references(file, text)
-        for each in islice(find_imports(path, text) if is_guide(path) else (), MOST_LINKS):
-            if each.is_meant and find_imported(opened.topic, each) is None:
-                what = f"an import leads to no subject of {opened.config.id}: @{each.target}"
-                yield _locate(Rule.DEAD_LINK, file, what, text, each.span)
+        imports = islice(find_imports(path, text) if is_guide(path) else (), MOST_LINKS)
+        leads = f"an import leads to no subject of {opened.config.id}: @"
+        problems = [
+            (f"{leads}{each.target}", each.span)
+            for each in imports
+            if each.is_meant and find_imported(opened.topic, each) is None
+        ]
+        yield from _locate_first(Rule.DEAD_LINK, file, text, problems)
         known = find_format(path, text)
         if known:
             yield from self._check_includes(file, opened, path, text, known.markup)
@@ -348,12 +353,13 @@ class Inspection:
         root = opened.config.root
         above = [self._kb.config.workspace] if self._kb.config.workspace else []
         included = find_included(text, markup, [(root / path).parent, root, *above])
+        problems = []
         for name, place, span in islice(included, MOST_LINKS):
             if place is None:
-                what = f"an include leads to nothing: {visible_line(name)}"
-                yield _locate(Rule.DEAD_LINK, file, what, text, span)
+                problems.append((f"an include leads to nothing: {visible_line(name)}", span))
             elif os.path.normpath(place) not in self._files:
                 self._included.append((file, f"it includes {visible_line(name)}"))
+        yield from _locate_first(Rule.DEAD_LINK, file, text, problems)
 
     @cached_property
     def _files(self) -> Mapping[str, tuple[OpenTopic, Subject]]:
@@ -540,18 +546,20 @@ def _locate_first(
     problems: Sequence[tuple[str, tuple[int, int]]],
     most: int = MOST_LINKS,
 ) -> Iterator[Finding]:
-    """Yield the first findings of a page, and one that counts the others."""
-    for what, span in problems[:most]:
-        yield _locate(rule, file, what, text, span)
+    """Yield the first findings of a page with their lines, and one that counts the others."""
+    line, counted = 1, 0
+    for what, span in sorted(problems[:most], key=itemgetter(1)):
+        line += text.count("\n", counted, span[0])
+        counted = span[0]
+        yield Finding(rule, file, what, line, *_cut_around(text, span))
     if len(problems) > most:
         yield Finding(rule, file, f"{len(problems) - most:,} more in this page")
 
 
-def _locate(rule: Rule, file: str, what: str, text: str, span: tuple[int, int]) -> Finding:
-    """Return a finding with its line, whose number is only counted here."""
+def _cut_around(text: str, span: tuple[int, int]) -> list[str]:
+    """Return what is before a finding in its line, the finding, and what is after it."""
     start, end = span
     before = text[max(start - _AROUND, 0) : start].rpartition("\n")[2]
     found = text[start : min(end, start + _AROUND)].partition("\n")[0]
     after = text[start + len(found) : end + _AROUND].partition("\n")[0]
-    shown = [visible_text(each.replace("\t", " ")) for each in (before, found, after)]
-    return Finding(rule, file, what, text.count("\n", 0, start) + 1, *shown)
+    return [visible_text(each.replace("\t", " ")) for each in (before, found, after)]

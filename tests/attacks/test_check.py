@@ -12,6 +12,7 @@ import pytest
 from llm_kb.files.repository import find_repository
 from llm_kb.subjects.links import LinkTargets
 from llm_kb.subjects.topics import Subject, slugify
+from llm_kb.upkeep.check import Rule, _locate_first
 from llm_kb.upkeep.named_places import read_history
 from tests.commands.workspaces import write_files
 from tests.conftest import RunLlm
@@ -60,6 +61,13 @@ def test_a_thousand_references_are_followed(run_llm: RunLlm, tmp_path: Path) -> 
     found = json.loads(run_llm(["kb", "check", "--json"]).stdout)
     assert [f["rule"] for f in found] == ["dangling"] * 1_000
     assert len(run_llm(["kb", "check"]).stdout.splitlines()) < 40
+
+
+def test_the_lines_of_a_page_and_its_findings_do_not_multiply() -> None:
+    problems = [("x", (2_000_000 + number, 2_000_001 + number)) for number in range(1_000)]
+    with at_most(1.0):
+        found = [*_locate_first(Rule.DANGLING, "a.md", "\n" * 2_002_000, problems, 1_000)]
+    assert [each.line for each in found] == [*range(2_000_001, 2_001_001)]
 
 
 def test_a_configuration_with_thousands_of_mistakes(run_llm: RunLlm, tmp_path: Path) -> None:
