@@ -35,17 +35,21 @@ _README = re.compile(r"readme|contributing|licen[cs]e|copying|authors|security")
 DOCS_DIRECTORY = r"docs?|documentation|guides?|manual|book|tutorials?|how-?to|wiki|website|site"
 """Names of directories of documentation, as a regular expression."""
 _DOCS = re.compile(DOCS_DIRECTORY)
-_TESTS = re.compile(
-    r"tests?|testing|__tests__|specs?|testsuite|test[-_](?:data|cases|files|fixtures)|testdata"
-    r"|fixtures|e2e|benches|benchmarks"
+TESTS_DIRECTORY = (
+    r"tests?|testing|__tests__|testsuite|test[-_]?(?:data|cases|files|fixtures|dir)|fixtures?"
+    r"|(?:__)?snapshots(?:__)?|cassettes|revdep|e2e"
 )
+"""Names of directories of tests and their data, as a regular expression."""
+_TESTS = re.compile(TESTS_DIRECTORY)
+_TESTS_OF_CODE = re.compile(rf"{TESTS_DIRECTORY}|specs?|benches|benchmarks")
+"""Pages may be in a directory of specifications or of benchmarks."""
 _OF_TESTS = re.compile(r".*(?<!la)(?<!con)(?<!pro)tests?")
 """Directories and extensions of tests: `caddytest`, `smoke-tests`, `.sqltest`; not `latest`."""
 _TEST_FILE = re.compile(r"test_.*|.*[_.-](?:tests?|spec)|tests?|conftest")
 _EXAMPLES = re.compile(r"examples?|samples?|demos?|docs_src|cookbook")
 _CHANGES = re.compile(
     r"(?:changes|change[-_]?logs?|history|news|newsfragments|release[-_ ]?notes?|releases?"
-    r"|what'?s[-_]?new)(?:[-_.]?v?[\d.x]+)?"
+    r"|announce(?:ments?)?|what'?s[-_]?new)(?:[-_.]?v?[\d.x]+)?"
 )
 _DATED = re.compile(r"blogs?|_posts|_?drafts?|rfcs?|proposals?|archive[ds]?|legacy|old")
 """Directories of what was written once, and is not kept true as documentation is."""
@@ -59,11 +63,12 @@ def find_role(path: str, start: str | None = None) -> Role:
     is_readme = bool(_README.fullmatch(stem))
     is_markup = is_readme or (known is not None and known.is_prose)
     is_plain = not is_readme and known is not None and known.kind is Kind.PLAIN
+    tests = _TESTS if is_markup else _TESTS_OF_CODE
     for parent in parents:
         if _DOCS.fullmatch(parent):
             break
         # Plain text beside tests is their input; source code may be a library for tests.
-        if _TESTS.fullmatch(parent) or (is_plain and _OF_TESTS.fullmatch(parent)):
+        if tests.fullmatch(parent) or (is_plain and _OF_TESTS.fullmatch(parent)):
             return Role.TESTS
         if _EXAMPLES.fullmatch(parent):
             return Role.EXAMPLES

@@ -127,6 +127,30 @@ def _is_pod(start: str) -> bool:
     return pod > code
 
 
+def _defines(definition: str, text: str) -> Callable[[str], bool]:
+    """Return a test for texts whose lines are mostly definitions, and none is sure to be of a page.
+
+    Indented lines belong to those above them; comments and closing brackets are neither.
+    """
+    is_definition, is_sure = re.compile(definition), re.compile(text, re.MULTILINE)
+
+    def is_program(start: str) -> bool:
+        lines = [line for line in start.splitlines() if not line.startswith(_NEITHER)]
+        defined = sum(len(line) for line in lines if is_definition.match(line))
+        return 2 * defined > sum(map(len, lines)) and not is_sure.search(start)
+
+    return is_program
+
+
+def _is_of_numbers(start: str) -> bool:
+    """Tell whether most of a text is numbers or bytes: test vectors, samples, a dump."""
+    words = start.split()
+    numbers = sum(len(word) for word in words if _NUMBER.match(word))
+    return numbers > 0.6 * sum(map(len, words))
+
+
+_NUMBER = re.compile(r"[^\d\s]{0,99}\d|[0-9a-fA-F]+\Z")
+_NEITHER = (" ", "\t", ")", "}", "]", "%", "/")
 _BEFORE_CODE = re.compile(r"\s*#|package\s+[\w:]+(?:\s+v?[\d._]+)?\s*;\s*(?:#.*)?\Z")
 _NOT_ASCIIDOC = re.compile(r"\s*(?:-----BEGIN |ncols\s)", re.IGNORECASE)
 _MAN_TITLE = re.compile(r"^[.']\s{0,8}(?:TH|Dd)[ \t]", re.MULTILINE)
@@ -139,11 +163,11 @@ def _prose(name: str, extensions: str, markup: str = "", **more: object) -> Form
     return Format(name=name, extensions=_words(extensions), markup=markup, **known)  # type: ignore[arg-type]
 
 
-def _plain(name: str, extensions: str, *, proposed: Proposed, names: str = "") -> Format:
+def _plain(name: str, extensions: str, **more: object) -> Format:
     """Return a row of plain text."""
     return Format(
         name=name, extensions=_words(extensions) or ("",), kind=Kind.PLAIN, markup="rst",
-        names=names, is_fenced=False, is_page=True, proposed=proposed,
+        is_fenced=False, is_page=True, **more,  # type: ignore[arg-type]
     )  # fmt: skip
 
 
@@ -182,9 +206,21 @@ FORMATS = (
     _prose("Org", "org", "org", proposable=True),
     _prose("POD", "pod rakudoc", "pod"),
     _prose("POD", "pl pm", "pod", confirm=_is_pod),
+    Format(
+        name="macros of LaTeX", extensions=_words("tex ltx latex"), kind=Kind.CODE,
+        confirm=_defines(
+            r"\\(?:new|renew|provide|Provides|Declare|usepackage|RequirePackage|[gex]?def|let|set|if"
+            r"|input)",
+            r"^\\(?:documentclass|begin\{document|part|chapter|(?:sub){0,2}section|paragraph)\b",
+        ),
+    ),
     _prose("LaTeX", "tex ltx latex", "latex"),
     _prose("MediaWiki", "mediawiki wiki wikitext", "mediawiki"),
     _prose("Creole", "creole", "creole"),
+    Format(
+        name="program in Typst", extensions=("typ",), kind=Kind.CODE,
+        confirm=_defines(r"#(?:let|import|set|show)\b", "^=+ "),
+    ),
     _prose("Typst", "typ", "typst"),
     _prose("Textile", "textile", "textile"),
     _prose("Literate Haskell", "lhs", "lhs"),
@@ -212,6 +248,9 @@ FORMATS = (
         "list for tools", "txt text", proposed=Proposed.NOWHERE,
         names="(?:.*[_-])?(?:requirements|constraints)(?:[_-].*)?|cmakelists|robots|humans|runtime"
         "|top_level|sources|entry_points|manifest|(?:.*[_-])?(?:packages|deps|list|words|wordlist|dictionary)",
+    ),
+    _plain(
+        "numbers as text", "txt text", proposed=Proposed.NOWHERE, confirm=_is_of_numbers,
     ),
     _plain("plain text", "txt text", proposed=_DOCUMENTATION),
     _plain("text without an extension", "", proposed=Proposed.NOWHERE),

@@ -20,7 +20,7 @@ from llm_kb.files.git_ignored import is_repository
 from llm_kb.files.layouts import is_agent_skill
 from llm_kb.files.walk import iter_files
 from llm_kb.search.question import STOP_WORDS
-from llm_kb.search.roles import DOCS_DIRECTORY
+from llm_kb.search.roles import DOCS_DIRECTORY, TESTS_DIRECTORY
 from llm_kb.subjects.editions import (
     LANGUAGE,
     find_editions,
@@ -48,11 +48,12 @@ _OF_VERSION = r"[._-]v?(?:\d+(?:[._](?:\d+|x))+|(?<=v)\d+)"
 class Reason(NamedTuple):
     """A reason to leave pages out, by whole names of their directories or the start of their own.
 
-    Directories count only outside documentation, except those that count `everywhere`.
+    Directories are expressions, and count only outside documentation, except those that count
+    `everywhere`, which are words.
     """
 
     what: str
-    directories: str = ""
+    directories: str = "(?!)"
     everywhere: str = ""
     sure: str = "(?!)"
     """Expression for names that are never of a page."""
@@ -63,16 +64,11 @@ class Reason(NamedTuple):
 RULES = {
     "generated": Reason(
         "generated and vendored files",
-        "vendor vendored third_party third-party thirdparty external node_modules build dist"
-        " target out _build _site site-packages venv env deps bower_components pods"
-        " generated",
+        "vendor(?:ed)?|third[_-]?party|external|node_modules|_?build|dist|target|out|_site"
+        "|site-packages|venv|env|deps|bower_components|pods|generated",
         everywhere=".generated",
     ),
-    "tests": Reason(
-        "tests and their data",
-        "test tests __tests__ fixture fixtures testdata test-data test_data snapshots"
-        " __snapshots__ cassettes revdep e2e",
-    ),
+    "tests": Reason("tests and their data", TESTS_DIRECTORY),
     "formalities": Reason(
         "licences, authors, codes of conduct, forms for issues",
         everywhere="licenses licences issue_template pull_request_template discussion_template",
@@ -82,13 +78,14 @@ RULES = {
     ),
     "changes": Reason(
         "change logs and release notes",
-        everywhere="changelog changelogs .changeset .changes newsfragments release-notes relnotes",
+        everywhere="changelog changelogs .changeset .changes newsfragments release-notes relnotes"
+        " announce announcements",
         sure=rf"change.?logs?|release.?notes|(?:changes|history|news)(?={_OF_VERSION}$)",
         loud="changes|news|history",
     ),
     "demos": Reason(
         "examples and demos with their code",
-        "example examples demo demos sample samples playground playgrounds",
+        "(?:example|demo|sample|playground)s?",
     ),
     "trash": Reason(
         "trash, backups and caches of other programs",
@@ -96,7 +93,7 @@ RULES = {
         " .dropbox .sync .recycle $recycle.bin lost+found .cache .backup .backups .bak .tmp .undo"
         " .local-history .vscode-history",
     ),
-    "templates": Reason("templates of a site", "archetypes _layouts _includes"),
+    "templates": Reason("templates of a site", "archetypes|_layouts|_includes"),
     "languages": Reason("other languages than the main one"),
     "versions": Reason(
         "other versions of the same pages", everywhere="versioned_docs versioned_docs_archived"
@@ -306,14 +303,13 @@ def _find_rule(
             return name, f"{escape(match[1])}{'[._-]*' if match[2] else ''}{end}"
         for place in places:
             parent = place.rpartition("/")[2]
-            outside = "" if is_documentation(place) else rule.directories
-            word = f" {_TRASH_OF_USER.sub('', parent.lower().replace(' ', '-'))} "
-            is_meant = word in f" {rule.everywhere} {outside} "
-            # `demos/` may be pages, and `test/` among pages is on how to test.
-            if not is_meant:
+            word = _TRASH_OF_USER.sub("", parent.lower().replace(" ", "-"))
+            is_outside = re.fullmatch(rule.directories, word) and not is_documentation(place)
+            if not (is_outside or f" {word} " in f" {rule.everywhere} "):
                 continue
+            # `demos/` may be pages, and `test/` among pages is on how to test.
             is_prose = (name == "demos" and place in list_dense()) or (
-                parent in {"test", "tests"} and place.rpartition("/")[0] in list_dense()
+                parent in {"test", "tests", "testing"} and place.rpartition("/")[0] in list_dense()
             )
             if not is_prose:
                 return name, f"{escape(parent)}/"

@@ -382,10 +382,13 @@ def test_what_a_rule_left_out_becomes_a_topic_on_request(
     tmp_path: Path, user_dir: Path, run_llm: RunLlm
 ) -> None:
     make_files(tmp_path, "README.md", "CHANGELOG.md", "a/CHANGES.rst", "a/b.md", "tests/x.md")
+    make_files(tmp_path, "docs/announce/release-2.0.md")
     make_files(tmp_path, ".github/ISSUE_TEMPLATE/bug.md", "docs/en/a.md", "docs/en/b.md")
     make_files(tmp_path, "docs/de/a.md", "docs/de/b.md")
     run_llm(["kb", "init", "--with", "changes"])
-    assert list_slugs(run_llm, "changes") == ["CHANGELOG", "a/CHANGES"]
+    assert list_slugs(run_llm, "changes") == [
+        "CHANGELOG", "a/CHANGES", "docs/announce/release-2.0",
+    ]  # fmt: skip
     again = run_llm(["kb", "init", "--with", "tests"])
     assert again.stderr.endswith(f"Added 1 topic to {tmp_path}/llm-kb.toml\n")
     assert list_slugs(run_llm, "tests") == ["tests/x"]

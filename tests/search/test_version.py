@@ -11,7 +11,7 @@ from llm_kb.search.index.database import VERSION
 from llm_kb.search.index.update import list_columns
 from llm_kb.search.roles import find_role, is_machine_made
 
-RECORDED = (31, "f662012a9f0bc914")
+RECORDED = (32, "f662012a9f0bc914")
 
 FILES = {
     "docs/guide.md": (
