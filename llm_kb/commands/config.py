@@ -296,11 +296,13 @@ def _edit_list(topic: str, name: str, patterns: Sequence[str], *, remove: bool) 
     if not remove:
         _require_matches(topic, name, wanted)
     change = partial(edit_patterns, id_=topic, name=name, patterns=wanted, remove=remove)
+    before = read_layer(file).get(key)
     edit_file(file, change)
-    now = read_layer(file)[key].value
-    held = now if isinstance(now, tuple) else ()
+    now = read_layer(file)[key]
+    held = now.value if isinstance(now.value, tuple) else ()
+    when = "already" if before == now else "now"
     what = f"{', '.join(held) or f'nothing of {topic}'} {'are' if len(held) > 1 else 'is'}"
-    say(f"{what} now {_EFFECTS[name]} ({show_place(file.path)})")
+    say(f"{what} {when} {_EFFECTS[name]} ({show_place(file.path)})")
 
 
 def _require_matches(id_: str, name: str, patterns: Sequence[str]) -> None:

@@ -80,7 +80,7 @@ class Format:
     is_table: bool = False
     """Whether it is rows or pairs for programs, in which no search looks."""
     is_built: bool = False
-    """Whether it is mostly made from other pages, so that a link to it may lead nowhere yet."""
+    """Whether it is often made from other pages, so that a link to it may lead nowhere yet."""
     proposed: Proposed = Proposed.NOWHERE
     proposable: bool = False
     """Whether a model may propose a file of it: prose that no program reads."""
@@ -201,6 +201,7 @@ FORMATS = (
     # Other markup
     _prose("reStructuredText", "rst", "rst", is_page=True, proposable=True),
     _prose("reStructuredText", "rest", "rst", is_page=True),
+    _prose("included reStructuredText", "inc", "rst", names=r".*\.rst"),
     _prose("AsciiDoc", "adoc asciidoc", "asciidoc", proposable=True),
     _prose("AsciiDoc", "asc", "asciidoc", confirm=lambda start: not _NOT_ASCIIDOC.match(start)),
     _prose("Org", "org", "org", proposable=True),
@@ -225,12 +226,13 @@ FORMATS = (
     _prose("Textile", "textile", "textile"),
     _prose("Literate Haskell", "lhs", "lhs"),
     _prose("RDoc", "rdoc", "rdoc"),
-    _prose("Texinfo", "texi texinfo", "texinfo"),
+    _prose("Texinfo", "texi texinfo", "texinfo", is_built=True),
     _prose("R documentation", "rd"),
     _prose(
         "man page",
         "1 2 3 4 5 6 7 8 9 n 1m 1p 1ssl 3p 3pm 3perl 3ssl 3x 5ssl 7ssl man mdoc roff",
         "man",
+        is_built=True,
         confirm=lambda start: bool(_MAN_TITLE.search(start)),
     ),
     # WordPress has a markup of its own for the description of a plugin.

@@ -63,19 +63,19 @@ class Rule(Enum):
     DANGLING = _ERROR, "A model that follows it gets an error: correct it, or write the subject."
     EMPTY_TOPIC = _WARNING, "It is not in the menu: write a subject, or remove the topic."
     NESTED = _WARNING, "They are found twice: remove a topic, or add them to `ignore` of one."
-    UNREAD = _WARNING, "Models cannot read them: install the extra, or add them to `ignore`."
+    UNREAD = _WARNING, "Models cannot read them: install the extra, or disable them."
     ENCODING = (
         _WARNING,
-        "Models cannot read it, or not all of it: save it as UTF-8, or ignore it.",
+        "Models cannot read it, or not all of it: save it as UTF-8, or disable it.",
     )
     NO_INTRODUCTION = _WARNING, "A model chooses topics by it: say in a sentence what it contains."
     DEAD_LINK = _WARNING, "A model that follows it finds nothing: correct it, or write the page."
     SKILL = _NOTE, "Some clients leave it out: see https://agentskills.io/specification."
     OVERSIZE = (
         _NOTE,
-        "It cannot be read in parts: split it, or add it to `ignore`.",
+        "It cannot be read in parts: split it, or `llm kb disable` it.",
     )
-    NO_TEXT = _NOTE, "A model that loads it learns nothing: write it, or add it to `ignore`."
+    NO_TEXT = _NOTE, "A model that loads it learns nothing: write it, or `llm kb disable` it."
     GONE_PATH = _NOTE, "The text may be out of date: name what took its place, or leave it out."
     ABSENT = (
         _NOTE,
@@ -87,7 +87,7 @@ class Rule(Enum):
         _NOTE,
         "Models see the directive, not that text: add the file to a topic if it matters.",
     )
-    DUPLICATE = _NOTE, "It takes the place of another passage: keep one, and ignore the others."
+    DUPLICATE = _NOTE, "It takes the place of another passage: keep one, and disable the others."
 
     def __init__(self, level: str, advice: str) -> None:
         self.level = level
@@ -400,7 +400,9 @@ class Inspection:
         """Report the links of a page that lead to nothing, and the paths that git has no longer."""
         place = opened.config.root / path
         find_problem = partial(self._find_wiki_problem, opened)
-        found = {Rule.DEAD_LINK: [*find_dead_links(text, place, find_problem, self._find_anchors)]}
+        is_name = partial(self._is_name, opened)
+        dead = find_dead_links(text, place, find_problem, self._find_anchors, is_name)
+        found = {Rule.DEAD_LINK: [*dead]}
         if "`" in text and (history := self._find_history(opened.config.root)):
             below = PurePosixPath(place.relative_to(history.root))
             found[Rule.GONE_PATH] = [*history.find_gone(text, below)]
@@ -415,6 +417,10 @@ class Inspection:
             found = self._find_targets(other).find(rest)
         self._wiki_names[opened.config.id][name] = bool(found)
         return "" if len(found) == 1 else f"several: {name_some(found)}" if found else "nothing"
+
+    def _is_name(self, opened: OpenTopic, name: str) -> bool:
+        """Tell whether a name is that of one subject of a topic, in whatever directory."""
+        return len(self._find_targets(opened).find(name)) == 1
 
     def _find_targets(self, opened: OpenTopic) -> LinkTargets:
         id_ = opened.config.id

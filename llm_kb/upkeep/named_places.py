@@ -13,6 +13,7 @@ from typing import NamedTuple, TypeAlias
 from urllib.parse import unquote
 
 from llm_kb.files.git import TIMED_OUT, TOO_LARGE, GitError, run_git
+from llm_kb.files.git_ignored import GitIgnored
 from llm_kb.files.repository import Repository
 from llm_kb.search.roles import Role, find_role
 from llm_kb.subjects.links import WIKI_LINK
@@ -61,17 +62,19 @@ def find_dead_links(
     page: Path,
     find_wiki_problem: Callable[[str], str],
     find_anchors: Callable[[str], frozenset[str] | None],
+    is_name: Callable[[str], bool],
 ) -> Iterator[tuple[str, Span]]:
     """Yield what is wrong with each target of the links in a Markdown text, and its first place.
 
     `find_wiki_problem` says why the name in a `[[name]]` leads to no subject; empty if it does.
     `find_anchors` returns the anchors of another page, folded; None if they are not known.
+    `is_name` tells whether one subject has a name, wherever it is: sites may have no directories.
     """
     if not any(sign in text for sign in ("](", "[[", "]:", "href=")):
         return
     plain = hide_unread(text)
     find_own = cache(partial(list_anchors, page.name, text))
-    yield from _find_dead_targets(plain, page, find_own, find_anchors)
+    yield from _find_dead_targets(plain, page, find_own, find_anchors, is_name)
     yield from _find_dead_names(plain, find_wiki_problem)
 
 
@@ -80,6 +83,7 @@ def _find_dead_targets(
     page: Path,
     find_own: Callable[[], frozenset[str] | None],
     find_anchors: Callable[[str], frozenset[str] | None],
+    is_name: Callable[[str], bool],
 ) -> Iterator[tuple[str, Span]]:
     links: dict[tuple[str, str], Span] = {}
     for match in _LINK.finditer(plain):
@@ -95,7 +99,10 @@ def _find_dead_targets(
         if place != own and not _exists(place):
             up = _UP.match(target)
             # Such a directory is another site beside this one.
-            if target not in dead and (up is None or _exists(page.parent / up[1])):
+            is_elsewhere = (
+                is_name(target) if "/" not in target else up and not _exists(page.parent / up[1])
+            )
+            if target not in dead and not is_elsewhere:
                 yield f"a link leads to nothing: {visible_line(target)}", span
             dead.add(target)
         elif anchor and not _OF_NO_HEADING.fullmatch(anchor):
@@ -187,6 +194,8 @@ class History(NamedTuple):
     """Sorted, each with a `/` at its end, so that a directory is found by what was in it."""
     cut: str = ""
     """Why paths that were deleted may be missing; empty if none are."""
+    git: GitIgnored | None = None
+    """What git ignores: a path of that is written by a build."""
 
     def find_gone(self, text: str, place: PurePosixPath) -> Iterator[tuple[str, Span]]:
         """Yield what is wrong with each path in backticks that is gone, and its first place.
@@ -200,9 +209,13 @@ class History(NamedTuple):
 
     def _is_gone(self, name: str, directory: PurePosixPath) -> bool:
         meant = {os.path.normpath(each) for each in (name, directory / name)}
-        if not any(map(self._was_deleted, meant)) or meant & self.present:
+        deleted = [*filter(self._was_deleted, meant)]
+        if not deleted or meant & self.present or any(map(self._is_built, deleted)):
             return False
         return name not in self.below and not any(_exists(self.root / each) for each in meant)
+
+    def _is_built(self, path: str) -> bool:
+        return self.git is not None and any(map(self.git.leaves_out, (path, f"{path}/")))
 
     def _was_deleted(self, path: str) -> bool:
         at = bisect_left(self.deleted, f"{path}/")
@@ -249,7 +262,7 @@ def read_history(
     paths = frozenset(_read_names(present))
     below = frozenset(path.rpartition("/")[2] for path in paths if "/" in path)
     gone = sorted({f"{path}/" for path in _read_names(deleted)})
-    return History(root, paths, below, gone, cut)
+    return History(root, paths, below, gone, cut, GitIgnored(root))
 
 
 def _read_deleted(root: Path, commits: Sequence[bytes], deadline: float) -> tuple[bytes, bool]:

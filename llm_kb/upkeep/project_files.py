@@ -153,6 +153,7 @@ def find_project(
     editions |= {place: ("languages", f"/{place}") for place in others}
     twins = _find_language_twins(paths, preferred)
     editions |= {place: ("languages", pattern) for place, pattern in twins}
+    editions |= dict.fromkeys(_find_built(formats, paths), ("generated", ""))
     own = {find_stem(path).lower() for path in listed if "/" not in path}
     stems = (find_stem(path).lower() for path in paths)
     own.update(stem[: of.start()] for stem in stems if (of := re.search(f"{_OF_VERSION}$", stem)))
@@ -280,6 +281,23 @@ def _is_page(path: str, known: Format, written: Collection[str]) -> bool:
     if known.is_built:
         return place is not None and place not in written
     return not directory or is_documentation(directory)
+
+
+def _find_built(formats: Mapping[str, Format], paths: Sequence[str]) -> Iterator[str]:
+    """Yield the manual pages, and the like, that are made from pages in another markup.
+
+    Such a page has the name of one, or where most of a directory do, that with a word before it:
+    `borg-create.1` is made from `create.rst`.
+    """
+    names = {path: find_stem(path).partition(".")[0].replace("_", "-") for path in paths}
+    built = [path for path in paths if formats[path].is_built]
+    written = {names[path] for path in {*paths}.difference(built)}
+    twins = {path for path in built if names[path].partition("-")[2] in written}
+    places, twins_in = count_below(built), count_below(twins)
+    for path in built:
+        place = path.rpartition("/")[0]
+        if names[path] in written or (path in twins and 2 * twins_in[place] > places[place]):
+            yield path
 
 
 _TRASH_OF_USER = re.compile(r"(?<=^\.trash)-\d+$")

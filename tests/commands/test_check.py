@@ -356,8 +356,12 @@ def test_each_link_that_leads_to_nothing_is_a_finding(run_llm: RunLlm, tmp_path:
 [defined]: defined.md "Title"
 [site]: ../../other/x.md
 """
-    text += f"[up](../../gone.md) [near](../../{tmp_path.name}/gone.md)\n"
+    text += f"[up](../../gone.md) [near](../../{tmp_path.name}/gone.md)"
+    text += " [flat](flat.md) [several](same.md)\n"
     write_files(tmp_path, {**GOOD, "README.md": "x\n", "kb/two.md": text, "kb/c d.md": "x\n"})
+    # A site may have no directories.
+    flat = {"kb/a/flat.md": "Flat.\n", "kb/a/same.md": "Same.\n", "kb/b/same.md": "Other.\n"}
+    write_files(tmp_path, flat)
     assert check(run_llm, 0) == [
         ("dead-link", "kb/two.md", 2, "a link leads to nothing: sub/gone one.md"),
         ("dead-link", "kb/two.md", 3, "a link leads to nothing: also.rst"),
@@ -370,6 +374,7 @@ def test_each_link_that_leads_to_nothing_is_a_finding(run_llm: RunLlm, tmp_path:
         ("dead-link", "kb/two.md", 22, "a link leads to nothing: defined.md"),
         ("dead-link", "kb/two.md", 24, "a link leads to nothing: ../../gone.md"),
         ("dead-link", "kb/two.md", 24, f"a link leads to nothing: ../../{tmp_path.name}/gone.md"),
+        ("dead-link", "kb/two.md", 24, "a link leads to nothing: same.md"),
         ("unlisted", "README.md", None, "1 text in this directory in no topic"),
     ]
 

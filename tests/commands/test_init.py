@@ -398,6 +398,23 @@ def test_what_a_rule_left_out_becomes_a_topic_on_request(
     assert run_llm(["kb", "check"]).stdout.startswith("nothing wrong in ")
 
 
+def test_pages_made_from_others_are_left_out(tmp_path: Path) -> None:
+    make_files(tmp_path, "docs/create.rst", "docs/list_all.rst.inc", "docs/tool.org", "man/why.md")
+    for name in (
+        "docs/man/x-create.1",
+        "docs/man/x-list-all.1",
+        "docs/man/x-only.1",
+        "man/x-why.8",
+    ):
+        make_files(tmp_path, name)
+        (tmp_path / name).write_text(".TH X 1\n.SH NAME\nx\n", encoding="utf-8")
+    make_files(tmp_path, "docs/tool.texi", "man/a.8")
+    (tmp_path / "man/a.8").write_text(".TH A 8\n", encoding="utf-8")
+    assert propose_topics(tmp_path).left_out == {
+        "generated": ["docs/man/x-create.1", "docs/man/x-list-all.1", "docs/tool.texi"]
+    }
+
+
 def test_again_it_proposes_what_is_new(tmp_path: Path, run_llm: RunLlm) -> None:
     make_files(tmp_path, "README.md")
     run_llm(["kb", "init"])

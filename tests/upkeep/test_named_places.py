@@ -33,6 +33,14 @@ def test_all_that_was_deleted_is_known(repository: Repository) -> None:
     assert history.cut == ""
 
 
+def test_what_git_ignores_now_is_written_by_a_build(repository: Repository) -> None:
+    (repository.root / ".gitignore").write_text("/src/a.py\nbuild/\n", encoding="utf-8")
+    history = read_history(repository)
+    assert [what for what, _ in history.find_gone("`src/a.py` `src/b.py`", PAGE)] == [
+        "git had src/b.py, which is gone"
+    ]
+
+
 def test_a_history_that_is_too_long_is_cut_and_said(repository: Repository) -> None:
     history = read_history(repository, most_commits=1)
     assert history.deleted == ["src/b.py/"]
