@@ -35,6 +35,7 @@ from llm_kb.texts.formats import (
     START,
     Format,
     Proposed,
+    find_extension,
     find_format,
     find_stem,
     is_ambiguous,
@@ -153,7 +154,7 @@ def find_project(
     editions |= {place: ("languages", f"/{place}") for place in others}
     twins = _find_language_twins(paths, preferred)
     editions |= {place: ("languages", pattern) for place, pattern in twins}
-    editions |= dict.fromkeys(_find_built(formats, paths), ("generated", ""))
+    editions |= _find_built(formats, paths)
     own = {find_stem(path).lower() for path in listed if "/" not in path}
     stems = (find_stem(path).lower() for path in paths)
     own.update(stem[: of.start()] for stem in stems if (of := re.search(f"{_OF_VERSION}$", stem)))
@@ -283,21 +284,25 @@ def _is_page(path: str, known: Format, written: Collection[str]) -> bool:
     return not directory or is_documentation(directory)
 
 
-def _find_built(formats: Mapping[str, Format], paths: Sequence[str]) -> Iterator[str]:
-    """Yield the manual pages, and the like, that are made from pages in another markup.
+def _find_built(
+    formats: Mapping[str, Format], paths: Sequence[str]
+) -> Iterator[tuple[str, tuple[str, str]]]:
+    """Yield the manual pages, and the like, that are made from pages in another markup, as a rule.
 
-    Such a page has the name of one, or where most of a directory do, that with a word before it:
-    `borg-create.1` is made from `create.rst`.
+    Such a page has the name of one, perhaps with a word before it: `borg-create.1` is made from
+    `create.rst`. Where most of a directory are made so, all are; a name alone counts only whole.
     """
     names = {path: find_stem(path).partition(".")[0].replace("_", "-") for path in paths}
     built = [path for path in paths if formats[path].is_built]
     written = {names[path] for path in {*paths}.difference(built)}
-    twins = {path for path in built if names[path].partition("-")[2] in written}
+    twins = [p for p in built if not written.isdisjoint({names[p], names[p].partition("-")[2]})]
     places, twins_in = count_below(built), count_below(twins)
     for path in built:
         place = path.rpartition("/")[0]
-        if names[path] in written or (path in twins and 2 * twins_in[place] > places[place]):
-            yield path
+        if 2 * twins_in[place] > places[place]:
+            yield path, ("generated", f"/{escape(place)}/*.{find_extension(path)}")
+        elif names[path] in written:
+            yield path, ("generated", "")
 
 
 _TRASH_OF_USER = re.compile(r"(?<=^\.trash)-\d+$")

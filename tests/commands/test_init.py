@@ -410,9 +410,11 @@ def test_pages_made_from_others_are_left_out(tmp_path: Path) -> None:
         (tmp_path / name).write_text(".TH X 1\n.SH NAME\nx\n", encoding="utf-8")
     make_files(tmp_path, "docs/tool.texi", "man/a.8")
     (tmp_path / "man/a.8").write_text(".TH A 8\n", encoding="utf-8")
-    assert propose_topics(tmp_path).left_out == {
-        "generated": ["docs/man/x-create.1", "docs/man/x-list-all.1", "docs/tool.texi"]
-    }
+    found = propose_topics(tmp_path)
+    made = ["docs/man/x-create.1", "docs/man/x-list-all.1", "docs/man/x-only.1", "docs/tool.texi"]
+    assert found.left_out == {"generated": made}
+    ignored = {topic.id: topic.ignore for topic in found.topics}
+    assert ignored == {"docs": (), "man": ()}
 
 
 def test_again_it_proposes_what_is_new(tmp_path: Path, run_llm: RunLlm) -> None:
