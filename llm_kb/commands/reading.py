@@ -280,6 +280,4 @@ def render_costs(costs: Mapping[str, Any]) -> str:
     for name, tokens, inlined in rows:
         all_of_it = f"{inlined:>9,}" if inlined is not None else ""
         lines.append(f"{name:{width}}  {tokens:>9,}  {all_of_it}".rstrip())
-    if costs["menu"] and costs["inlined"] < costs["section"]:
-        lines.append("All of it costs less than the menu of it: pre-load it with -k, or `learned`.")
     return "\n".join(lines)

@@ -75,13 +75,6 @@ def say(text: str) -> None:
     click.echo(f"llm-kb: {visible_text(text)}", err=True)
 
 
-def read_input() -> str:
-    """Return all of standard input. Raises ClickException if it is closed."""
-    if sys.stdin is None or sys.stdin.closed:
-        raise click.ClickException("standard input is closed, so '-' has nothing to read")
-    return sys.stdin.read()
-
-
 BAR_AFTER = 0.3
 """Seconds of work before a progress bar appears."""
 

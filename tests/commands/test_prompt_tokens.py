@@ -105,19 +105,6 @@ def test_a_table_breaks_the_cost_down() -> None:
     )
 
 
-def test_a_menu_that_costs_more_than_what_it_spares_is_pointed_out() -> None:
-    topic = {"id": "t", "tokens": 0, "inlined": 5, "subjects": []}
-    tiny = {"section": 90, "menu": 80, "inlined": 15, "topics": [topic]}
-    assert render_costs(tiny) == (
-        "              sent  all of it   (estimated tokens)\n"
-        "menu            80\n"
-        "t                0          5\n"
-        "frame           10         10\n"
-        "total           90         15\n"
-        "All of it costs less than the menu of it: pre-load it with -k, or `learned`."
-    )
-
-
 @pytest.mark.parametrize("learned", [(), ("a",), ("**",), ("hidden",), ("hidden", "**", "gone")])
 @pytest.mark.parametrize("learn", [True, False])
 def test_what_is_sent_of_a_topic_is_never_more_than_all_of_it(

@@ -14,7 +14,7 @@ import pytest
 from llm_kb.host import terminal
 from llm_kb.host.terminal import is_terminal, style
 from tests.conftest import RunLlm
-from tests.preloaded import LLM, Process
+from tests.preloaded import Process
 from tests.terminal import run_on_terminal
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
@@ -76,26 +76,6 @@ def test_a_question_on_a_closed_input_is_told(workspace: Path) -> None:
         "Error: there is no terminal to ask on: "
         f"Remove topic p from {workspace / 'llm-kb.toml'}? Pass -y to say yes\n",
     )
-
-
-# As Python starts where the shell has closed its standard input.
-WITHOUT_INPUT = f"import os, sys; sys.stdin.close(); sys.stdin = None; {LLM}"
-
-
-@posix_only
-@pytest.mark.parametrize(
-    ("line", "error"),
-    [
-        (
-            "references create --title x --web http://e.org/ --body -",
-            "standard input is closed, so '-' has nothing to read",
-        ),
-    ],
-    ids=["body"],
-)
-def test_a_closed_input_is_told(workspace: Path, line: str, error: str) -> None:
-    process = Process(["kb", *line.split()], program=WITHOUT_INPUT)
-    assert (process.communicate(), process.returncode) == (("", f"Error: {error}\n"), 1)
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")

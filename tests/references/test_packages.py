@@ -291,8 +291,6 @@ def test_versions_are_found_where_they_are_installed_or_locked(
         ("gitlab:a/b/c", "https://gitlab.com/a/b/c"),
         ("bitbucket:a/b", "https://bitbucket.org/a/b"),
         ("git@bitbucket.org:a/b.git", "https://bitbucket.org/a/b"),
-        ("gist:11081aaa281", "https://gist.github.com/11081aaa281"),
-        ("https://gist.github.com/me/11081aaa281.git", "https://gist.github.com/11081aaa281"),
         ("https://codeberg.org/a/b/src/branch/main/x", "https://codeberg.org/a/b"),
         ("git@codeberg.org:a/b.git", "https://codeberg.org/a/b"),
         ("word", None),

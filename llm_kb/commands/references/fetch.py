@@ -16,7 +16,7 @@ from llm_kb.commands.references.group import (
     yes_option,
 )
 from llm_kb.errors import KbError
-from llm_kb.host.terminal import can_ask, confirm, read_input
+from llm_kb.host.terminal import can_ask, confirm
 from llm_kb.references.errors import SaidNoError, UnknownPlanError
 from llm_kb.references.fetch.create import carry_out, create_topic, refresh_topic
 from llm_kb.references.library import Library
@@ -41,7 +41,7 @@ MAX_AGE = 30
 @click.option(
     "--title", metavar="TITLE", help="What the topic is about  [default: the name of the source]"
 )
-@click.option("--body", default="", metavar="TEXT", help="Description; '-' reads standard input")
+@click.option("--body", default="", metavar="TEXT", help="Description")
 @click.option("git", "--git", multiple=True, metavar="URL", help="A repository")
 @click.option("--ref", metavar="REF", help="Branch, tag or commit id of --git")
 @click.option("paths", "--path", multiple=True, metavar="PATH", help="Only this file or directory")
@@ -92,7 +92,7 @@ def create(title: str | None, body: str, yes: bool, json_: bool, **options: Any)
     sources = _collect_sources(options)
     fields = {
         "title": title or _name_source(options),
-        "body": read_input() if body == "-" else body,
+        "body": body,
         "sources": sources,
         "tags": list(options["tags"]),
         "max_age_days": options["max_age_days"],

@@ -11,15 +11,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import accumulate
-from pathlib import Path
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from llm_kb.capture import annotation, emission, store
 from llm_kb.config.load import read_layer, user_source
-from llm_kb.config.settings import Config, Layer, Origin
+from llm_kb.config.settings import Layer
 from llm_kb.errors import KbError, quote
-from llm_kb.files.containment import resolve_links
 from llm_kb.files.repository import find_repository
 from llm_kb.host import reference_calls
 from llm_kb.host.capture_tools import EMIT, LIVE_INPUT, record
@@ -146,26 +144,19 @@ def fit_client(kb: KnowledgeBase, limits: Limits) -> KnowledgeBase:
 
 
 def _find_most(kb: KnowledgeBase, limits: Limits) -> int:
-    """Return the bytes of an answer: the client's or the user's, which a workspace may lower."""
+    """Return the bytes of an answer: the client's or the user's, which a workspace may lower.
+
+    A config fragment may do no more: it can be a file of the workspace.
+    """
     config, key = kb.config, "kb.max_result_chars"
     if key not in config.settings:
         return limits.answer
-    asked, origin = config.max_result_chars, config.settings[key].origins[-1]
-    if not _is_workspaces(config, origin):
+    asked, layer = config.max_result_chars, config.settings[key].origins[-1].layer
+    if layer not in {Layer.WORKSPACE, Layer.FRAGMENT}:
         return asked
     own = read_layer(user_source(find_user_dir())).get(key)
     allowed = int(cast(int, own.value)) if own else limits.answer
     return min(asked or allowed, allowed or asked)
-
-
-def _is_workspaces(config: Config, origin: Origin) -> bool:
-    """Tell whether a setting is of a file in the workspace, which others may have written."""
-    if origin.layer is not Layer.FRAGMENT:
-        return origin.layer is Layer.WORKSPACE
-    if config.workspace is None or origin.place is None:
-        return False
-    root, place = config.workspace, Path(origin.place)
-    return place.is_relative_to(root) or resolve_links(place).is_relative_to(resolve_links(root))
 
 
 def write_instructions(kb: KnowledgeBase, limits: Limits) -> str | None:

@@ -22,7 +22,7 @@ MAX_FILE = 20_000_000
 MAX_URL = 2000
 """Longest address of a repository, in characters."""
 
-_SHORT = re.compile(r"(?:(github|gitlab|bitbucket|codeberg|gist):)?([\w.-]+(?:/[\w.-]+){0,20})")
+_SHORT = re.compile(r"(?:(github|gitlab|bitbucket|codeberg):)?([\w.-]+(?:/[\w.-]+){0,20})")
 """A repository as `package.json` may write it: `owner/name`, `gitlab:group/sub/name`."""
 
 _SHORT_HOSTS = {
@@ -30,12 +30,11 @@ _SHORT_HOSTS = {
     "gitlab": "gitlab.com",
     "bitbucket": "bitbucket.org",
     "codeberg": "codeberg.org",
-    "gist": "gist.github.com",
 }
 _FORGES = frozenset(_SHORT_HOSTS.values())
 _REMOTE = re.compile(
     r"^(?:(?:git|ssh)://(?:git@)?|git@)"
-    r"((?:www\.)?(?:github\.com|gitlab\.com|codeberg\.org|bitbucket\.org|gist\.github\.com))[/:]"
+    r"((?:www\.)?(?:github\.com|gitlab\.com|codeberg\.org|bitbucket\.org))[/:]"
 )
 _IN_TREE = re.compile(r"/(?:-/)?(?:tree|blob|src)/(?:branch/)?[^/]+/([^?#]+)")
 _PAGES = frozenset({"tree", "blob", "raw", "issues", "merge_requests", "wikis", "tags"})
@@ -172,12 +171,9 @@ def _forge_url(host: str, path: str) -> str | None:
     """Return the URL of a repository on a forge, of a path that may lead into it."""
     # GitLab's pages of a repository, whose name has any number of levels, are below `/-/`.
     levels = path.partition("/-/")[0].strip("/").split("/")
-    if host == "gist.github.com":
-        levels = levels[-1:]
-    elif len(levels) < 2 or levels[0] == "sponsors":
+    if len(levels) < 2 or levels[0] == "sponsors":
         return None
-    else:
-        levels = levels[: _find_end(levels) if host == "gitlab.com" else 2]
+    levels = levels[: _find_end(levels) if host == "gitlab.com" else 2]
     return f"https://{host}/{'/'.join(levels).removesuffix('.git')}"
 
 
