@@ -9,7 +9,7 @@ of its tabs, its words, and its formula, once. A generator that is not there is 
 GitHub and pkg.go.dev, which run elsewhere, have a page written by hand in their shape. The
 libraries are handed the main part that ours has to find. WORK/venv, WORK/NAME/node_modules and the
 path are looked through for the generators; see `bench/RESULTS.md` for their packages. Needs
-`pip install beautifulsoup4 markdownify html-to-markdown`.
+`pip install --group bench`.
 """
 
 from __future__ import annotations

