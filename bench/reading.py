@@ -1,7 +1,6 @@
 """What a model reads until it has the answer: with `learn` alone, with parts, with search.
 
     python bench/reading.py          a scripted reader; no model is asked
-    python bench/reading.py -v       the same, with a line for each question
     python bench/reading.py --write  only write the workspaces and the questions, for a model
 
 See reading.md. Each question comes with a pattern that only an answer has, and counts as answered
@@ -99,9 +98,6 @@ first time costs 1."""
 
 PROMPT, CALL, ANSWER = 400, 40, 80
 """Tokens of a system prompt with its tools and the question, of a call, and of the answer."""
-
-PRICES = (0.25, 1.25, 5.0)
-"""Dollars for a million tokens that are sent the first time: a small, a middle, a large model."""
 
 
 class Reading(NamedTuple):
@@ -210,21 +206,17 @@ def ask(
 
 def main(arguments: list[str]) -> None:
     os.environ["LLM_USER_PATH"] = str(CACHE / "reading-user")
-    dollars = " | ".join(f"at ${price} a million" for price in PRICES)
     print(
         "| documentation | tools | answered | calls | characters | characters for ten questions"
-        f" | tokens' worth for ten | {dollars} |"
+        " | tokens' worth for ten |"
     )
-    print("|---|---|---|---|---|---|---|---|---|---|")
+    print("|---|---|---|---|---|---|---|")
     for requirement, (directory, questions) in DOCUMENTATIONS.items():
         place = CACHE / "reading" / requirement.partition("=")[0]
         write_workspace(place, requirement, directory)
         for title, (read, settings) in WAYS.items() if "--write" not in arguments else ():
             kb = KnowledgeBase.discover(place, fragments=["kb.menu_budget=12000", *settings])
             found = {each: ask(kb, read, each, answer) for each, answer in questions.items()}
-            if "-v" in arguments:
-                for question, reading in found.items():
-                    print(f"  {'+' if reading.is_answered else '-'} {reading[1:]} {question}")
             characters = sum(each.characters for each in found.values())
             cost = 10 * sum(each.cost for each in found.values()) / len(found)
             print(
@@ -232,7 +224,6 @@ def main(arguments: list[str]) -> None:
                 f" {sum(each.is_answered for each in found.values())} of {len(found)} |"
                 f" {sum(each.calls for each in found.values())} | {characters:,} |"
                 f" {10 * characters // len(found):,} | {cost:,.0f} |"
-                f" {' | '.join(f'${cost * price / 1e6:.4f}' for price in PRICES)} |"
             )
 
 
