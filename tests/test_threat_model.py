@@ -11,9 +11,8 @@ import pytest
 import llm_kb
 from llm_kb.config.layers import TABLES
 from llm_kb.config.trust import ACTING_KEYS, SHOWING_KEY
-from llm_kb.host import reference_calls
-from llm_kb.host.mcp import tools
-from llm_kb.knowledge_base.tool_text import SEARCH_KNOWLEDGE, ToolText
+from llm_kb.host.mcp.tools import TOOLS
+from llm_kb.host.reference_calls import ALL
 from llm_kb.references.sources.records import TYPES
 from llm_kb.texts.formats import FORMATS
 from tests.attacks.test_writing import COMMANDS
@@ -41,12 +40,8 @@ def find_named(start: str = "") -> set[str]:
 
 def list_calls() -> set[str]:
     """Return every tool with its arguments."""
-    found: dict[str, ToolText] = {}
-    for module in (tools, reference_calls):
-        found |= {t.name: t for t in vars(module).values() if isinstance(t, ToolText)}
-    assert {*tools.ANSWERS} <= {*found}
-    found |= {each.name: each for each in (SEARCH_KNOWLEDGE, reference_calls.TOPIC_UPDATE)}
-    return {f"{name}({', '.join(t.schema['properties'])})" for name, t in found.items()}
+    texts = (*(text for text, _ in TOOLS), *ALL)
+    return {f"{text.name}({', '.join(text.schema['properties'])})" for text in texts}
 
 
 def list_sources() -> set[str]:

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from llm import Tool
 
 
-EMIT = ToolText(emission.EMIT_NAME, emission.EMIT_DESCRIPTION, emission.EMIT_SCHEMA)
+EMIT = ToolText(
+    emission.EMIT_NAME, emission.EMIT_DESCRIPTION, emission.EMIT_SCHEMA, is_read_only=False
+)
 
 
 def record(

@@ -105,6 +105,7 @@ CREATE = ToolText(
         ),
         trust_score=integer("How far the sources can be trusted, 0 to 10."),
     ),
+    is_read_only=False,
 )
 
 TOPIC_SEARCH = ToolText(
@@ -149,6 +150,7 @@ TOPIC_UPDATE = ToolText(
         body=string("The new description, in Markdown."),
         tags=strings("The new tags, in place of all old ones."),
     ),
+    is_read_only=False,
 )
 
 SEARCH = ToolText(

@@ -28,6 +28,8 @@ class ToolText(NamedTuple):
     name: str
     description: str
     schema: dict[str, Any]
+    is_read_only: bool = True
+    """Whether a call writes nothing."""
 
     def bind(self, answer: Callable[..., Any]) -> dict[str, Any]:
         """Return the fields of `llm.Tool` for a tool whose calls are answered by `answer`.
@@ -191,6 +193,7 @@ PROPOSE = ToolText(
         ),
         old=string("A passage to replace, to the letter, which occurs exactly once."),
     ),
+    is_read_only=False,
 )
 """The tool `propose_subject`."""
 

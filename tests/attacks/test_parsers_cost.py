@@ -27,12 +27,10 @@ from llm_kb.texts.outlines.sections import Section
 from llm_kb.texts.safe import defuse, one_line, visible_text
 from tests.cost import at_most, cases, peak_of
 from tests.fuzz.__main__ import TARGETS
+from tests.fuzz.chunking import PATHS
 from tests.growth import measure_growth
 
-SUFFIXES = (
-    *("md", "rst", "html", "py", "ts", "go", "c", "rs", "json", "adoc", "org"),
-    *("pod", "tex", "mediawiki", "creole", "typ", "textile", "texi", "pm"),
-)
+SUFFIXES = ("json", "go", *(path.rpartition(".")[2] for path in PATHS if "." in path))
 RARITIES = {"a": 1.0, "b": 2.0, "x": 3.0}
 
 

@@ -8,30 +8,12 @@ from __future__ import annotations
 from llm_kb.search.chunks import CAP, chunk_document
 from llm_kb.search.question import find_more_words
 from llm_kb.texts.decoding import decode_text
+from llm_kb.texts.formats import FORMATS
 from llm_kb.texts.outlines.outline import find_outline
 
-PATHS = (
-    "a.md",
-    "a.rst",
-    "a.html",
-    "a.py",
-    "a.c",
-    "a.ts",
-    "a.rs",
-    "a.go",
-    "a.adoc",
-    "a.org",
-    "README",
-    "a.pod",
-    "a.tex",
-    "a.mediawiki",
-    "a.creole",
-    "a.typ",
-    "a.textile",
-    "a.lhs",
-    "a.rdoc",
-    "a.texi",
-)
+_FIRST = {row.markup: row.extensions[0] for row in reversed(FORMATS) if row.markup}
+PATHS = ("README", *sorted(f"a.{extension}" for extension in _FIRST.values()))
+"""A file of each markup."""
 
 
 def fuzz(data: bytes) -> None:

@@ -9,32 +9,20 @@ from typing import Any, get_type_hints
 import llm
 import pytest
 
-from llm_kb.host.capture_tools import EMIT, make_emit_tool
-from llm_kb.host.mcp.tools import ANNOTATE
+from llm_kb.host.mcp.tools import ANNOTATE, TOOLS
 from llm_kb.host.reference_calls import ALL
-from llm_kb.host.reference_tools import References
-from llm_kb.knowledge_base.api import KnowledgeBase
-from llm_kb.knowledge_base.tool_text import LEARN, SEARCH_KNOWLEDGE
+from tests.console import list_tools
 
-SCHEMAS = {text.name: text.schema for text in (LEARN, SEARCH_KNOWLEDGE, *ALL, EMIT, ANNOTATE)}
+SCHEMAS = {text.name: text.schema for text in (*(text for text, _ in TOOLS), *ALL)}
 PYTHON = {"string": str, "integer": int, "boolean": bool}
-
-
-def find_tools() -> Iterator[llm.Tool]:
-    """Yield every tool that `llm` is offered."""
-    kb = KnowledgeBase.discover()
-    yield from (kb.learn_tool(), kb.search_tool(), make_emit_tool())
-    yield from References().tools()
-
-
-NAMES = ("learn", "search_knowledge", "emit_knowledge", *(text.name for text in ALL))
+NAMES = sorted(SCHEMAS.keys() - {ANNOTATE.name})  # which is for agents that commit
 
 
 @pytest.fixture(params=NAMES)
 def tool(request: pytest.FixtureRequest) -> llm.Tool:
     """Each tool of `llm`."""
-    tools = {tool.name: tool for tool in find_tools()}
-    assert tuple(tools) == NAMES
+    tools = {tool.name: tool for tool in list_tools()}
+    assert sorted(tools) == NAMES
     return tools[request.param]
 
 

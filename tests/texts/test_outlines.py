@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from llm_kb.texts.formats import FORMATS, Kind, find_format
 from llm_kb.texts.outlines.outline import find_outline
 
 
@@ -39,6 +40,12 @@ TEXTS = {
     "a.rdoc": "= One\n\n  = no\n\n--\n= no\n++\n\n== Two words\n",
     "a.texi": "@chapter One\n@example\n@chapter no\n@end example\n@section Two @code{words}\n",
 }  # fmt: skip
+
+
+def test_each_markup_of_documentation_has_a_text() -> None:
+    known = {row.markup for row in FORMATS if row.kind is Kind.PROSE and row.markup}
+    found = {row.markup for path in TEXTS if (row := find_format(path, TEXTS[path]))}
+    assert known - found == {"rst"}, "write a text of it into TEXTS"  # which has tests of its own
 
 
 @pytest.mark.parametrize("path", TEXTS)

@@ -113,6 +113,7 @@ ANNOTATE = ToolText(
     "Annotate a commit you have just made: why it was done so, what was tried and failed (wisdom),"
     " and conventions, boundaries or anti-patterns it taught (knowledge). Written to git notes.",
     LIVE_INPUT,
+    is_read_only=False,
 )
 
 _CONVERSATION = f"mcp-{token_hex(8)}"
@@ -197,7 +198,7 @@ def _render(tool: ToolText, description: str) -> dict[str, Any]:
         "description": description,
         "inputSchema": tool.schema,
         "annotations": {
-            "readOnlyHint": tool not in (reference_calls.CREATE, PROPOSE, EMIT, ANNOTATE),
+            "readOnlyHint": tool.is_read_only,
             "destructiveHint": False,
             "openWorldHint": tool is reference_calls.CREATE,
         },
@@ -305,14 +306,16 @@ def name_rest(key: str, rows: Sequence[Any]) -> str:
     return f"{line}: {', '.join(calls)}{'; and others' * (len(calls) < len(rows))}"
 
 
-ANSWERS: Mapping[str, Callable[[KnowledgeBase, Arguments, Report], Any]] = {
-    LEARN.name: _learn,
-    SEARCH_KNOWLEDGE.name: _search,
-    **{tool.name: partial(_read_references, tool) for tool in REFERENCES},
-    reference_calls.CREATE.name: _create,
-    PROPOSE.name: _propose,
-    EMIT.name: _emit,
-    ANNOTATE.name: _annotate,
-}
-"""The function that answers the calls of each tool, by name: with text, perhaps with pictures, or
-with what becomes JSON."""
+TOOLS: Sequence[tuple[ToolText, Callable[[KnowledgeBase, Arguments, Report], Any]]] = (
+    (LEARN, _learn),
+    (SEARCH_KNOWLEDGE, _search),
+    *((tool, partial(_read_references, tool)) for tool in REFERENCES),
+    (reference_calls.CREATE, _create),
+    (PROPOSE, _propose),
+    (EMIT, _emit),
+    (ANNOTATE, _annotate),
+)
+"""Each tool, and the function that answers its calls: with text, perhaps with pictures, or with
+what becomes JSON."""
+
+ANSWERS = {tool.name: answer for tool, answer in TOOLS}
