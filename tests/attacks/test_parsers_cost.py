@@ -30,7 +30,7 @@ from tests.fuzz.__main__ import TARGETS
 from tests.fuzz.chunking import PATHS
 from tests.growth import measure_growth
 
-SUFFIXES = ("json", "go", *(path.rpartition(".")[2] for path in PATHS if "." in path))
+SUFFIXES = ("json", *(path.rpartition(".")[2] for path in PATHS if "." in path))
 RARITIES = {"a": 1.0, "b": 2.0, "x": 3.0}
 
 

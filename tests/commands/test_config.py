@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from llm_kb.config.layers import TABLES
 from tests.conftest import RunLlm
 
 
@@ -26,22 +27,19 @@ def test_each_value_is_shown_with_its_layer(
 ) -> None:
     assignment = 'kb.topic."v1.2".learned+=a*'
     result = run_llm(["kb", "config", "--kb-cfg", assignment])
-    assert (result.exit_code, result.stdout) == (
+    own, topics = result.stdout.split("\n[kb.topic")
+    title, *lines = own.splitlines()
+    assert (title, [line.split(" = ")[0] for line in lines]) == ("[kb]", [*TABLES["kb"]])
+    assert lines[:4] == [
+        "auto = false                              # default",
+        'menu = "topics"                           # default',
+        "menu_budget = 8                           # workspace",
+        "max_result_chars = 100000                 # default",
+    ]
+    assert {line.split("  # ")[1] for line in lines[3:]} == {"default"}
+    assert (result.exit_code, f"[kb.topic{topics}") == (
         0,
         f"""\
-[kb]
-auto = false                              # default
-menu = "topics"                           # default
-menu_budget = 8                           # workspace
-max_result_chars = 100000                 # default
-outline_over = 24000                      # default
-search = "auto"                           # default
-rewrite = ""                              # default
-rewrite_menu = true                       # default
-rewrite_seconds = 8                       # default
-config_load_paths = []                    # default
-allow_links_to = []                       # default
-
 [kb.topic."v1.2"]
 subjects = "{workspace}/kb"  # workspace
 title = "T"                               # workspace

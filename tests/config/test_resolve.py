@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llm_kb.config.layers import (
+    TABLES,
     LayerSource,
     Settings,
     merge,
@@ -56,13 +57,9 @@ def test_an_empty_document_says_nothing() -> None:
     assert parse_layer({}, WORKSPACE) == {}
 
 
-KB_KEYS = (
-    "allow_links_to, auto, capture, check, config_load_paths, max_result_chars, menu, menu_budget, "
-    "outline_over, propose, references, rewrite, rewrite_menu, rewrite_seconds, search, topic"
-)
-TOPIC_KEYS = (
-    "description, disabled, enable, generated, ignore, ignored, include, introduction, layout, "
-    "learned, subjects, title"
+TOPIC_KEYS = ", ".join(sorted(TABLES["kb.topic"]))
+KB_KEYS = ", ".join(
+    sorted({*TABLES["kb"], *(name.split(".")[1] for name in TABLES if "." in name)})
 )
 ELSEWHERE = (
     "a relative path inside the workspace, without '~' or '..' "

@@ -8,12 +8,19 @@ from __future__ import annotations
 from llm_kb.search.chunks import CAP, chunk_document
 from llm_kb.search.question import find_more_words
 from llm_kb.texts.decoding import decode_text
-from llm_kb.texts.formats import FORMATS
+from llm_kb.texts.formats import FORMATS, find_format
 from llm_kb.texts.outlines.outline import find_outline
 
-_FIRST = {row.markup: row.extensions[0] for row in reversed(FORMATS) if row.markup}
-PATHS = ("README", *sorted(f"a.{extension}" for extension in _FIRST.values()))
-"""A file of each markup."""
+_FIRST = {row.markup: f"a.{row.extensions[0]}" for row in reversed(FORMATS) if row.markup}
+PATHS = (
+    "README",
+    *(
+        path
+        for markup, path in _FIRST.items()
+        if (row := find_format(path)) and row.markup == markup
+    ),
+)
+"""A file of each markup that its name alone tells."""
 
 
 def fuzz(data: bytes) -> None:
