@@ -38,6 +38,8 @@ _SHARES, _NAMED_SHARES = (0.002, 0.1), (0.0, 0.02)
 _FEW = 2
 """Most pages outside of all other topics that are in the overview."""
 _MOST_NAMED = 5
+_DEEPEST = 5
+"""The most directories inside one another whose content is named instead."""
 _MOST_READ, _READ_BYTES = 1_000, 64_000
 """The most pages of a topic that are read for titles and links, and the first bytes of each."""
 _LONGEST_TITLE = 60
@@ -209,7 +211,7 @@ def _name_topic(root: Path, place: str, sizes: Mapping[str, int]) -> Proposal:
     """Return the topic of the pages of a directory."""
     paths = list(sizes)
     inside = place if _find_hidden(paths[0]) else _narrow(paths)
-    content = _name_content(root, inside, sizes)
+    content = _name_content(root, inside, sizes, 0 if place == "./" else _DEEPEST)
     if place == ".":
         about = f"Pages about {content}."
         if len(paths) <= 2 * _MOST_TOPICS:
@@ -218,9 +220,9 @@ def _name_topic(root: Path, place: str, sizes: Mapping[str, int]) -> Proposal:
         include = [*_list_kinds(beside, "/"), *(f"/{escape(p)}" for p in paths if "/" in p)]
         return Proposal("overview", "Overview", about, ".", paths, include)
     if place == "./":
-        about = f"Pages in single directories: {content}."
+        about = f"READMEs and notes beside the code: {content}."
         include = _list_kinds(paths, "/*/**/")
-        return Proposal("pages", "Pages", about, ".", paths, include, _ALWAYS_OUT)
+        return Proposal("pages", "Pages beside the code", about, ".", paths, include, _ALWAYS_OUT)
     names = [name for name in place.split("/") if not _GENERIC.fullmatch(name)] or ["docs"]
     owner, last = ["", *names][-2:]
     last = _SAME.get(last.lower().partition(".")[0], last)
@@ -276,28 +278,51 @@ def _narrow(paths: Sequence[str]) -> str:
     return common.rpartition("/")[0] if common in paths else common
 
 
-def _name_content(root: Path, place: str, sizes: Mapping[str, int]) -> str:
+def _name_content(root: Path, place: str, sizes: Mapping[str, int], deepest: int = _DEEPEST) -> str:
     """Return what the pages below a place are about: its directories and pages of most weight.
 
     A page weighs its size, as often as it is linked to, and is named by its title.
     """
-    start = len(place) + 1 if place else 0
     # Of a directory its first pages: what leads to the others is in the outer ones.
     read = sorted(sizes, key=lambda path: (path.count("/"), -sizes[path]))[:_MOST_READ]
     texts = {path: _read_text(root, path) for path in read}
     linked = Counter(chain.from_iterable({*_find_linked(text)} for text in texts.values()))
-    parts: defaultdict[str, list[str]] = defaultdict(list)
-    weights: Counter[str] = Counter()
-    for path, size in sizes.items():
-        part = path[start:].partition("/")[0]
-        parts[part].append(path)
-        weights[part] += size * (1 + linked[find_stem(path).lower()])
+    parts = _find_parts(sizes, f"{place}/" if place else "", deepest)
+    weights = {
+        part: sum(sizes[path] * (1 + linked[find_stem(path).lower()]) for path in paths)
+        for part, paths in parts.items()
+    }
     telling = [part for part in parts if not _SILENT.fullmatch(find_stem(part))] or list(parts)
     ranked = sorted(telling, key=lambda part: (-weights[part], part))
     only = {part: parts[part][0] for part in ranked if len(parts[part]) == 1}
-    titles = (_find_page_title(only.get(part, ""), texts) or _title(part) for part in ranked)
+    titles = (
+        _find_page_title(only.get(part, ""), texts) or _title(part.rpartition("/")[2])
+        for part in ranked
+    )
     names = dict.fromkeys(re.sub(r"^[\d .]+(?=\D)", "", title) for title in titles)
     return ", ".join([*names][:_MOST_NAMED]) + (" and more" if len(names) > _MOST_NAMED else "")
+
+
+def _find_parts(paths: Collection[str], start: str, deepest: int) -> dict[str, list[str]]:
+    """Return pages by the file or directory that they are in.
+
+    A directory that has most of them tells nothing: what is in it takes its place, `deepest`
+    times.
+    """
+    parts = _split(paths, start)
+    for _ in range(deepest):
+        most = max(parts, key=lambda part: len(parts[part]))
+        if len(parts[most]) <= max(1, len(paths) / 2):
+            break
+        parts |= _split(parts.pop(most), f"{most}/")
+    return parts
+
+
+def _split(paths: Iterable[str], start: str) -> dict[str, list[str]]:
+    parts: defaultdict[str, list[str]] = defaultdict(list)
+    for path in paths:
+        parts[start + path[len(start) :].partition("/")[0]].append(path)
+    return dict(parts)
 
 
 _SILENT = re.compile(r"(?i)index|readme|introduction|summary|\d*")

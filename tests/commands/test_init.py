@@ -224,6 +224,9 @@ def test_the_introduction_of_documentation_names_its_parts(tmp_path: Path) -> No
     make_files(tmp_path, "docs/404.md")
     ((topic,), *_) = propose_topics(tmp_path)
     assert topic.introduction == "How this project is used and how it works: Usage, Api."
+    make_files(tmp_path, *(f"docs/src/{name}.md" for name in ("i/a", "ii/b", *"cdefghi")))
+    ((topic,), *_) = propose_topics(tmp_path)
+    assert "src" not in topic.introduction.casefold()
 
 
 def test_the_introduction_names_the_largest_and_most_linked_pages_by_their_titles(

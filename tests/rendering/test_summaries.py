@@ -50,10 +50,10 @@ def test_prose(text: str, summary: str) -> None:
             "count words of files", id="man",
         ),
         pytest.param(
-            "a.1", '.TH A 1\n.SH "NAME"\n.B a\n\\- count words\n', "count words", id="bold name",
+            "a.1", '.TH A 1\n.SH "NAME"\n.B a\n\\[em] count words\n', "count words", id="bold name",
         ),
         pytest.param(
-            "a.1", ".Dd 1\n.Sh NAME\n.Nm a\n.Nd count words\n.Sh B\n", "count words", id="mdoc",
+            "a.1", ".Dd 1\n.Sh NAME\n.Nm a\n.Nd count words\n.\n.Sh B\n", "count words", id="mdoc",
         ),
         pytest.param(
             "a.1", ".TH A 1\n.SH NAME\na\n.SH B\nx - y\n", "NAME", id="no sentence",

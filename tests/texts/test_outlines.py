@@ -27,7 +27,8 @@ TEXTS = {
     "a.typ": "= One\n```typ\n= no\n```\n/*\n= no\n*/\n== Two words\n",
     "a.textile": "h1. One\n\nbc. code\nh1. no\n\n<pre>\nh1. no\n</pre>\n\nbc.. code\n\nmore\n\n"
     "h2(class). Two words\n",
-    "x.1": '.TH X 1\n.SH One\n.nf\n SH no\n.fi\n.ig\n.SH no\n..\n.SS "Two \\fBwords\\fP"\n',
+    "x.1": '.TH X 1\n.ss \\n[.ss] 0\n.SH One\n.nf\n SH no\n.fi\n.ig\n.SH no\n..\n'
+    '.SS "Two \\fBwords\\fP"\n',
     "x.8": ".Dd today\n.Sh One\n.Ss Two words\n",
     "a.lhs": "# One\n\n> main = x\n\n```haskell\n# no\n```\n\n## Two words\n",
     "b.lhs": "\\section{One}\n\\begin{code}\n\\section{no}\n\\end{code}\n\\subsection{Two words}\n",

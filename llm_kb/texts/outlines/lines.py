@@ -187,7 +187,7 @@ MARKUPS = {
         + r"|\n[ \t\r]*\n()|^(?=(?:p|h[1-6]|bq|table|fn\d+)[^\s.]{0,80}(\.)[ \t])",
     ),
     "man": Markup(
-        heading=r"^[.'][ \t]*(?P<mark>S[HS])(?:[ \t]+|[ \t]*\r?\n)" + _TITLE,
+        heading=r"^[.'][ \t]*(?P<mark>(?-i:S[HhSs]))(?:[ \t]+|[ \t]*\r?\n)" + _TITLE,
         depths={"sh": 1, "ss": 2},
         opens=r"^[.'][ \t]*(?:ig|dei?1?)\b()",
         closes=r"^\.\.()[ \t]*\r?$",
@@ -228,11 +228,11 @@ MARKUPS = {
 
 _NAME = re.compile(
     r"^(?:[.'][ \t]*SH[ \t]+\"?|=head1[ \t]+)NAME\b[^\n]*(?P<name>\n\s{0,9}"
-    r"(?:(?!=|[.'][ \t]*S[HS]\b)[^\n]+\n?){1,4})",
+    r"(?:(?!=|[.'][ \t]*(?:S[HS]\b|$))[^\n]+\n?){1,4})",
     re.MULTILINE | re.IGNORECASE,
 )
 """The section of a manual page with its name, a dash or what `mdoc` has for it, and a sentence."""
-_DASH = re.compile(r"\s(?:\\?-|\\\(e[mn]|--+|[\u2013\u2014]|\.[ \t]*Nd)\s+")
+_DASH = re.compile(r"\s(?:\\?-|\\(?:\(e[mn]|\[e[mn]\])|--+|[\u2013\u2014]|\.[ \t]*Nd)\s+")
 
 
 def find_purpose(markup: str, text: str) -> str:
