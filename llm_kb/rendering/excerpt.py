@@ -30,7 +30,7 @@ WORTH = 40
 REACH = 3_600
 """Characters of a found span that are read, however long its lines are."""
 
-WHOLE = 1.5
+WHOLE = 2
 """A part of up to this many times the length of an excerpt is shown whole."""
 
 LONG_BLOCK = 800

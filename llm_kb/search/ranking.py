@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from llm_kb.search.question import Question, strip_owner
 from llm_kb.search.roles import Role
+from llm_kb.search.word_vectors import Meaning
 from llm_kb.texts.folding import MARKS, find_sources, fold, is_aligned
 
 CANDIDATES = 150
@@ -48,10 +49,6 @@ _UNSPACED = "\u2e80"
 """First character of the scripts without spaces, in which a word begins anywhere."""
 
 
-Place = tuple[str, str, int, int]
-"""The position of a chunk: topic, path, first and last line, which count from 1."""
-
-
 class Hit(NamedTuple):
     """A chunk that may answer a question; lines count from 1, both inclusive."""
 
@@ -66,30 +63,16 @@ class Hit(NamedTuple):
     """Its score by keywords; 0 if only the dense leg found it."""
     cosine: float | None = None
     """How near it is in meaning by an embedding model; None if it was not compared."""
-    likeness: float | None = None
-    """How near it is by the vectors of its words; None if it was not compared."""
     score: float = 0.0
     """How well it answers, from 0 to 1: the share of the telling words that it has of the question,
     or its similarity if it has none. The order of the hits is more reliable."""
-    copies: tuple[Place, ...] = ()
-    """Other places of the same text."""
+    also_in: tuple[str, ...] = ()
+    """The other documents with the same text, each once, as `topic/path`."""
     role: Role = Role.DOCS
     language: str = ""
     """The language that it is translated into; empty if it is not translated."""
-    prior: float = 0.0
-    """The part of its score from its role and the trust in its topic."""
-
-    @property
-    def place(self) -> Place:
-        """Its position."""
-        return self[:4]
-
-    @property
-    def also_in(self) -> tuple[str, ...]:
-        """The other documents with the same text, each once, as `topic/path`."""
-        files = dict.fromkeys(f"{topic}/{path}" for topic, path, _, _ in self.copies)
-        files.pop(f"{self.topic}/{self.path}", None)
-        return tuple(files)
+    trust: int = 5
+    """The trust in its topic, from 0 to 10."""
 
 
 class Rarities:
@@ -130,106 +113,104 @@ def _find_rarity(frequency: int, total: int) -> float:
     return math.log(1 + (total - frequency + 0.5) / (frequency + 0.5))
 
 
-class _Comparison:
-    """What a hit is compared with: the question, and the other hits."""
-
-    def __init__(self, hits: Sequence[Hit], question: Question, rarities: Rarities) -> None:
-        self.question = question
-        self.rarities = rarities
-        self.names = [name for name in ("".join(question.sequence), question.name) if name]
-        self.best = max((hit.bm25 for hit in hits), default=0.0) or 1.0
-        self.least = 1e-9 if all(hit.bm25 for hit in hits) else LEAST
-        pages: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
-        for hit in hits:
-            pages[hit.topic, hit.path].append(hit.bm25)
-        self.pages = {page: sum(nlargest(OF_A_PAGE, scores)) for page, scores in pages.items()}
-        self.best_page = max(self.pages.values(), default=0.0) or 1.0
-        self.usual = (
-            _find_usual(hit.cosine for hit in hits),
-            _find_usual(hit.likeness for hit in hits),
-        )
-        self.runs = {hit.place: _measure_run(question.sequence, hit.text) for hit in hits}
-        self.pasted = max(self.runs.values(), default=0.0)
-        """How much of the question some text has word for word."""
-        self.looked_up = 1.0 if question.name else self.pasted
-        """How much of the question is looked up, not asked: a name is, and what is pasted."""
-
-    def measure(self, hit: Hit) -> dict[str, float]:
-        """Return the features of a hit."""
-        return {
-            # BM25, as a share of the best, and the same of the best of its page.
-            "words": math.log(max(hit.bm25 / self.best, self.least)),
-            "page": math.log(max(self.pages[hit.topic, hit.path] / self.best_page, LEAST)),
-            # How often it has the words, which BM25 hardly counts.
-            "uses": self.rarities.measure_uses(hit.text) if self.looked_up < 1 else 0.0,
-            "run": self.runs[hit.place],
-            "meaning": self._measure_meaning(hit),
-            # What is pasted may be from anywhere.
-            "role": hit.prior * (1.0 - self.pasted),
-            "named": float(_is_named(hit, self.names)),
-        }
-
-    def _measure_meaning(self, hit: Hit) -> float:
-        """Return how much nearer in meaning it is than the hits are on average.
-
-        The average of what an embedding model and the vectors of words say, if both were asked.
-        """
-        nearer = [
-            0.0 if near is None else (near - usual) / max(1.0 - usual, NARROW)
-            for near, usual in zip((hit.cosine, hit.likeness), self.usual, strict=True)
-            if usual is not None
-        ]
-        return fmean(nearer or [0.0])
-
-
-def _find_usual(values: Iterable[float | None]) -> float | None:
-    """Return the average of what was compared; None if nothing was."""
-    known = [value for value in values if value is not None]
-    return fmean(known) if known else None
-
-
-# What is looked up is mentioned elsewhere too, in whatever words.
-_LOOK_UP = {"words": 1, "page": 0.5, "uses": 0, "run": 1, "meaning": 0, "role": 1, "named": 1}
-_QUESTION = {"words": 1, "page": 0.5, "uses": 2, "run": 2, "meaning": 4, "role": 1, "named": 1}
-"""The weights of the features, whose sum orders the hits."""
-
-
-def find_prior(role: Role, trust: int | None = None) -> float:
-    """Return the part of a score's logarithm from a document's role and its topic's trust."""
-    trusted = 0.0 if trust is None else TRUST * (trust - 5) / 5
-    return trusted - COSTS.get(role, 0.0)
+WEIGHTS = {
+    "words": (1, 1),
+    "page": (0.5, 0.5),
+    "uses": (2, 0),
+    "run": (2, 1),
+    "meaning": (4, 0),
+    "role": (1, 1),
+    "named": (1, 1),
+}
+"""The weights of the features, whose sum orders the hits: for a question, and for what is looked
+up, which is mentioned elsewhere too, in whatever words."""
 
 
 def rank(hits: Sequence[Hit], question: Question, rarities: Rarities) -> list[Hit]:
     """Return the hits, best first, each text once, with how well each answers."""
-    compared = _Comparison(hits, question, rarities)
-    share = compared.looked_up
-    weights = {name: asked + (_LOOK_UP[name] - asked) * share for name, asked in _QUESTION.items()}
+    words = [hit.bm25 for hit in hits]
+    runs = [_measure_run(question.sequence, hit.text) for hit in hits]
+    pasted = max(runs, default=0.0)
+    features: dict[str, Sequence[float]] = {
+        "words": _compare(words, 1e-9 if all(words) else LEAST),
+        "page": _compare(_score_pages(hits), LEAST),
+        # How often it has the words, which BM25 hardly counts.
+        "uses": [rarities.measure_uses(hit.text) for hit in hits],
+        "run": runs,
+        "meaning": _measure_meaning(hits, question),
+        # What is pasted may be from anywhere.
+        "role": [(1 - pasted) * _find_prior(hit, question) for hit in hits],
+        "named": _find_named(hits, question),
+    }
+    looked_up = 1.0 if question.name else pasted
+    totals = [0.0] * len(hits)
+    for name, values in features.items():
+        asked, found = WEIGHTS[name]
+        weight = asked + (found - asked) * looked_up
+        totals = [total + weight * value for total, value in zip(totals, values, strict=True)]
+    best = sorted(range(len(hits)), key=totals.__getitem__, reverse=True)
+    return _join_copies([hits[at]._replace(score=_find_score(hits[at], rarities)) for at in best])
 
-    def weigh(hit: Hit) -> float:
-        return sum(weights[name] * value for name, value in compared.measure(hit).items())
 
-    ordered = sorted(hits, key=weigh, reverse=True)
-    return _join_copies([hit._replace(score=_find_score(hit, rarities)) for hit in ordered])
+def _compare(scores: Sequence[float], least: float) -> list[float]:
+    """Return the logarithm of each score's share of the best, at least that of a share."""
+    best = max(scores, default=0.0) or 1.0
+    return [math.log(max(score / best, least)) for score in scores]
+
+
+def _score_pages(hits: Sequence[Hit]) -> list[float]:
+    """Return for each hit the scores of its page's best chunks."""
+    pages: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
+    for hit in hits:
+        pages[hit.topic, hit.path].append(hit.bm25)
+    return [sum(nlargest(OF_A_PAGE, pages[hit.topic, hit.path])) for hit in hits]
+
+
+def _measure_meaning(hits: Sequence[Hit], question: Question) -> list[float]:
+    """Return how much nearer in meaning each hit is than the hits are on average.
+
+    The average of what an embedding model and the vectors of words say, if both were asked.
+    """
+    # The words that have vectors are English ones, of prose.
+    meaning = Meaning(question.words if question.language == "en" else ())
+    likenesses = [
+        None if hit.role is Role.CODE else meaning.compare(f"{hit.title} {hit.text}")
+        for hit in hits
+    ]
+    nearer = [_find_nearer([hit.cosine for hit in hits]), _find_nearer(likenesses)]
+    return [fmean(each) for each in zip(*filter(None, nearer), strict=True)] or [0.0] * len(hits)
+
+
+def _find_nearer(cosines: Sequence[float | None]) -> list[float]:
+    """Return how much each is above the average of those that are known; empty if none is."""
+    known = [cosine for cosine in cosines if cosine is not None]
+    usual = fmean(known or [0.0])
+    scale = max(1.0 - usual, NARROW)
+    return [0.0 if each is None else (each - usual) / scale for each in cosines] if known else []
+
+
+def _find_prior(hit: Hit, question: Question) -> float:
+    """Return what a hit gains by the trust in its topic, and costs by its role and language."""
+    is_other = hit.language and not hit.language.startswith(question.language)
+    cost = COSTS.get(hit.role, 0.0) + (OTHER_LANGUAGE if is_other else 0.0)
+    return TRUST * (hit.trust - 5) / 5 - cost
+
+
+def _find_named(hits: Sequence[Hit], question: Question) -> list[bool]:
+    """Return whether the question is a heading of each hit, or names a definition in it."""
+    names = {"".join(question.sequence), question.name} - {""}
+    named = []
+    for hit in hits:
+        headings = hit.title.rpartition(_BREADCRUMB)[2].split(", ") if hit.heading else ()
+        own = [_SIGNATURE.split(heading)[0] or heading for heading in headings]
+        named.append(any(names & {join_words(name), strip_owner(name)} for name in own))
+    return named
 
 
 def _find_score(hit: Hit, rarities: Rarities) -> float:
     """Return the share of the question that a hit has, or how near it is if it has none."""
     share = rarities.share(f"{hit.path} {hit.title} {hit.text}")
-    near = hit.likeness if hit.cosine is None else hit.cosine
-    return round(min(1.0, share or max(0.0, near or 0.0)), 2)
-
-
-def _is_named(hit: Hit, names: Sequence[str]) -> bool:
-    """Tell whether the question is a heading of a chunk, or names a definition in it."""
-    headings = hit.title.rpartition(_BREADCRUMB)[2].split(", ") if hit.heading else ()
-    for heading in headings:
-        name = _SIGNATURE.split(heading)[0] or heading
-        whole = join_words(name)
-        # Both end alike, and stripping takes longer.
-        if whole.endswith(tuple(names)) and (whole in names or strip_owner(name) in names):
-            return True
-    return False
+    return round(min(1.0, share or max(0.0, hit.cosine or 0.0)), 2)
 
 
 def _measure_run(sequence: Sequence[str], text: str) -> float:
@@ -253,19 +234,20 @@ def _measure_run(sequence: Sequence[str], text: str) -> float:
 
 
 def _join_copies(hits: Sequence[Hit]) -> list[Hit]:
-    """Return each text once, with the places of its copies.
+    """Return each text once, with the documents that have copies.
 
     Its own is the one nearest to the top of a file: a whole manual repeats its parts' files.
     """
-    joined: dict[str, Hit] = {}
+    copies: defaultdict[str, list[Hit]] = defaultdict(list)
     for hit in hits:
-        text = hit.text.strip()
-        kept = joined.setdefault(text, hit)
-        if kept is not hit:
-            shown, copy = (hit, kept) if hit.first_line < kept.first_line else (kept, hit)
-            copies = (*kept.copies, copy.place)
-            joined[text] = shown._replace(copies=copies, score=kept.score)
-    return list(joined.values())
+        copies[hit.text.strip()].append(hit)
+    joined = []
+    for same in copies.values():
+        shown = min(same, key=lambda hit: hit.first_line)
+        files = dict.fromkeys(f"{hit.topic}/{hit.path}" for hit in same)
+        files.pop(f"{shown.topic}/{shown.path}")
+        joined.append(shown._replace(also_in=tuple(files), score=same[0].score))
+    return joined
 
 
 def find_stems(text: str, stems: Iterable[str]) -> list[str]:

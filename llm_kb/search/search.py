@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -26,9 +26,8 @@ from llm_kb.search.index.index import (
 )
 from llm_kb.search.index.update import Progress
 from llm_kb.search.question import Question, build_match, is_correctable, list_neighbours
-from llm_kb.search.ranking import CANDIDATES, OTHER_LANGUAGE, Hit, Rarities, find_prior, rank
-from llm_kb.search.roles import Role, Scope
-from llm_kb.search.word_vectors import Meaning
+from llm_kb.search.ranking import CANDIDATES, Hit, Rarities, rank
+from llm_kb.search.roles import Scope
 
 NEAREST = 50
 """Number of chunks that the dense leg contributes."""
@@ -185,8 +184,8 @@ def _find_nearest(indexes: Sequence[Index], unknown: Sequence[str]) -> dict[str,
     return nearest
 
 
-def _find_hits(index: Index, question: Question, embedder: Embedder | None) -> Iterator[Hit]:
-    """Yield the best chunks of an index by their words, and those near in meaning."""
+def _find_hits(index: Index, question: Question, embedder: Embedder | None) -> list[Hit]:
+    """Return the best chunks of an index by their words, and those near in meaning."""
     own, _ = index.count_words(question.words)
     match = build_match(question.words, own)
     scores = index.match(match, CANDIDATES) if match else {}
@@ -195,16 +194,7 @@ def _find_hits(index: Index, question: Question, embedder: Embedder | None) -> I
         update_vectors(index, embedder, seconds=embedder.search_seconds, first=scores)
         vector = next(iter(embedder.embed([question.text])), ())
         cosines = rank_by_vector(index, embedder.model, vector, NEAREST, scores)
-    trust = {topic.name: topic.trust for topic in index.topics}
-    # The words that have vectors are English ones, of prose.
-    meaning = Meaning(question.words) if question.language == "en" else None
-    for hit in index.read_hits(scores, cosines):
-        is_other = hit.language and not hit.language.startswith(question.language)
-        prior = find_prior(hit.role, trust.get(hit.topic)) - (OTHER_LANGUAGE if is_other else 0.0)
-        likeness = None
-        if meaning and hit.role is not Role.CODE:
-            likeness = meaning.compare(f"{hit.title} {hit.text}")
-        yield hit._replace(likeness=likeness, prior=prior)
+    return index.read_hits(scores, cosines)
 
 
 def _name_dense_leg(hits: Sequence[Hit]) -> str:

@@ -65,11 +65,11 @@ def show(
     [
         pytest.param("a.md", "# A\n\nShort.\n", "# A\n\nShort.", id="short"),
         pytest.param(
-            "a.rst", f"Text\n====\n\n{FILLER}.. _w:\n\nWalrus\n------\n\nTusks.\n\n" + "x" * 150,
+            "a.rst", f"Text\n====\n\n{FILLER}.. _w:\n\nWalrus\n------\n\nTusks.\n\n" + "x" * 250,
             "Walrus\n------\n\nTusks.", id="with the title and without its label",
         ),
         pytest.param(
-            "a.rst", f"{ABOVE}.. warning::\n\n    A walrus.\n\n    It has tusks.\n\n{'x' * 150}\n",
+            "a.rst", f"{ABOVE}.. warning::\n\n    A walrus.\n\n    It has tusks.\n\n{'x' * 250}\n",
             ".. warning::\n\n    A walrus.\n\n    It has tusks.", id="a directive and its body",
         ),
         pytest.param(
@@ -77,11 +77,11 @@ def show(
             "A walrus.\n\n.. _x: y", id="no heading after a target",
         ),
         pytest.param(
-            "a.md", f"{ABOVE}Call this:\n\n```\nwalrus()\n\ntusk()\n```\n\n{'x' * 150}\n",
+            "a.md", f"{ABOVE}Call this:\n\n```\nwalrus()\n\ntusk()\n```\n\n{'x' * 250}\n",
             "Call this:\n\n```\nwalrus()\n\ntusk()\n```", id="code and what announces it",
         ),
         pytest.param(
-            "a.md", f"{ABOVE}- walrus\n\n  its tusks\n\n{'x' * 150}\n",
+            "a.md", f"{ABOVE}- walrus\n\n  its tusks\n\n{'x' * 250}\n",
             "- walrus\n\n  its tusks", id="an item and its indented lines",
         ),
         pytest.param(
@@ -89,7 +89,7 @@ def show(
             "walrus " * 40 + "tusks", id="one block that is longer than asked for",
         ),
         pytest.param(
-            "a.md", f"---\ntitle: Walrus\n---\n\n# Zoo\n\nWalrus.\n\n## Lion\n\n{'x' * 250}",
+            "a.md", f"---\ntitle: Walrus\n---\n\n# Zoo\n\nWalrus.\n\n## Lion\n\n{'x' * 350}",
             "# Zoo\n\nWalrus.", id="below the front matter",
         ),
         pytest.param(
@@ -97,11 +97,11 @@ def show(
             f"#. A walrus.\n\n   {'Tusks ' * 60}so.", id="no first line of the next step",
         ),
         pytest.param(
-            "a.rst", f".. _tusk: https://zoo.example/\n\nA walrus.\n\n{'x' * 250}",
+            "a.rst", f".. _tusk: https://zoo.example/\n\nA walrus.\n\n{'x' * 350}",
             "A walrus.", id="without a target of links",
         ),
         pytest.param(
-            "a.adoc", f"[[tusk]]\nA walrus.\n\n{'x' * 250}",
+            "a.adoc", f"[[tusk]]\nA walrus.\n\n{'x' * 350}",
             "A walrus.", id="without a label of AsciiDoc",
         ),
     ],

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from llm_kb.search.question import Question, parse_question
 from llm_kb.search.ranking import Hit, Rarities, find_stems, rank
+from llm_kb.search.roles import Role
 from llm_kb.texts.folding import fold
 
 STEMS = {"parse": "pars", "arguments": "argument"}
@@ -23,7 +24,7 @@ def make(
     score: float = 1.0,
     line: int = 1,
     cosine: float | None = None,
-    prior: float = 0.0,
+    role: Role = Role.DOCS,
 ) -> Hit:
     """Make a hit of ten lines."""
     return Hit(
@@ -36,7 +37,7 @@ def make(
         text=text or name,
         bm25=score,
         cosine=cosine,
-        prior=prior,
+        role=role,
     )
 
 
@@ -54,12 +55,12 @@ def order(
         (make("a", "x", "How to parse the arguments"), make("b", "y", "How to parse arguments")),
         (make("a", "to parse the: x"), make("b", "the parse")),
         (make("a", "toParse(the)"), make("b", "the parse")),
-        (make("a", "good", score=30.0), make("b", "fair arguments to parse")),
+        (make("a", "good", score=30.0, role=Role.CODE), make("b", "to parse", role=Role.CODE)),
         (make("a", "parse, then parse"), make("b", "parse, then not")),
         (make("a", "x", cosine=0.5), make("b", "y", cosine=0.4)),
         (make("a", "x", score=0.0, cosine=0.5), make("b", "y", score=0.0, cosine=0.4)),
         (make("a", "good", score=30.0), make("b", "y", cosine=0.5)),
-        (make("a", "x"), make("b", "x2", prior=-0.5)),
+        (make("a", "x"), make("b", "x2", role=Role.EXAMPLES)),
     ],
     ids=[
         *("named", "run", "run as one word"),
@@ -137,9 +138,10 @@ def test_rare_words_are_a_greater_share_and_unknown_ones_no_greater() -> None:
 def test_what_is_nearer_in_meaning_than_the_others_gains(
     cosines: tuple[float | None, float], first: str
 ) -> None:
+    code = Role.CODE  # without vectors of words
     hits = [
-        make("a", "parse one argument", score=1.0, cosine=cosines[0]),
-        make("b", "argument that is parsed", score=0.9, cosine=cosines[1]),
+        make("a", "parse one argument", score=1.0, cosine=cosines[0], role=code),
+        make("b", "argument that is parsed", score=0.9, cosine=cosines[1], role=code),
     ]
     assert order(*hits)[0].path == first
 
@@ -176,10 +178,7 @@ def test_a_text_is_a_hit_once_and_names_its_copies() -> None:
 
     found = order(*hits)
 
-    assert [(hit.path, [path for _, path, _, _ in hit.copies]) for hit in found] == [
-        ("1", ["3"]),
-        ("2", []),
-    ]
+    assert [(hit.path, hit.also_in) for hit in found] == [("1", ("t/3",)), ("2", ())]
 
 
 def test_a_text_is_named_where_it_is_nearest_to_the_top_of_a_file() -> None:

@@ -82,8 +82,8 @@ def test_the_same_text_is_one_hit_that_names_its_copies(zoo: Path) -> None:
 
     (hit,) = search([zoo], "tusks").hits
 
-    assert {hit.place, *hit.copies} == {
-        ("topic-zoo", f"docs/{name}.md", 1, 3) for name in ("copy", "walrus")
+    assert {f"{hit.topic}/{hit.path}", *hit.also_in} == {
+        f"topic-zoo/docs/{name}.md" for name in ("copy", "walrus")
     }
 
 
