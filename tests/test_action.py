@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 import yaml  # type: ignore[import-untyped]  # it comes without stubs
 
-from tests.capture.repositories import make_repo
 from tests.console import PROJECT
+from tests.repositories import make_repo
 
 
 def run_steps(clone: Path, tmp_path: Path) -> list[tuple[int, str]]:

@@ -23,11 +23,11 @@ SHORTEST = 40
 _LONGEST_NOTE = 160
 """Room for the note on the cuts, which is shorter."""
 
-_HEADER = "The following knowledge topics are available to learn:\n\n"
+HEADER = "The following knowledge topics are available to learn:\n\n"
 
-_HOW = "Use the `learn` tool to consume this knowledge."
+HOW = "Use the `learn` tool to consume this knowledge."
 
-_HIDDEN_NOTE = """\
+HIDDEN_NOTE = """\
 
 
 (note: some topics may contain hidden subjects that are not listed via `learn`
@@ -90,13 +90,13 @@ def render_menu(menu: Menu, *, search: bool = False) -> str:
     `search` says whether the search is offered.
     """
     note = f"(note: {'; '.join(menu.cuts)})\n\n" if menu.cuts else ""
-    hidden = _HIDDEN_NOTE if menu.has_hidden else ""
+    hidden = HIDDEN_NOTE if menu.has_hidden else ""
     if menu.shell:
         footer = (hidden + _IN_SHELL.format(menu.shell)).lstrip("\n")
-        return f"{_HEADER}{menu.lines}\n{note}{footer}"
+        return f"{HEADER}{menu.lines}\n{note}{footer}"
     found_by = f"{SEARCH_LINE}\n" if search else ""
-    footer = _HOW + hidden
-    return f"{_HEADER}{menu.lines}\n{note}{found_by}{footer}"
+    footer = HOW + hidden
+    return f"{HEADER}{menu.lines}\n{note}{found_by}{footer}"
 
 
 def fit_menu(

@@ -578,7 +578,7 @@ def test_a_package_of_the_workspace_leads_to_no_host_unasked(careful: Library, s
 def test_the_index_leads_to_no_host_unasked(
     careful: Library, site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(packages.INDEXES, "pypi", f"{site.url}/pypi/{{}}/json")
+    monkeypatch.setitem(packages.REGISTRIES, "pypi", f"{site.url}/pypi/{{}}/json")
     create_topic(careful, request(WebSource(url=site.put("/known", PAGE))), yes)
     with serve_site() as other:
         info = {"info": {"version": "1.0", "project_urls": {"Source": f"{other.url}/frob"}}}

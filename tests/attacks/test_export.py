@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from llm_kb.capture.rendering import MARKS
-from tests.capture.repositories import Repo, make_repo
 from tests.conftest import RunLlm
+from tests.repositories import Repo, make_repo
 
 BEGIN, END = MARKS
 ADD = ["kb", "knowledge", "add"]

@@ -29,7 +29,6 @@ from llm_kb.references.sources.git import Remotes, find_commit
 from llm_kb.references.sources.records import GitSource
 from llm_kb.references.sources.rules import Policy
 from llm_kb.upkeep.project_files import find_project
-from tests.capture.repositories import Repo, make_repo
 from tests.conftest import RunLlm
 from tests.cost import peak_of
 from tests.preloaded import Process
@@ -37,6 +36,7 @@ from tests.references.conftest import LOCAL as SETTINGS
 from tests.references.remotes import Remote
 from tests.references.requests import files_of, request, yes
 from tests.references.sites import serve_site
+from tests.repositories import Repo, make_repo
 
 ADD = ["kb", "knowledge", "add"]
 LIVE = '{"commit": "HEAD", "summary": "s", "effort": null}'

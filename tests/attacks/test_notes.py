@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.capture.repositories import Repo, make_clones
 from tests.conftest import RunLlm
 from tests.cost import at_most
+from tests.repositories import Repo, make_clones
 
 KNOWLEDGE = ["kb", "knowledge"]
 

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from llm_kb.texts.safe import UNUSABLE
-from tests.capture.repositories import Repo, make_repo
 from tests.conftest import RunLlm
 from tests.console import iter_commands
 from tests.references.remotes import Remote
+from tests.repositories import Repo, make_repo
 from tests.scripted import Script
 from tests.terminal import run_on_terminal
 

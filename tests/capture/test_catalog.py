@@ -11,7 +11,7 @@ from llm_kb.capture.annotation import annotate, parse_live_input
 from llm_kb.capture.captured import CapturedTopic, find_knowledge
 from llm_kb.errors import UnreadableError
 from llm_kb.subjects.topics import Content, Listing, Slug, Subject
-from tests.capture.repositories import KNOWLEDGE_REF, SHA1_EMPTY_TREE, Repo
+from tests.repositories import KNOWLEDGE_REF, SHA1_EMPTY_TREE, Repo
 
 
 def subject(slug: str) -> Subject:

@@ -27,7 +27,7 @@ from llm_kb.capture.entries import ANTI_PATTERN, Entry
 from llm_kb.capture.store import UnknownCommitError, load_store
 from llm_kb.files.atomic import WriteError
 from llm_kb.files.repository import find_repository
-from tests.capture.repositories import Repo, make_empty_repo
+from tests.repositories import Repo, make_empty_repo
 
 
 def test_a_revision_is_one_commit_and_a_range_all_in_it_oldest_first(repo: Repo) -> None:

@@ -8,8 +8,8 @@ import pytest
 
 from llm_kb.capture.entries import CONVENTION, Anchor, Entry
 from llm_kb.capture.store import read_doubts
-from tests.capture.repositories import Repo, make_empty_repo, make_repo
 from tests.git_templates import copy_made
+from tests.repositories import Repo, make_empty_repo, make_repo
 
 
 def find(directory: Path, *anchors: Anchor) -> list[list[str]]:

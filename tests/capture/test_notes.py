@@ -21,7 +21,7 @@ from llm_kb.capture.notes import (
     read_note,
 )
 from llm_kb.files.git import GitError
-from tests.capture.repositories import SHA1_EMPTY_TREE, Repo, make_repo
+from tests.repositories import SHA1_EMPTY_TREE, Repo, make_repo
 
 
 def read(repo: Repo, ref: str = KNOWLEDGE_REF, target: str = "") -> Note:

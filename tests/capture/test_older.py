@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from llm_kb.capture.notes import ANNOTATIONS_REF
 from llm_kb.capture.store import load_store
-from tests.capture.repositories import KNOWLEDGE_REF, SHA1_EMPTY_TREE, Repo
+from tests.repositories import KNOWLEDGE_REF, SHA1_EMPTY_TREE, Repo
 
 CHRONICLE_TARGET = "4b825dc642cb6eb9a060e54bf899d15f13160d28"
 """The id that git-chronicle uses for the empty tree, which no object has."""

@@ -9,7 +9,7 @@ import pytest
 
 from llm_kb.capture.notes import may_have_ref
 from llm_kb.files.repository import Repository, find_repository
-from tests.capture.repositories import KNOWLEDGE_REF, Repo, make_repo
+from tests.repositories import KNOWLEDGE_REF, Repo, make_repo
 
 
 def test_no_repository(tmp_path: Path) -> None:

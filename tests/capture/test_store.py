@@ -27,14 +27,14 @@ from llm_kb.capture.store import (
     save_store,
 )
 from llm_kb.errors import KbError
-from tests.capture.repositories import (
+from tests.preloaded import Process
+from tests.repositories import (
     KNOWLEDGE_REF,
     SHA1_EMPTY_TREE,
     Repo,
     make_empty_repo,
     make_repo,
 )
-from tests.preloaded import Process
 
 OLDER: dict[str, Any] = {
     "schema": "chronicle/knowledge-v1",

@@ -12,8 +12,8 @@ from llm_kb.capture.notes import ANNOTATIONS_REF
 from llm_kb.capture.store import DamagedStoreError, load_store, remove_from_store
 from llm_kb.capture.sync import pull, push
 from llm_kb.files.git import GitError
-from tests.capture.repositories import KNOWLEDGE_REF, Repo, make_clones
 from tests.preloaded import Process
+from tests.repositories import KNOWLEDGE_REF, Repo, make_clones
 
 
 def rules(repo: Repo) -> dict[str, str]:

@@ -11,8 +11,8 @@ import pytest
 from llm_kb.capture.notes import ANNOTATIONS_REF
 from llm_kb.commands.knowledge.group import MOST_LISTED, NOTHING
 from llm_kb.host.capture_tools import LIVE_INPUT, make_emit_tool
-from tests.capture.repositories import KNOWLEDGE_REF, Repo, make_empty_repo, make_repo
 from tests.conftest import RunLlm
+from tests.repositories import KNOWLEDGE_REF, Repo, make_empty_repo, make_repo
 
 KNOWLEDGE = ["kb", "knowledge"]
 CONVENTION = [*KNOWLEDGE, "add", "Use x", "src/"]

@@ -14,8 +14,8 @@ from llm.cli import logs_db_path
 
 from llm_kb.capture.commits import SYSTEM_PROMPT
 from llm_kb.host.capture_agent import MAX_ENTRIES
-from tests.capture.repositories import Repo, make_repo
 from tests.conftest import RunLlm
+from tests.repositories import Repo, make_repo
 from tests.scripted import Script
 
 CAPTURE = ["kb", "knowledge", "capture"]

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from llm_kb.files.git import run_git
-from tests.capture.repositories import Repo, make_repo
 from tests.conftest import RunLlm
+from tests.repositories import Repo, make_repo
 
 KNOWLEDGE = ["kb", "knowledge"]
 

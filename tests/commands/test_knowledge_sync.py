@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.capture.repositories import Repo, make_clones
 from tests.conftest import RunLlm
+from tests.repositories import Repo, make_clones
 
 KNOWLEDGE = ["kb", "knowledge"]
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.capture.repositories import Repo, make_repo
+from tests.repositories import Repo, make_repo
 from tests.terminal import run_on_terminal
 
 KNOWLEDGE = ["kb", "knowledge"]

@@ -10,9 +10,10 @@ import pytest
 from mcp.client import Client
 
 from llm_kb.knowledge_base.tool_text import LEARN
-from tests.capture.repositories import make_repo
+from llm_kb.rendering.section import HEADER
 from tests.conftest import RunLlm
 from tests.mcp_client import call, read, start_process, talk
+from tests.repositories import make_repo
 
 CONFIG = """
 [kb.topic.project]
@@ -68,7 +69,7 @@ def test_instructions_hold_the_menu_and_what_is_pre_loaded(
     instructions = talk(read_instructions, start_process("-k", "project/review", cwd=workspace))
     first, _, rest = instructions.partition("\n\n")
     assert first.startswith("Search this knowledge before you answer or change something: General")
-    start = "<knowledge>\nThe following knowledge topics are available to learn:\n\n- project "
+    start = f"<knowledge>\n{HEADER}- project "
     assert rest.startswith(start)
     assert instructions.index('<subject "review">') > len(start)
 

@@ -32,6 +32,7 @@ from llm.migrations import migrate
 from llm_kb.host.capture_tools import EMIT
 from llm_kb.host.reference_calls import ALL
 from llm_kb.knowledge_base.tool_text import LEARN, PROPOSE, SEARCH_KNOWLEDGE
+from llm_kb.rendering.section import HEADER
 from tests.field.fake_models import Calls, FakeModel, Seen, Turn
 from tests.field.page_server import make_repository, serve
 
@@ -73,7 +74,7 @@ FILES = {
     "page.html": "<html><head><title>Frob</title></head><body><h1>Frob</h1><p>Hooks.</p></body>",
 }
 ARCHITECTURE, REVIEW = FILES["kb/architecture.md"], FILES["kb/review.md"]
-MENU = "The following knowledge topics are available to learn:"
+MENU = HEADER.strip()
 
 
 class Outcome(NamedTuple):

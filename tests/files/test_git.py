@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from llm_kb.files.git import GitError, git_environment, run_git
-from tests.capture.repositories import Repo, make_repo
+from tests.repositories import Repo, make_repo
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 
 from llm_kb.errors import KbError
 from llm_kb.files.git import MAX_OBJECT, GitError, GitObject, read_git, read_objects, run_git
-from tests.capture.repositories import SHA1_EMPTY_TREE, Repo, make_repo
+from tests.repositories import SHA1_EMPTY_TREE, Repo, make_repo
 
 
 @pytest.fixture

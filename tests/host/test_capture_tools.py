@@ -10,8 +10,8 @@ import pytest
 from llm_kb.capture.emission import EMIT_DESCRIPTION, EMIT_SCHEMA
 from llm_kb.host.capture_tools import make_emit_tool
 from llm_kb.host.hooks import make_tools
-from tests.capture.repositories import Repo, make_empty_repo, make_repo
 from tests.conftest import RunLlm
+from tests.repositories import Repo, make_empty_repo, make_repo
 from tests.scripted import Script
 
 

@@ -18,24 +18,16 @@ from llm.plugins import pm
 
 from llm_kb.capture.emission import EMIT_GUIDELINES
 from llm_kb.plugin import extend, extend_commands
+from llm_kb.rendering.section import HEADER, HIDDEN_NOTE, HOW
 from tests.conftest import RunLlm
 from tests.git_templates import copy_empty_repository
 from tests.scripted import Script
 
-NOTE = """\
-Use the `learn` tool to consume this knowledge.
-
-(note: some topics may contain hidden subjects that are not listed via `learn`
-by default, but can be loaded manually if you are made aware of their names via
-other means, such as by reading non-hidden subjects first. This prevents
-exposing too much irrelevant knowledge upfront)
-"""
+NOTE = f"{HOW}{HIDDEN_NOTE}\n"
 
 MENU = f"""\
 <knowledge>
-The following knowledge topics are available to learn:
-
-- project (**General Project Knowledge**): How we work.
+{HEADER}- project (**General Project Knowledge**): How we work.
 - skills
 
 {NOTE}</knowledge>"""

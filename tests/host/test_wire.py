@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
+from llm_kb.rendering.section import HEADER
 from tests.conftest import RunLlm
 from tests.openai_server import Calls, OpenAIServer, serve_openai
 
@@ -26,7 +27,7 @@ subjects = "kb/skills"
 """
 
 INTRO = "The following knowledge has been pre-loaded into your system prompt:"
-MENU = "The following knowledge topics are available to learn:"
+MENU = HEADER.strip()
 TO_PROMPT = (
     "llm-kb: a continued conversation keeps its system prompt: knowledge goes into this prompt\n"
 )

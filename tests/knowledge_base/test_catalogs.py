@@ -11,7 +11,7 @@ import pytest
 from llm_kb import KnowledgeBase
 from llm_kb.errors import ConfigError, UnknownTopicError
 from llm_kb.references.topic.topic_file import TopicFile, render_topic_file
-from tests.capture.repositories import Repo
+from tests.repositories import Repo
 
 
 @pytest.fixture

@@ -196,7 +196,7 @@ def test_an_index_names_the_repository_of_the_newest_version_and_of_one_asked_fo
     site: Site,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setitem(packages.INDEXES, "pypi", f"{site.url}/root/pypi/{{}}/json")
+    monkeypatch.setitem(packages.REGISTRIES, "pypi", f"{site.url}/root/pypi/{{}}/json")
     info = {"version": "2.0", "project_urls": {"Repository": released.url}}
     site.put("/root/pypi/frob/json", json.dumps({"info": info}))
     library = replace(library, workspace=workspace)
@@ -218,7 +218,7 @@ def test_an_index_names_the_repository_of_the_newest_version_and_of_one_asked_fo
 def test_an_index_may_answer_anything(
     library: Library, site: Site, monkeypatch: pytest.MonkeyPatch, answer: str | None, reason: str
 ) -> None:
-    monkeypatch.setitem(packages.INDEXES, "pypi", f"{site.url}/pypi/{{}}/json")
+    monkeypatch.setitem(packages.REGISTRIES, "pypi", f"{site.url}/pypi/{{}}/json")
     if answer is not None:
         site.put("/pypi/frob/json", answer)
     with pytest.raises(NothingFetchedError, match=reason):
@@ -432,8 +432,8 @@ REGISTRIES = [
 @pytest.fixture
 def registry(site: Site, monkeypatch: pytest.MonkeyPatch) -> Site:
     """A site in the place of npm's registry and of crates.io."""
-    monkeypatch.setitem(packages.INDEXES, "npm", f"{site.url}/{{}}/latest")
-    monkeypatch.setitem(packages.INDEXES, "crate", f"{site.url}/crates/{{}}")
+    monkeypatch.setitem(packages.REGISTRIES, "npm", f"{site.url}/{{}}/latest")
+    monkeypatch.setitem(packages.REGISTRIES, "crate", f"{site.url}/crates/{{}}")
     return site
 
 

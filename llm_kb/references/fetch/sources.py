@@ -18,7 +18,12 @@ from llm_kb.references.sources import records, rules
 from llm_kb.references.sources.crawl import Crawl, find_pages
 from llm_kb.references.sources.git import Remotes, find_commit
 from llm_kb.references.sources.installed import find_installed
-from llm_kb.references.sources.packages import INDEXES, explain_tag, follow_package, resolve_package
+from llm_kb.references.sources.packages import (
+    REGISTRIES,
+    explain_tag,
+    follow_package,
+    resolve_package,
+)
 from llm_kb.references.sources.records import (
     CrawlSource,
     GitSource,
@@ -171,7 +176,7 @@ def preview_source(source: records.Source, workspace: Path | None) -> PlannedSou
 
 def _asked_host(source: records.Source) -> str:
     """Return the host that is contacted first; empty without one."""
-    url = INDEXES[source.ecosystem] if isinstance(source, PackageSource) else source.url
+    url = REGISTRIES[source.ecosystem] if isinstance(source, PackageSource) else source.url
     return host_and_port(url)
 
 

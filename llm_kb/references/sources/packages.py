@@ -162,7 +162,7 @@ def choose_documents(paths: Iterable[str], directory: str = "") -> tuple[str, ..
     return (inside,) if inside and has_own else ()
 
 
-INDEXES = {
+REGISTRIES = {
     "pypi": "https://pypi.org/pypi/{}/json",
     "npm": "https://registry.npmjs.org/{}/latest",
     "crate": "https://crates.io/api/v1/crates/{}",
@@ -175,7 +175,7 @@ def ask_index(source: PackageSource, version: str | None, policy: rules.Policy) 
 
     Its repository is that of the newest version.
     """
-    url = INDEXES[source.ecosystem].format(quote(source.name, safe="@"))
+    url = REGISTRIES[source.ecosystem].format(quote(source.name, safe="@"))
     answer = request(url, policy, headers={"Accept": "application/json"})
     if answer.status != 200:
         raise FetchError(url, f"the index answered {answer.status}")

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 import tomlkit
 
-from tests.capture.repositories import make_repo
 from tests.conftest import RunLlm
+from tests.repositories import make_repo
 
 PATHS = {
     "claude": ".mcp.json",
