@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 
 FRONT_MATTER = re.compile(
     r"\A\ufeff?(?P<fence>---|\+\+\+)[ \t]*\r?\n(?P<front>(?:.*?\n)??)"
@@ -68,8 +69,13 @@ def mark_fenced(lines: Iterable[str]) -> Iterator[tuple[bool, str]]:
             fence = ""
 
 
-def find_code(text: str) -> Iterator[tuple[bool, tuple[int, int]]]:
-    """Yield the spans of code in Markdown, and whether each is a line of a block."""
+@lru_cache(maxsize=1)
+def find_code(text: str) -> Sequence[tuple[bool, tuple[int, int]]]:
+    """Return the spans of code in Markdown, and whether each is a line of a block."""
+    return [*_iter_code(text)]
+
+
+def _iter_code(text: str) -> Iterator[tuple[bool, tuple[int, int]]]:
     at = 0
     for is_block, line in _mark_blocks(text.splitlines(keepends=True)):
         if is_block:

@@ -140,7 +140,7 @@ def find_project(
     containment = Containment(root, ())
     listed = [path for path in listed if not is_agent_skill(containment, path)]
     files = {path: size for path in listed if (size := _measure(root, path)) is not None}
-    formats = _find_formats(root, files)
+    formats = _find_formats(root, files, is_settled)
     written = count_below(p for p in formats if formats[p].proposed is Proposed.EVERYWHERE)
     paths = [path for path in formats if _is_page(path, formats[path], written)]
     dense = lru_cache(maxsize=1)(partial(find_dense, files, paths))
@@ -256,13 +256,18 @@ def _measure(root: Path, path: str) -> int | None:
     return status.st_size if stat.S_ISREG(status.st_mode) else None
 
 
-def _find_formats(root: Path, paths: Iterable[str]) -> Mapping[str, Format]:
-    """Return the formats of the files that may be pages, of which ambiguous ones are read."""
+def _find_formats(
+    root: Path, paths: Iterable[str], is_settled: Callable[[str], bool]
+) -> Mapping[str, Format]:
+    """Return the formats of the files that may be pages, of which ambiguous ones are read.
+
+    Those that are settled are not.
+    """
     containment = Containment(root, ())
     found = {}
     for path in paths:
         start = b""
-        if is_ambiguous(path):
+        if is_ambiguous(path) and not is_settled(path):
             with suppress(OSError):
                 start = containment.read_file(path, START)[0]
         known = find_format(path, start)
