@@ -6,7 +6,7 @@ import os
 import select
 import struct
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pytest
 
@@ -27,13 +27,14 @@ def run_on_terminal(
     question: str = ASKS,
     ahead: str = "",
     piped: str | None = None,
-    then: str = "",
+    then: str | Sequence[str] = "",
+    meanwhile: Callable[[], object] = lambda: None,
 ) -> tuple[str, int]:
     """Run `llm ARGS…` on a new terminal; return what it showed and its exit code.
 
-    `typed` is typed once it has asked the question, `then` once it has asked again, and `ahead`
-    before it starts. `piped` comes
-    through a pipe as standard input. Skips the test where there are no pseudo-terminals.
+    `typed` is typed once it has asked the question, each of `then` once it has asked again, and
+    `ahead` before it starts; `meanwhile` is called before `typed`. `piped` comes through a pipe as
+    standard input. Skips the test where there are no pseudo-terminals.
     """
     pty = pytest.importorskip("pty")
     fcntl = pytest.importorskip("fcntl")
@@ -44,12 +45,15 @@ def run_on_terminal(
     program = LLM if piped is None else f"{_PIPE.format(piped.encode())}; {LLM}"
     run = Process(args, program=program, stdin=inner, stdout=inner, stderr=inner)
     os.close(inner)
-    typed_each = [each.encode() for each in (typed, then) if each]
-    shown = _read_until_closed(terminal, question.encode(), typed_each)
+    typed_each = [typed, *([then] if isinstance(then, str) else then)]
+    keys = [each.encode() for each in typed_each if each]
+    shown = _read_until_closed(terminal, question.encode(), keys, meanwhile)
     return shown.replace("\r\n", "\n"), run.wait()
 
 
-def _read_until_closed(terminal: int, question: bytes, typed: list[bytes]) -> str:
+def _read_until_closed(
+    terminal: int, question: bytes, typed: list[bytes], meanwhile: Callable[[], object]
+) -> str:
     deadline = time.monotonic() + TIMEOUT
     shown = b""
     asked = 1
@@ -66,6 +70,8 @@ def _read_until_closed(terminal: int, question: bytes, typed: list[bytes]) -> st
         if typed and shown.count(question) == asked:
             # A Ctrl-C between Python's prompt and its wait for input would be seen at the next key.
             time.sleep(0.1)
+            if asked == 1:
+                meanwhile()
             os.write(terminal, typed.pop(0))
             asked += 1
     os.close(terminal)

@@ -123,11 +123,9 @@ def _replace_text(topic: TopicConfig, path: Path, text: bytes, *, yes: bool, sho
     if yes and is_shorter and not shorter:
         raise click.ClickException(f"{loss} in {place}: pass --shorter if that is meant")
     if not yes:
-        difference = render_difference(
-            *(each.decode("utf-8", "replace") for each in (before, text))
-        )
+        old, new = (each.decode("utf-8", "replace") for each in (before, text))
         mark = f"WARNING: more than half is lost: {loss}\n" if is_shorter else ""
-        shown = "\n".join(difference)
+        shown = "\n".join(render_difference(old, new, path.name))
         answer = confirm_on_tty(f"{shown}\n{mark}Replace the text of {visible_line(place)}?")
         if answer is None:
             raise click.ClickException(

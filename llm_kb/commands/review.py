@@ -106,9 +106,8 @@ class _Session:
 
     def reject(self, proposal: Proposal) -> None:
         """Delete a proposal. Raises KbError if it has changed since."""
-        if not self._desk.inbox.drop(proposal):
-            raise ChangedError("proposal")
-        say("Rejected.")
+        self._desk.inbox.drop(proposal)
+        say(f"Rejected: {proposal.subject}")
 
     def _edit(self) -> None:
         """Let a person change the text, and show the result."""
@@ -147,15 +146,16 @@ def _render(view: View) -> Iterator[str]:
     when = proposal.changed_at[:16].replace("T", " ")
     subject = terminal.style(visible_line(proposal.subject), bold=True)
     yield f"{subject}{new}  {proposal.id}  {when}"
+    yield f"  file: {visible_line(f'{proposal.root}/{proposal.path}')}"
     for edit in proposal.edits:
         yield f"  why: {visible_line(edit.reason)}"
     if conversation := find_conversation(proposal.id):
         yield f"  from: llm logs --cid {visible_line(conversation)}"
-    colors = {"-": "red", "+": "green"}
+    colors = {"-": "red", "+": "green", "@": "cyan"}
     for line in view.difference:
         color = colors.get(line[:1])
         yield terminal.style(line, fg=color) if color else line
-    yield from (f"  note: {visible_line(note)}" for note in view.notes)
+    yield from (f"  note: {visible_line(note)}" for note in view.notes or ["none"])
 
 
 def _iter_others(kb: KnowledgeBase) -> Iterator[str]:

@@ -31,7 +31,7 @@ from llm_kb.host.terminal import draw_progress, say
 from llm_kb.knowledge_base.api import KnowledgeBase, attach
 from llm_kb.knowledge_base.learning import PictureRules
 from llm_kb.knowledge_base.open_topic import follow_imports
-from llm_kb.knowledge_base.proposing import list_proposable, offers_proposals
+from llm_kb.knowledge_base.proposing import find_proposable, offers_proposals
 from llm_kb.references.lookup import recent_references
 from llm_kb.rendering.passages import explain_nothing, render_passages
 from llm_kb.rendering.presentation import Picture, list_pictures
@@ -177,7 +177,7 @@ class _Preparation:
         """Offer `propose_subject` as asked or configured, and say what waits."""
         if "learn" in tools and offers_proposals(kb):
             tools.add("propose_subject")
-        if "propose_subject" in tools and not list_proposable(kb):
+        if "propose_subject" in tools and not find_proposable(kb):
             reason = "propose_subject is for topics that a configuration names, and there is none"
             is_error = "propose_subject" in self._arguments.typed_tools
             _leave_out(tools, "propose_subject", reason, is_error=is_error)
@@ -289,7 +289,7 @@ def _find_useful() -> requests.Request:
         kb.repeat_preloaded()  # nothing that is pre-loaded was sent
         tools |= {"learn"} if kb.has_left() else set()
         tools |= {"search_knowledge"} if kb.offers_search() else set()
-        tools |= {"propose_subject"} if list_proposable(kb) else set()
+        tools |= {"propose_subject"} if find_proposable(kb) else set()
     return requests.Request(kb, tools)
 
 

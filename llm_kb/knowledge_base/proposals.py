@@ -10,8 +10,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager, suppress
-from dataclasses import asdict, dataclass, replace
+from contextlib import suppress
+from dataclasses import asdict, astuple, dataclass, replace
 from datetime import datetime, timedelta, timezone
 from hashlib import sha256
 from pathlib import Path
@@ -166,11 +166,6 @@ class Proposal:
         return f"{digest(json.dumps([self.root, self.path, self.conversation]))[:16]}.json"
 
     @property
-    def size(self) -> int:
-        """The characters of all edits."""
-        return sum(len(f"{each.reason}{each.new}{each.old}{each.part}") for each in self.edits)
-
-    @property
     def subject(self) -> str:
         """The address of the subject."""
         return f"{self.topic}/{self.name}"
@@ -201,37 +196,29 @@ class Inbox:
         `check` gets it with all its edits, and may raise. Raises KbError.
         """
         make_directory(self.directory, mode=0o700)
-        with self._locked():
+        with locked(self.directory / ".lock"):
             before = self._read(new.file_name)
             whole = new
             if before is not None:
                 whole = replace(before, edits=(*before.edits, *new.edits), kept="")
             whole = replace(whole, changed_at=_write_time(self.clock()))
-            if problem := self._find_excess(whole, is_first=before is None):
-                raise KbError(problem)
+            self._require_room(whole, is_first=before is None)
             check(whole)
             self._write(whole)
         return whole
 
-    def _find_excess(self, proposal: Proposal, *, is_first: bool) -> str:
-        """Return what there would be too much of; empty for nothing."""
+    def _require_room(self, proposal: Proposal, *, is_first: bool) -> None:
+        """Raise KbError for more than may wait."""
+        size = sum(len("".join(astuple(each))) for each in proposal.edits)
         if len(proposal.edits) > self.most_edits:
-            return f"the proposal has {self.most_edits} edits, {_ASK}"
-        if proposal.size > self.most_characters:
-            return (
-                f"the proposal would have {proposal.size:,} characters; at most"
+            raise KbError(f"the proposal has {self.most_edits} edits, {_ASK}")
+        if size > self.most_characters:
+            raise KbError(
+                f"the proposal would have {size:,} characters; at most"
                 f" {self.most_characters:,} can be reviewed well: propose less"
             )
         if is_first and len(self.read_all()) >= self.most_waiting:
-            return f"{self.most_waiting} proposals wait already, {_ASK}"
-        return ""
-
-    def mark(self, proposal: Proposal, kept: str) -> None:
-        """Record the digest of the text that is about to be written. Raises KbError."""
-        with self._locked():
-            if not self._holds(proposal):
-                raise ChangedError("proposal")
-            self._write(replace(proposal, kept=kept))
+            raise KbError(f"{self.most_waiting} proposals wait already, {_ASK}")
 
     def read_all(self) -> list[Proposal]:
         """Return the proposals that wait, oldest first; an unreadable file is none."""
@@ -241,24 +228,27 @@ class Inbox:
     def drop_expired(self) -> list[Proposal]:
         """Delete the proposals that have waited too long, and return them."""
         first = _write_time(self.clock() - self.oldest)
-        return [each for each in self.read_all() if each.changed_at < first and self.drop(each)]
+        expired = [each for each in self.read_all() if each.changed_at < first]
+        for each in expired:
+            self.drop(each)
+        return expired
 
-    def drop(self, proposal: Proposal) -> bool:
-        """Delete a proposal, if it is still the same; tell whether it was."""
+    def drop(
+        self, proposal: Proposal, *, kept: str = "", write: Callable[[], object] = lambda: None
+    ) -> None:
+        """Delete a proposal after `write`, before which the digest of what it writes is recorded.
+
+        Raises ChangedError if it is not the same any more, and what `write` does.
+        """
         file = self.directory / proposal.file_name
-        with self._locked(), writing(file):
-            is_same = self._holds(proposal)
-            if is_same:
-                file.unlink()
-        return is_same
-
-    def _locked(self) -> AbstractContextManager[None]:
-        return locked(self.directory / ".lock")
-
-    def _holds(self, proposal: Proposal) -> bool:
-        """Tell whether a proposal waits, and is still the same."""
-        found = self._read(proposal.file_name)
-        return found is not None and found.id == proposal.id
+        with locked(self.directory / ".lock"), writing(file):
+            found = self._read(file.name)
+            if found is None or found.id != proposal.id:
+                raise ChangedError("proposal")
+            if kept:
+                self._write(replace(proposal, kept=kept))
+            write()
+            file.unlink()
 
     def _write(self, proposal: Proposal) -> None:
         data = json.dumps(asdict(proposal), indent=1).encode()

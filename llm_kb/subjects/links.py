@@ -80,8 +80,12 @@ class Import(NamedTuple):
 
     @property
     def is_meant(self) -> bool:
-        """Whether it is certainly a file: `@team` and `@scope/package` may be something else."""
-        return bool(find_extension(self.target) and find_format(self.target))
+        """Whether it is certainly a file of the project.
+
+        `@team` and `@scope/package` may be something else, and not everybody has `x.local.md`.
+        """
+        is_own = find_stem(self.target).endswith(".local")
+        return bool(find_extension(self.target) and find_format(self.target)) and not is_own
 
 
 def is_guide(path: str) -> bool:

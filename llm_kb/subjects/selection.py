@@ -105,7 +105,7 @@ def select(topic: Listed, patterns: Iterable[str]) -> Selection:
     exact: set[str] = set()
     missing = []
     for text, pattern in parsed.items():
-        found, anchor = _find_exact(topic, text)
+        found, anchor = find_exact(topic, text)
         exact.update(subject.identity for subject in found)
         if not found and pattern.literal is None:
             listed = topic.list().listed if listed is None else listed
@@ -123,7 +123,7 @@ def select(topic: Listed, patterns: Iterable[str]) -> Selection:
     )
 
 
-def _find_exact(topic: Listed, text: str) -> tuple[Sequence[Subject], str | None]:
+def find_exact(topic: Listed, text: str) -> tuple[Sequence[Subject], str | None]:
     """Return the subjects of an exact reference, and the anchor after its `#`.
 
     A slug may contain a `#` itself, so the last one that ends a slug counts.

@@ -32,7 +32,7 @@ from llm_kb.rendering.summaries import read_front_matter
 from llm_kb.search.index.documents import MAX_FILE_BYTES, TOO_LARGE, describe_unread
 from llm_kb.subjects.links import LinkTargets, find_imports, is_guide
 from llm_kb.subjects.patterns import parse_pattern
-from llm_kb.subjects.topics import Layout, Subject
+from llm_kb.subjects.topics import Layout, Subject, slugify
 from llm_kb.texts.decoding import SNIFFED_BYTES, explain_conversion
 from llm_kb.texts.formats import find_format, is_readable, is_unread_document
 from llm_kb.texts.outlines.outline import find_outline, has_outline
@@ -399,7 +399,7 @@ class Inspection:
     ) -> Iterator[Finding]:
         """Report the links of a page that lead to nothing, and the paths that git has no longer."""
         place = opened.config.root / path
-        find_problem = partial(self._find_wiki_problem, opened)
+        find_problem = partial(self._find_wiki_problem, opened, path)
         is_name = partial(self._is_name, opened)
         dead = find_dead_links(text, place, find_problem, self._find_anchors, is_name)
         found = {Rule.DEAD_LINK: [*dead]}
@@ -409,12 +409,15 @@ class Inspection:
         for rule, problems in found.items():
             yield from _locate_first(rule, file, text, problems)
 
-    def _find_wiki_problem(self, opened: OpenTopic, name: str) -> str:
-        """Return to what a `[[name]]` leads in place of one subject; empty if it leads to one."""
+    def _find_wiki_problem(self, opened: OpenTopic, path: str, name: str) -> str:
+        """Return to what a `[[name]]` in a page leads in place of one subject; empty if to one."""
         found = self._find_targets(opened).find(name)
         topic, _, rest = name.partition("/")
         if not found and rest and (other := self._kb.topics.get(topic)):
             found = self._find_targets(other).find(rest)
+        if not found:  # a page that is not there yet may link to itself
+            itself = LinkTargets([Subject(slugify(path), slugify(path), path)])
+            found = itself.find(name.removeprefix(f"{opened.config.id}/"))
         self._wiki_names[opened.config.id][name] = bool(found)
         return "" if len(found) == 1 else f"several: {name_some(found)}" if found else "nothing"
 

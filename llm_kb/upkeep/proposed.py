@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from pathlib import Path
 
 from llm_kb.config.workspace import find_cwd
 from llm_kb.errors import KbError
-from llm_kb.files.atomic import find_inside, replace_below
+from llm_kb.files.atomic import replace_below
 from llm_kb.knowledge_base.api import KnowledgeBase
 from llm_kb.knowledge_base.proposals import ChangedError, Proposal, digest
-from llm_kb.knowledge_base.proposing import check_edits, find_topic, open_inbox, read_place
+from llm_kb.knowledge_base.proposing import find_topic, make_edits, open_inbox, read_place
 from llm_kb.rendering.differences import render_difference
+from llm_kb.texts.safe import visible_text
 from llm_kb.upkeep.check import Inspection
 
 ASKED = 400
@@ -25,7 +28,8 @@ LEAST_WORDS = 12
 """The fewest words of a text that is looked for: those of a shorter one are in many passages."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+# Without slots: `cached_property` stores values in the instance.
+@dataclass(frozen=True, kw_only=True)
 class View:
     """What a person was shown, and so what may be kept."""
 
@@ -36,15 +40,15 @@ class View:
     """Its text with the edits; None if they do not fit."""
     notes: tuple[str, ...] = ()
 
-    @property
+    @cached_property
     def difference(self) -> list[str]:
         """The lines that differ; of edits that do not fit, these themselves."""
         if self.after is not None:
-            return render_difference(self.before or "", self.after)
+            return render_difference(self.before or "", self.after, self.proposal.path)
         texts = [
-            [f"{text}\n" if text else "" for text in (e.old, e.new)] for e in self.proposal.edits
+            each for edit in self.proposal.edits for each in (("-", edit.old), ("+", edit.new))
         ]
-        return [line for old, new in texts for line in render_difference(old, new)]
+        return [visible_text(f"{sign}{line}") for sign, text in texts for line in text.splitlines()]
 
 
 class Desk:
@@ -62,45 +66,42 @@ class Desk:
 
     def list_waiting(self) -> list[Proposal]:
         """Return the proposals that wait, without those that were kept just before a crash."""
-        waiting = self.inbox.read_all()
-        return [each for each in waiting if not (self._is_written(each) and self.inbox.drop(each))]
-
-    def _is_written(self, proposal: Proposal) -> bool:
-        try:
-            return bool(proposal.kept) and digest(self._read(proposal) or "") == proposal.kept
-        except KbError:
-            return False
+        for each in self.inbox.read_all():
+            with suppress(KbError):
+                if each.kept and each.kept == digest(self._read(each) or ""):
+                    self.inbox.drop(each)
+        return self.inbox.read_all()
 
     def _read(self, proposal: Proposal) -> str | None:
         """Return the text of the file as it is; None if there is none. Raises KbError."""
         topic = find_topic(self._kb, proposal.topic)
         if str(topic.config.root) != proposal.root:
             raise KbError(f"topic {proposal.topic!r} is in another directory now")
-        return read_place(topic, proposal.path)
+        return read_place(self._kb, topic, proposal.path)
 
     def look(self, proposal: Proposal) -> View:
         """Return a proposal as it fits the file now, with notes."""
         view = View(proposal=proposal)
         try:
             view = replace(view, before=self._read(proposal))
-            view = replace(view, after=check_edits(proposal, view.before))
+            view = replace(view, after=make_edits(proposal, view.before))
         except KbError as error:
             return replace(view, notes=(f"it no longer fits: {error}; edit or reject it",))
-        return replace(view, notes=(*self._iter_notes(view), *self._iter_findings(view)))
+        return replace(view, notes=tuple(self._iter_notes(view)))
 
     def take_edited(self, view: View, text: str) -> View:
         """Return a view with the text that a person made of it."""
         edited = replace(view, after=text)
-        return replace(edited, notes=("as you edited it", *self._iter_findings(edited)))
+        left = "as you edited it; your edit is lost unless you keep it"
+        first = left if text.strip() else "nothing is left of the text; edit it again, or reject it"
+        return replace(edited, notes=(first, *self._iter_notes(edited)))
 
     def _iter_notes(self, view: View) -> Iterator[str]:
+        """Yield what speaks against a text, and what only `check` finds in the new one."""
         if view.before is not None and digest(view.before) != view.proposal.base:
-            yield "the subject was changed since; the proposal still fits"
-        if address := self._find_alike(view.proposal):
+            yield "the subject was changed since this was proposed"
+        if address := self._find_alike(view):
             yield f"{address} says nearly the same"
-
-    def _iter_findings(self, view: View) -> Iterator[str]:
-        """Yield what `check` finds in a text that it does not find in the text before."""
         opened = self._kb.find_topic(view.proposal.topic)
         old, new = (
             {(e.rule, e.what) for e in self._check.inspect_text(opened, view.proposal.path, text)}
@@ -109,16 +110,16 @@ class Desk:
         for rule, what in sorted(new - old, key=lambda each: each[1]):
             yield f"{what} [{rule.id}]"
 
-    def _find_alike(self, proposal: Proposal) -> str:
-        """Return the address of the passage that says most of a new text; empty without one."""
-        new = " ".join(each.new for each in proposal.edits)
+    def _find_alike(self, view: View) -> str:
+        """Return the address of the passage that says most of what is new; empty without one."""
+        new = " ".join(line[1:] for line in view.difference if line.startswith("+"))
         if len(new.split()) < LEAST_WORDS:
             return ""
         try:
             found = self._kb.find_passages(new[:ASKED], limit=3).passages
         except KbError:
             return ""
-        own = (proposal.topic, proposal.path)
+        own = (view.proposal.topic, view.proposal.path)
         others = [e for e in found if (e.topic, e.path) != own and e.score >= ALIKE]
         most = max(others, key=lambda each: each.score, default=None)
         return f"{most.topic}/{most.address}" if most else ""
@@ -128,20 +129,14 @@ class Desk:
 
         Killed in between, it is either not written and waits, or written and waits no longer.
         """
-        proposal = view.proposal
-        if view.after is None:
+        proposal, after = view.proposal, view.after
+        if not (after and after.strip()):
             raise KbError(f"{proposal.id}: {view.notes[0]}")
-        if not view.after.strip():
-            raise KbError(
-                f"{proposal.id}: nothing is left of the text; edit it again, or reject it"
-            )
-        if self._read(proposal) != view.before:
-            raise ChangedError("subject")
-        root, place = Path(proposal.root), Path(proposal.path)
-        self.inbox.mark(proposal, digest(view.after))
-        if find_inside(root, place) != place:  # a link that is swapped in just now
-            raise ChangedError("subject")
-        replace_below(root, place, view.after.encode())
-        self.inbox.drop(proposal)
+        self.inbox.drop(proposal, kept=digest(after), write=partial(self._write, view, after))
         self._check = self._begin()
-        return root / place
+        return Path(proposal.root, proposal.path)
+
+    def _write(self, view: View, text: str) -> None:
+        if self._read(view.proposal) != view.before:
+            raise ChangedError("subject")
+        replace_below(Path(view.proposal.root), view.proposal.path, text.encode())

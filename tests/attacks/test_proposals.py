@@ -15,8 +15,9 @@ from pathlib import Path
 import pytest
 
 from llm_kb.errors import KbError
+from llm_kb.files.atomic import replace_file
 from llm_kb.knowledge_base.api import KnowledgeBase
-from llm_kb.knowledge_base.proposals import ChangedError, Edit, Inbox, Proposal
+from llm_kb.knowledge_base.proposals import ChangedError, Edit, Proposal
 from llm_kb.knowledge_base.proposing import open_inbox, propose, render_answer
 from llm_kb.upkeep.proposed import Desk
 from tests.commands.workspaces import write_files
@@ -83,18 +84,33 @@ def test_others_cannot_read_what_waits(kb: KnowledgeBase) -> None:
     assert stat.S_IMODE(kept.parent.stat().st_mode) == 0o700
 
 
-@pytest.mark.parametrize(
-    "subject",
-    [
+REFUSED = {
+    "programs obey such files": [
         "AGENTS.md", "agents", "x/Claude.md", "CLAUDE.local.md", "GEMINI", "SKILL.md", "x/skill",
         "copilot-instructions.md", "a.instructions.md", "b.prompt.md", "cursorrules", "rules.md",
-        "AGENTS.md#x", "p/AGENTS.md", "ＡＧＥＮＴＳ.md", ".hidden", "x/.y/z", "ignored/x", "off",
-        "link", "linked/x", "out", "../x", "/etc/x", "a/../b", "x.py", "x.html", "x.txt", "a.md/b",
-        "skill-dir/x", "skill-dir/y/z", "secret/x", "module/x", "con", "x\u202ey",
-        "x" * 300, "", "#", "[[a]]", "CRUSH.md", "replit",
+        "AGENTS.md#x", "p/AGENTS.md", "ＡＧＥＮＴＳ.md", "CRUSH.md", "replit", "my rules",
+        "skill-dir/x", "skill-dir/y/z",
     ],
-)  # fmt: skip
-def test_what_is_not_the_models_to_propose(tmp_path: Path, home: Path, subject: str) -> None:
+    r"^'told\.md' of topic 'p' cannot be proposed: CLAUDE\.md imports it": ["told"],
+    r"kb/index\.md imports it": ["deep"],
+    r"\.claude/CLAUDE\.md imports it": ["dot"],
+    "it is hidden": [".hidden", "x/.y/z"],
+    "ignores or disables it": ["ignored/x", "off", "secret/x", "module/x"],
+    "a link leads to it": ["link", "linked/x", "out"],
+    "format is not one of prose": ["x.py", "x.html", "x.txt"],
+    "in the way": ["a.md/b"],
+    "cannot be the name": [
+        "../x", "/etc/x", "a/../b", "con", "x\u202ey", "x" * 300, "#", "[[a]]",
+    ],
+    "subject: missing": [""],
+}  # fmt: skip
+"""What cannot be proposed, by the reason."""
+
+
+@pytest.mark.parametrize(
+    ("problem", "subject"), [(problem, each) for problem, some in REFUSED.items() for each in some]
+)
+def test_what_is_not_the_models_to_propose(tmp_path: Path, problem: str, subject: str) -> None:
     config = f'{CONFIG}ignore = ["ignored/"]\ndisabled = ["off"]\n'
     write_files(tmp_path, {"llm-kb.toml": config, "kb/a.md": PAGE, "kb/off.md": PAGE})
     write_files(tmp_path, {"kb/dir/x.md": PAGE, "outside/x.md": PAGE, "kb/.hidden.md": PAGE})
@@ -105,8 +121,11 @@ def test_what_is_not_the_models_to_propose(tmp_path: Path, home: Path, subject: 
     (tmp_path / "kb/link.md").symlink_to("a.md")
     (tmp_path / "kb/linked").symlink_to("dir")
     (tmp_path / "kb/out.md").symlink_to(tmp_path / "outside/x.md")
+    guide = "@kb/told.md, and @kb/index.md\n"
+    write_files(tmp_path, {"CLAUDE.md": guide, "kb/index.md": "# I\n\nSee @./deep.md.\n"})
+    write_files(tmp_path, {".claude/CLAUDE.md": "@../kb/dot.md\n", "kb/told.md": PAGE})
     kb = KnowledgeBase.discover()
-    with pytest.raises(KbError):
+    with pytest.raises(KbError, match=problem):
         propose(kb, WHO | {"subject": subject, "new": "# X\n"}, "c")
     assert waiting(kb) == []
 
@@ -127,7 +146,8 @@ def test_what_links_of_a_proposal_lead_to_is_in_its_text_and_in_what_was_kept(
     kb: KnowledgeBase, tmp_path: Path
 ) -> None:
     (tmp_path / "kb/a.md").write_text("# A\n\n## Old\n\n[x](#old)\n")
-    new = "# B\n\n[below](#rotation) [self](b.md#rotation) [gone](#gone)\n\n## Rotation\n\nText.\n"
+    new = "# B\n\n[below](#rotation) [self](b.md#rotation) [gone](#gone) [[b]] [[p/b]]\n\n"
+    new += "## Rotation\n\nText.\n"
     changed = propose(kb, WHO | {"subject": "a", "old": "## Old", "new": "## New"}, "c")
     later = propose(kb, WHO | {"subject": "d", "new": "# D\n\n[[b]] [x](a.md#new)\n"}, "c")
     desk = Desk(kb)
@@ -158,7 +178,7 @@ def test_a_file_that_is_not_a_proposal_is_none(
 def test_nothing_is_not_kept(kb: KnowledgeBase, tmp_path: Path) -> None:
     view = Desk(kb).look(propose(kb, WHO | {"subject": "a", "old": "One", "new": "Two"}, "c"))
     with pytest.raises(KbError, match="nothing is left of the text; edit it again, or reject it"):
-        Desk(kb).keep(replace(view, after=" \n", notes=("as you edited it",)))
+        Desk(kb).keep(Desk(kb).take_edited(view, " \n"))
     assert (tmp_path / "kb/a.md").read_text() == PAGE
     assert len(waiting(kb)) == 1
 
@@ -168,7 +188,8 @@ def test_a_proposal_that_changes_while_it_is_shown_is_not_written(kb: KnowledgeB
     propose(kb, WHO | {"subject": "b", "new": "More."}, "c")
     with pytest.raises(KbError, match="has just been changed"):
         Desk(kb).keep(view)
-    assert not open_inbox(kb).drop(view.proposal)
+    with pytest.raises(ChangedError):
+        open_inbox(kb).drop(view.proposal)
     assert len(waiting(kb)) == 1
 
 
@@ -180,15 +201,14 @@ def test_a_link_that_is_swapped_in_is_not_written_through(
     write_files(tmp_path, {target: "Theirs.\n"})
     page = tmp_path / f"kb/{subject}.md"
     view = Desk(kb).look(propose(kb, WHO | {"subject": subject, "new": "# B\n\nNew.\n"}, "c"))
-    mark = Inbox.mark
 
-    def swap(inbox: Inbox, proposal: Proposal, kept: str) -> None:
-        mark(inbox, proposal, kept)
+    def swap(path: Path, data: bytes, *, new_mode: int) -> None:
+        replace_file(path, data, new_mode=new_mode)
         page.unlink(missing_ok=True)
         page.symlink_to(tmp_path / target)
 
-    monkeypatch.setattr(Inbox, "mark", swap)
-    with pytest.raises(KbError):
+    monkeypatch.setattr("llm_kb.knowledge_base.proposals.replace_file", swap)
+    with pytest.raises(KbError, match="a link leads to it"):
         Desk(kb).keep(view)
     assert (tmp_path / target).read_text() == "Theirs.\n"
     assert len(waiting(kb)) == 1
@@ -209,7 +229,7 @@ def test_a_full_disk_loses_nothing(kb: KnowledgeBase, tmp_path: Path) -> None:
     assert (tmp_path / "kb/a.md").read_text() == PAGE
 
 
-@pytest.mark.parametrize("function", ["replace_below", "find_inside"])
+@pytest.mark.parametrize("function", ["proposed.replace_below", "proposals.replace_file"])
 def test_a_kill_leaves_all_or_nothing(kb: KnowledgeBase, tmp_path: Path, function: str) -> None:
     """Killed before the file is written it waits; killed after, it is known to be written."""
     proposal = propose(kb, WHO | {"subject": "a", "new": "Added."}, "c")
@@ -217,17 +237,18 @@ def test_a_kill_leaves_all_or_nothing(kb: KnowledgeBase, tmp_path: Path, functio
 import os, signal, sys
 from llm_kb.upkeep import proposed
 from llm_kb.knowledge_base.api import KnowledgeBase
+from llm_kb.knowledge_base import proposals
 kb = KnowledgeBase.discover()
-real = proposed.{function}
-def killed(*arguments):
-    real(*arguments)
+real = {function}
+def killed(*arguments, **named):
+    real(*arguments, **named)
     os.kill(os.getpid(), signal.SIGKILL)
-proposed.{function} = killed
+{function} = killed
 desk = proposed.Desk(kb)
 desk.keep(desk.look(desk.inbox.read_all()[0]))
 """
     assert run([], program) == -signal.SIGKILL
-    is_written = function == "replace_below"
+    is_written = function == "proposed.replace_below"
     assert (tmp_path / "kb/a.md").read_text() == (f"{PAGE}\nAdded.\n" if is_written else PAGE)
     assert [each.id for each in waiting(kb)] == ([] if is_written else [proposal.id])
     assert open_inbox(kb).directory.exists()

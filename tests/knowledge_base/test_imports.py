@@ -44,6 +44,7 @@ def test_a_guide_is_followed_by_what_it_imports(
 @pytest.mark.usefixtures("script")
 def test_an_import_that_leads_to_no_subject_is_said(tmp_path: Path, run_llm: RunLlm) -> None:
     text = "@docs/missing.md @../outside.md @~/mine.md\n@secret.md @/etc/hosts.md @unknown\n"
+    text += "@CLAUDE.local.md\n"  # of one's own, so that others lack it
     write_files(tmp_path, {"llm-kb.toml": CONFIG, "kb/AGENTS.md": text, "outside.md": "# Out\n"})
     write_files(tmp_path, {"kb/secret.md": "Hush.\n"})
     targets = ("docs/missing.md", "../outside.md", "~/mine.md", "secret.md", "/etc/hosts.md")
@@ -54,9 +55,11 @@ def test_an_import_that_leads_to_no_subject_is_said(tmp_path: Path, run_llm: Run
     ):
         said = run_llm(arguments).stderr
         assert [line for line in lines if line not in said] == []
+        assert "local" not in said
     found = run_llm(["kb", "check"]).stdout
     assert [t for t in targets if f"no subject of t: @{t} [dead-link]" not in found] == []
     assert "unknown" not in found
+    assert "local" not in found
 
 
 def test_at_most_five_come_with_a_guide(tmp_path: Path, run_llm: RunLlm) -> None:
