@@ -10,13 +10,7 @@ from pathlib import Path
 
 import click
 
-from llm_kb.commands._config import (
-    edit_file,
-    file_of_topic,
-    nearest_file,
-    require_cwd,
-    workspace_file,
-)
+from llm_kb.commands import _config
 from llm_kb.commands._options import complete_slug, complete_topic, kb_cfg_option
 from llm_kb.commands._output import confirm, say, show, show_content, show_json
 from llm_kb.config.changes import define_topic, drop_topic, edit_patterns
@@ -107,7 +101,7 @@ def path(user: bool) -> None:
         llm kb path
         $EDITOR "$(llm kb path)"
     """
-    file = (None if user else workspace_file()) or user_source(find_user_dir())
+    file = (None if user else _config.workspace_file()) or user_source(find_user_dir())
     show_content(os.fsencode(file.path))  # as bytes: a name need not be text
 
 
@@ -152,9 +146,9 @@ def untrust() -> None:
 
 
 def _require_workspace() -> Path:
-    file = workspace_file()
+    file = _config.workspace_file()
     if file is None:
-        require_cwd()
+        _config.require_cwd()
         raise click.ClickException("there is no workspace here; see 'llm kb init'")
     return file.path
 
@@ -192,7 +186,7 @@ def add(
         llm kb add book book --include '*.asc' --ignore 'drafts/'
         llm kb add notes ~/notes --user
     """
-    file = nearest_file(user=user)
+    file = _config.nearest_file(user=user)
     place = Path(os.path.normpath((find_cwd() or Path("/")) / directory))
     is_there = os.path.isdir(place)  # noqa: PTH112 - it never raises, however long the name
     is_skills = is_there and find_layout(place) is Layout.SKILLS
@@ -205,7 +199,7 @@ def add(
         "layout": Layout.SKILLS.value if is_skills else None,
     }
     given = {name: value for name, value in fields.items() if value is not None}
-    is_valid = edit_file(file, partial(define_topic, id_=topic, fields=given))
+    is_valid = _config.edit_file(file, partial(define_topic, id_=topic, fields=given))
     say(f"Added topic {topic} to {show_place(file.path)}")
     if not is_there:
         say(f"{show_place(place)} does not exist yet; 'llm kb new {topic}/SLUG' creates it")
@@ -234,9 +228,9 @@ def remove(topic: str, yes: bool) -> None:
         llm kb remove project
         llm kb remove project -y
     """
-    file = file_of_topic(topic)
+    file = _config.file_of_topic(topic)
     confirm(f"Remove topic {topic} from {show_place(file.path)}?", yes=yes)
-    edit_file(file, partial(drop_topic, id_=topic))
+    _config.edit_file(file, partial(drop_topic, id_=topic))
     say(f"Removed topic {topic} from {show_place(file.path)}; its files are where they were")
 
 
@@ -292,12 +286,12 @@ _EFFECTS = {
 def _edit_list(topic: str, name: str, patterns: Sequence[str], *, remove: bool) -> None:
     """Add patterns to a list of a topic, or remove them. Raises KbError."""
     wanted = [parse_pattern(pattern).text for pattern in patterns]
-    file, key = file_of_topic(topic), topic_key(topic, name)
+    file, key = _config.file_of_topic(topic), topic_key(topic, name)
     if not remove:
         _require_matches(topic, name, wanted)
     change = partial(edit_patterns, id_=topic, name=name, patterns=wanted, remove=remove)
     before = read_layer(file).get(key)
-    edit_file(file, change)
+    _config.edit_file(file, change)
     now = read_layer(file)[key]
     held = now.value if isinstance(now.value, tuple) else ()
     when = "already" if before == now else "now"

@@ -29,15 +29,8 @@ from llm_kb.subjects.topics import (
     TopicConfig,
     slugify,
 )
+from llm_kb.texts import formats
 from llm_kb.texts.decoding import decode_text, to_utf_8
-from llm_kb.texts.formats import (
-    INSTALL,
-    POINTER,
-    find_converter,
-    is_pointer,
-    is_unread_document,
-    needs_extra,
-)
 
 START_BYTES = 4096
 """A read of at most so many bytes does not start the conversion of a document."""
@@ -132,10 +125,10 @@ class DirectoryTopic:
         kept; only so many bytes of documents are read to find a text that was kept without it.
         """
         size = self.stamp(subject.path)[0]
-        kind = find_converter(subject.path)
-        if not kind or is_unread_document(subject.path):
+        kind = formats.find_converter(subject.path)
+        if not kind or formats.is_unread_document(subject.path):
             return size
-        if not needs_extra(subject.path):
+        if not formats.needs_extra(subject.path):
             return self.read(subject, 0).size
         if length := self._conversions.find_length(kind, self._name_version(subject.path)):
             return length
@@ -176,7 +169,7 @@ class DirectoryTopic:
 
     def read(self, subject: Subject, limit: int | None = None) -> Content:
         """Read a subject, at most its first `limit` bytes; a document or notebook as Markdown."""
-        path, converter = subject.path, find_converter(subject.path)
+        path, converter = subject.path, formats.find_converter(subject.path)
         try:
             most = MAX_BYTES if converter else limit
             data, size, real = self._containment.read_file(path, most)
@@ -184,18 +177,18 @@ class DirectoryTopic:
             raise UnreadableError(path, describe(error)) from error
         if real != path and self.excludes(real):
             raise UnreadableError(path, "it leads to a file that is not a subject")
-        if is_pointer(data):
-            raise UnreadableError(path, POINTER)
+        if formats.is_pointer(data):
+            raise UnreadableError(path, formats.POINTER)
         if not converter:
             return _as_utf_8(data, size)
         if not size:
             return Content(data, size)
-        if is_unread_document(path):
-            raise UnreadableError(path, f"it is a document; to read it: {INSTALL}")
+        if formats.is_unread_document(path):
+            raise UnreadableError(path, f"it is a document; to read it: {formats.INSTALL}")
         if size > len(data):
             raise UnreadableError(path, f"it is larger than {MAX_BYTES // 1_000_000} MB")
         text = self._convert(path, converter, data, limit)
-        if needs_extra(path):
+        if formats.needs_extra(path):
             with suppress(OSError):  # gone since it was read
                 self._conversions.keep_length(converter, self._name_version(path), len(text))
         return Content(text[:limit], len(text))

@@ -16,14 +16,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from llm_kb.errors import KbError
-from llm_kb.files.atomic import (
-    BusyError,
-    WriteError,
-    locked,
-    make_directory,
-    replace_below,
-    writing,
-)
+from llm_kb.files import atomic
 from llm_kb.files.containment import read_regular
 from llm_kb.files.fields import Fields
 from llm_kb.files.walk import iter_files
@@ -31,15 +24,8 @@ from llm_kb.references.errors import ApprovalNeededError, DeniedError, UnknownPl
 from llm_kb.references.library import Library, list_names, remove
 from llm_kb.references.sources.records import Source, read_source, read_string, source_table
 from llm_kb.references.sources.rules import host_and_port, show_host
-from llm_kb.references.topic import topic_directory
+from llm_kb.references.topic import topic_directory, topic_file
 from llm_kb.references.topic.staging import take_over
-from llm_kb.references.topic.topic_file import (
-    TopicFile,
-    format_time,
-    parse_request,
-    refuse_problems,
-    request_table,
-)
 from llm_kb.rendering.plain_text import count, format_size, shorten
 from llm_kb.texts.safe import visible_line
 
@@ -70,7 +56,7 @@ class Plan:
     no host was contacted yet.
     """
 
-    request: TopicFile
+    request: topic_file.TopicFile
     sources: tuple[PlannedSource, ...]
     content: str = ""
     warnings: tuple[str, ...] = ()
@@ -118,7 +104,7 @@ _FIGURES = ("files", "size", "problem", "notes", "hosts")
 def plan_table(plan: Plan) -> dict[str, Any]:
     """Return the plan as a table for JSON; `parse_plan` reads it back."""
     return {
-        "request": request_table(plan.request),
+        "request": topic_file.request_table(plan.request),
         "created_by": dict(plan.request.created_by),
         "content": plan.content,
         "warnings": list(plan.warnings),
@@ -133,7 +119,7 @@ def plan_table(plan: Plan) -> dict[str, Any]:
 def parse_plan(fields: Fields, protocols: Collection[str]) -> Plan:
     """Read a plan that `plan_table` made; raise TopicFileError."""
     created_by = fields.fields("created_by").table
-    request = parse_request(
+    request = topic_file.parse_request(
         fields.fields("request").table,
         created_by={key: str(value) for key, value in created_by.items()},
         protocols=protocols,
@@ -145,7 +131,7 @@ def parse_plan(fields: Fields, protocols: Collection[str]) -> Plan:
         content=fields.text("content", "", read_string),
         warnings=fields.texts("warnings", read_string),
     )
-    refuse_problems(fields, "plan")
+    topic_file.refuse_problems(fields, "plan")
     return plan
 
 
@@ -276,13 +262,13 @@ class PendingPlans:
                 " some: llm kb references pending"
             )
         new = self.directory / f"new-{secrets.token_hex(8)}"
-        with locked(self.directory / "new.lock"):
+        with atomic.locked(self.directory / "new.lock"):
             for name in list_names(self.directory):
                 if name.startswith("new-"):  # of a process that was killed: this one has the lock
                     remove(self.directory / name)
             try:
-                with writing(place):
-                    self._write(new, replace(plan, stored_at=format_time(self._clock())))
+                with atomic.writing(place):
+                    self._write(new, replace(plan, stored_at=topic_file.format_time(self._clock())))
                     if plan.directory:
                         shutil.move(plan.directory, new / _TOPIC)
                     new.rename(place)
@@ -307,7 +293,7 @@ class PendingPlans:
                 problems.append(str(error))
         return sorted(found, key=lambda plan: plan.stored_at or ""), problems
 
-    def find(self, request: TopicFile) -> Plan | None:
+    def find(self, request: topic_file.TopicFile) -> Plan | None:
         """Return the plan that waits to carry out a request; None without one."""
         plans = self.read_all()[0]
         return next((each for each in plans if each.request.digest == request.digest), None)
@@ -344,8 +330,10 @@ class PendingPlans:
         """
         with ExitStack() as held:
             try:
-                held.enter_context(locked(self._place(plan_id).with_suffix(".lock"), seconds=0))
-            except BusyError as error:
+                held.enter_context(
+                    atomic.locked(self._place(plan_id).with_suffix(".lock"), seconds=0)
+                )
+            except atomic.BusyError as error:
                 raise UnknownPlanError(plan_id, "another process is just using it") from error
             plan = self.read(plan_id)
             if plan.directory:
@@ -423,9 +411,9 @@ class PendingPlans:
             "approved": plan.is_approved,
             "plan": plan_table(plan),
         }
-        make_directory(place, mode=0o700)
+        atomic.make_directory(place, mode=0o700)
         data = json.dumps(table, indent=1, ensure_ascii=True).encode()
-        replace_below(place, _PLAN, data, new_mode=0o600)
+        atomic.replace_below(place, _PLAN, data, new_mode=0o600)
 
 
 def _link_content(plan: Plan, source: Path, scratch: Path) -> Path:
@@ -439,11 +427,11 @@ def _link_content(plan: Plan, source: Path, scratch: Path) -> Path:
         files = topic_directory.parse_provenance(record, str(source)).files
         names = {path for path, _ in iter_files(source)}
         for path in names:
-            make_directory((target / path).parent)
-            with writing(target / path):
+            atomic.make_directory((target / path).parent)
+            with atomic.writing(target / path):
                 take_over(source / path, target / path)
         is_changed = any(topic_directory.find_differences(target).values())
-    except WriteError:
+    except atomic.WriteError:
         raise
     except (OSError, KbError) as error:
         raise UnknownPlanError(plan.id, f"its files cannot be read: {error}") from error

@@ -19,18 +19,9 @@ from llm_kb.rendering.plain_text import MAX_NAMED, count
 from llm_kb.search.question import STOP_WORDS
 from llm_kb.search.roles import Role, find_role
 from llm_kb.subjects.ignore import Include, is_always_ignored
+from llm_kb.texts import formats
 from llm_kb.texts.decoding import SNIFFED_BYTES, decode_text, is_binary
 from llm_kb.texts.folding import WORD, fold
-from llm_kb.texts.formats import (
-    INSTALL,
-    Kind,
-    find_extension,
-    find_format,
-    find_stem,
-    has_generated_name,
-    is_unread_document,
-    needs_extra,
-)
 from llm_kb.upkeep.project_files import RULES, find_project
 
 MOST_LINES = 3
@@ -68,8 +59,8 @@ _DOCUMENTS = "documents that need the extra to be read"
 _CODE, _DATA, _MEDIA = "source code", "data and settings", "pictures and other binary files"
 _TEXTS = "text files"
 
-_KINDS = {Kind.CODE: _CODE, Kind.DATA: _DATA, Kind.MEDIA: _MEDIA}
-_TAKE = {_DOCUMENTS: INSTALL}
+_KINDS = {formats.Kind.CODE: _CODE, formats.Kind.DATA: _DATA, formats.Kind.MEDIA: _MEDIA}
+_TAKE = {_DOCUMENTS: formats.INSTALL}
 
 
 def account_for(root: Path, paths: Iterable[str]) -> list[Leftover]:
@@ -113,7 +104,7 @@ def find_unlisted(
         path
         for path in project.listed
         if path not in project.pages
-        and find_format(path) is None
+        and formats.find_format(path) is None
         and not is_settled(path)
         and classify(path) == _TEXTS
     )
@@ -148,7 +139,7 @@ def _group_by_kind(paths: Iterable[str]) -> dict[str, list[str]]:
     """Return text files by extension, the most frequent first."""
     kinds: defaultdict[str, list[str]] = defaultdict(list)
     for path in paths:
-        kinds[Path(path).suffix if find_extension(path) else ""].append(path)
+        kinds[Path(path).suffix if formats.find_extension(path) else ""].append(path)
     return {kind: kinds[kind] for kind in sorted(kinds, key=lambda each: (-len(kinds[each]), each))}
 
 
@@ -168,8 +159,8 @@ def _is_prose(containment: Containment, paths: Sequence[str]) -> bool:
 
 def _may_be_prose(path: str) -> bool:
     """Tell whether a text file may be documentation: no test, licence or page of a program."""
-    known = find_format(path)
-    is_formality = re.search(rf"(?i){RULES['formalities'].loud}", find_stem(path))
+    known = formats.find_format(path)
+    is_formality = re.search(rf"(?i){RULES['formalities'].loud}", formats.find_stem(path))
     return not (find_role(path) is Role.TESTS or is_formality or (known and known.is_built))
 
 
@@ -178,7 +169,7 @@ def _describe_texts(kind: str, paths: Collection[str]) -> Leftover:
     common = os.path.commonpath([f"./{path}" for path in paths])
     place = os.path.normpath(os.path.dirname(common) if len(paths) == 1 else common)  # noqa: PTH120
     where = "" if place == "." else f" in {place}"
-    noun = "documents" if needs_extra(next(iter(paths))) else "text files"
+    noun = "documents" if formats.needs_extra(next(iter(paths))) else "text files"
     what = f"{noun} of {kind}" if kind else f"{noun} without an extension"
     # With the extension: a topic of the directory may be there.
     id_ = re.sub(r"[^a-z0-9]+", "-", f"{Path(place).name}-{kind or 'texts'}".lower()).strip("-")
@@ -216,19 +207,19 @@ class _Classifier:
         return _INSIDE if is_inside else _OUTSIDE
 
     def _classify_file(self, path: str) -> str:
-        if is_unread_document(path):
+        if formats.is_unread_document(path):
             return _DOCUMENTS
-        known = find_format(path)
+        known = formats.find_format(path)
         if known and known.kind in _KINDS:
             return _KINDS[known.kind]
         is_hidden = path.rpartition("/")[2].startswith(".")
-        if has_generated_name(path) or (is_hidden and not find_extension(path)):
+        if formats.has_generated_name(path) or (is_hidden and not formats.find_extension(path)):
             return _DATA
         return _TEXTS if (known and known.converter) or self._is_text(path) else _MEDIA
 
     def _is_text(self, path: str) -> bool:
         """Tell whether a file is text; of many with an extension the first ones decide."""
-        verdicts = self._verdicts[find_extension(path)]
+        verdicts = self._verdicts[formats.find_extension(path)]
         if len(verdicts) < _MOST_READ:
             data = b"\0"
             with suppress(OSError):

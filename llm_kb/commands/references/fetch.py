@@ -7,14 +7,7 @@ from typing import Any
 import click
 
 from llm_kb.commands._output import ask, say, show_json
-from llm_kb.commands.references.group import (
-    approve_plan,
-    complete_reference,
-    current_library,
-    json_option,
-    show_progress,
-    yes_option,
-)
+from llm_kb.commands.references import group
 from llm_kb.errors import KbError
 from llm_kb.host.terminal import can_ask, confirm
 from llm_kb.references.errors import SaidNoError, UnknownPlanError
@@ -23,13 +16,7 @@ from llm_kb.references.library import Library
 from llm_kb.references.lookup import find_id
 from llm_kb.references.plan import PendingPlans, pending_entry, render_plan
 from llm_kb.references.sources.records import MAX_CRAWL_DEPTH, MAX_CRAWL_PAGES, PACKAGE_PAGES
-from llm_kb.references.topic.topic_file import (
-    MAX_AGE_DAYS,
-    Status,
-    TopicFile,
-    is_stale,
-    parse_request,
-)
+from llm_kb.references.topic import topic_file
 from llm_kb.rendering.plain_text import count
 from llm_kb.texts.safe import visible_line
 
@@ -69,11 +56,11 @@ MAX_AGE = 30
     "--max-age-days",
     default=MAX_AGE,
     show_default=True,
-    type=click.IntRange(0, MAX_AGE_DAYS),
+    type=click.IntRange(0, topic_file.MAX_AGE_DAYS),
     help="After how many days it is stale; 0: never",
 )
-@yes_option
-@json_option
+@group.yes_option
+@group.json_option
 def create(title: str | None, body: str, yes: bool, json_: bool, **options: Any) -> None:
     """
     Fetch a new reference topic, after showing what would be fetched
@@ -88,7 +75,7 @@ def create(title: str | None, body: str, yes: bool, json_: bool, **options: Any)
         llm kb references create --pypi flask==3.0.3
         llm kb references create --title Guides --crawl https://example.com/guide/
     """
-    library = current_library()
+    library = group.current_library()
     sources = _collect_sources(options)
     fields = {
         "title": title or _name_source(options),
@@ -97,14 +84,14 @@ def create(title: str | None, body: str, yes: bool, json_: bool, **options: Any)
         "tags": list(options["tags"]),
         "max_age_days": options["max_age_days"],
     }
-    request = parse_request(
+    request = topic_file.parse_request(
         fields,
         created_by={"ghost": "operator"},
         protocols=library.settings.allow_protocols,
     )
-    with show_progress() as progress:
+    with group.show_progress() as progress:
         created = create_topic(
-            library, request, lambda plan: approve_plan(library, plan, yes=yes), progress
+            library, request, lambda plan: group.approve_plan(library, plan, yes=yes), progress
         )
     tell_created(created, json_=json_)
 
@@ -168,10 +155,10 @@ def tell_created(created: dict[str, Any], *, json_: bool) -> None:
 
 
 @click.command()
-@click.argument("topics", nargs=-1, metavar="[TOPIC]...", shell_complete=complete_reference)
+@click.argument("topics", nargs=-1, metavar="[TOPIC]...", shell_complete=group.complete_reference)
 @click.option("--stale", is_flag=True, help="Refresh only stale topics")
-@yes_option
-@json_option
+@group.yes_option
+@group.json_option
 def refresh(topics: tuple[str, ...], stale: bool, yes: bool, json_: bool) -> None:
     """
     Fetch what has changed since a topic was fetched
@@ -184,7 +171,7 @@ def refresh(topics: tuple[str, ...], stale: bool, yes: bool, json_: bool) -> Non
         llm kb references refresh topic-dioxus-ui
         llm kb references refresh --stale
     """
-    library = current_library()
+    library = group.current_library()
     answers = []
     failed = False
     for wanted in dict.fromkeys(topics or library.ids()):
@@ -205,17 +192,17 @@ def refresh(topics: tuple[str, ...], stale: bool, yes: bool, json_: bool) -> Non
         raise click.exceptions.Exit(1)
 
 
-def _is_due(library: Library, topic: TopicFile, *, by_name: bool, stale: bool) -> bool:
+def _is_due(library: Library, topic: topic_file.TopicFile, *, by_name: bool, stale: bool) -> bool:
     """Tell whether a topic is to be refreshed: a stale one, or any that is not obsolete."""
-    if stale and not (is_stale(topic, library.clock()) or library.find_outdated(topic)):
+    if stale and not (topic_file.is_stale(topic, library.clock()) or library.find_outdated(topic)):
         return False
-    return by_name or topic.status is not Status.OBSOLETE
+    return by_name or topic.status is not topic_file.Status.OBSOLETE
 
 
 @click.command()
 @click.argument("plan_id", metavar="ID")
-@yes_option
-@json_option
+@group.yes_option
+@group.json_option
 def approve(plan_id: str, yes: bool, json_: bool) -> None:
     """
     Show a waiting plan; make its topic, or delete the plan
@@ -224,23 +211,23 @@ def approve(plan_id: str, yes: bool, json_: bool) -> None:
         llm kb references pending
         llm kb references approve 3f2a9c01d4be5f6a7b8c9d0e1f2a3b4c
     """
-    library = current_library()
+    library = group.current_library()
     waiting = PendingPlans(library)
     plan = waiting.read(plan_id)
     say(render_plan(plan))
     if not ask("Keep this?" if plan.is_measured else "Contact these hosts?", yes=yes):
         waiting.drop(plan_id)
         raise SaidNoError(plan.request.title)
-    with show_progress() as progress:
+    with group.show_progress() as progress:
         created = carry_out(
-            library, plan_id, lambda plan: approve_plan(library, plan, yes=yes), progress
+            library, plan_id, lambda plan: group.approve_plan(library, plan, yes=yes), progress
         )
     tell_created(created, json_=json_)
 
 
 @click.command()
 @click.option("--drop", metavar="ID", help="Forget this plan instead")
-@json_option
+@group.json_option
 def pending(drop: str | None, json_: bool) -> None:
     """
     List the plans that wait for your approval
@@ -249,7 +236,7 @@ def pending(drop: str | None, json_: bool) -> None:
         llm kb references pending
         llm kb references pending --drop 3f2a9c01d4be5f6a7b8c9d0e1f2a3b4c
     """
-    waiting_plans = PendingPlans(current_library())
+    waiting_plans = PendingPlans(group.current_library())
     if drop:
         if not waiting_plans.drop(drop):
             raise UnknownPlanError(drop, "it was used or dropped already")
@@ -284,7 +271,7 @@ def _refresh(library: Library, topic_id: str, *, yes: bool) -> dict[str, Any]:
             )
         return confirm(visible_line(f"{topic_id}: {reason}. Keep it?"))
 
-    with show_progress() as progress:
+    with group.show_progress() as progress:
         refreshed = refresh_topic(library, topic_id, approve_changes, progress)
     for warning in refreshed["warnings"]:
         say(f"Warning: {warning}")

@@ -24,12 +24,6 @@ from llm_kb.references.sources.packages import (
     follow_package,
     resolve_package,
 )
-from llm_kb.references.sources.records import (
-    CrawlSource,
-    GitSource,
-    PackageSource,
-    WebSource,
-)
 from llm_kb.references.sources.rules import host_and_port
 from llm_kb.references.sources.web import Page, find_page, no_text
 from llm_kb.references.topic.staging import PageLinks, Staged, asks_the_same
@@ -147,16 +141,16 @@ def _link_pages(staged: Staged) -> None:
 def _fetch_source(task: _Task, source: records.Source) -> PlannedSource:
     """Fetch a source into the staged topic; raise KbError."""
     match source:
-        case GitSource():
+        case records.GitSource():
             found = _fetch_git(task, source)
-        case PackageSource() if task.staged.old.is_new:
+        case records.PackageSource() if task.staged.old.is_new:
             found = _fetch_git(task, resolve_package(source, task.remotes))
-        case PackageSource():
+        case records.PackageSource():
             reason = "only create looks packages up; write the repository into topic.md"
             raise FetchError(source.url, reason)
-        case WebSource():
+        case records.WebSource():
             found = _fetch_page(task, source)
-        case CrawlSource():
+        case records.CrawlSource():
             found = _fetch_crawl(task, source)
     if not found.files:
         raise FetchError(source.url, "; ".join(["it has no file to fetch", *found.notes]))
@@ -166,7 +160,7 @@ def _fetch_source(task: _Task, source: records.Source) -> PlannedSource:
 def preview_source(source: records.Source, workspace: Path | None) -> PlannedSource:
     """Return a source before anybody is contacted, with the repository if it is known here."""
     hosts, notes = [_asked_host(source)], list[str]()
-    if isinstance(source, PackageSource):
+    if isinstance(source, records.PackageSource):
         package = find_installed(source.ecosystem, source.name, workspace)
         if package and package.repository:
             hosts.append(host_and_port(package.repository))
@@ -176,11 +170,11 @@ def preview_source(source: records.Source, workspace: Path | None) -> PlannedSou
 
 def _asked_host(source: records.Source) -> str:
     """Return the host that is contacted first; empty without one."""
-    url = REGISTRIES[source.ecosystem] if isinstance(source, PackageSource) else source.url
+    url = REGISTRIES[source.ecosystem] if isinstance(source, records.PackageSource) else source.url
     return host_and_port(url)
 
 
-def _fetch_git(task: _Task, source: GitSource) -> PlannedSource:
+def _fetch_git(task: _Task, source: records.GitSource) -> PlannedSource:
     """Fetch the files of a repository at its present commit; those with the same blob are kept."""
     policy = task.remotes.policy
     rules.check_git_url(source.url, policy.allow_protocols)
@@ -214,7 +208,7 @@ def _fetch_git(task: _Task, source: GitSource) -> PlannedSource:
     return task.measure(pinned, (*notes, *left_out))
 
 
-def _choose_folder(task: _Task, source: GitSource, paths: Iterable[str] = ()) -> str:
+def _choose_folder(task: _Task, source: records.GitSource, paths: Iterable[str] = ()) -> str:
     """Return the folder of the files, with its `/`; empty for the topic itself.
 
     A source needs a folder if there are several repositories, or if one of its files would replace
@@ -228,7 +222,7 @@ def _choose_folder(task: _Task, source: GitSource, paths: Iterable[str] = ()) ->
     return f"{rules.unused_name(source.folder, others)}/"
 
 
-def _keep_commit(task: _Task, source: GitSource) -> bool:
+def _keep_commit(task: _Task, source: records.GitSource) -> bool:
     """Keep all files of the old topic if they are those of this commit."""
     files, old = task.old_files, task.staged.old
     folder = _choose_folder(task, source)
@@ -242,7 +236,7 @@ def _keep_commit(task: _Task, source: GitSource) -> bool:
     return True
 
 
-def _record_blob(task: _Task, source: GitSource, blob: str) -> FileRecord:
+def _record_blob(task: _Task, source: records.GitSource, blob: str) -> FileRecord:
     return FileRecord(
         source=task.index,
         url=source.url,
@@ -252,7 +246,7 @@ def _record_blob(task: _Task, source: GitSource, blob: str) -> FileRecord:
     )
 
 
-def _keep_blob(task: _Task, source: GitSource, path: str, blob: str) -> bool:
+def _keep_blob(task: _Task, source: records.GitSource, path: str, blob: str) -> bool:
     """Keep the old topic's file if it has this blob; tell whether it was kept."""
     staged = task.staged
     old = staged.old.files.get(path)
@@ -262,7 +256,7 @@ def _keep_blob(task: _Task, source: GitSource, path: str, blob: str) -> bool:
     return staged.keep(path, replace(record, hash=old.hash, size=old.size, fetched_at=staged.now))
 
 
-def _fetch_page(task: _Task, source: WebSource) -> PlannedSource:
+def _fetch_page(task: _Task, source: records.WebSource) -> PlannedSource:
     """Fetch one page, at its own address, wherever that redirected before."""
     path, record = next(iter(task.old_files.items()), ("", None))
     known = record.conditions if record and task.staged.old.has({path: record}) else None
@@ -271,7 +265,7 @@ def _fetch_page(task: _Task, source: WebSource) -> PlannedSource:
     return task.measure(source, _moved(source.url, page.url), page.hosts)
 
 
-def _fetch_crawl(task: _Task, source: CrawlSource) -> PlannedSource:
+def _fetch_crawl(task: _Task, source: records.CrawlSource) -> PlannedSource:
     """Fetch the pages of a site.
 
     A page is gone if the server says so, or if no page leads to it any more. One
@@ -301,7 +295,7 @@ def _fetch_crawl(task: _Task, source: CrawlSource) -> PlannedSource:
     return replace(planned, is_complete=not kept)
 
 
-def _keep_missing(task: _Task, source: CrawlSource, crawl: Crawl) -> set[str]:
+def _keep_missing(task: _Task, source: records.CrawlSource, crawl: Crawl) -> set[str]:
     """Keep the old files of pages that failed or may have been missed; return their addresses."""
     kept: set[str] = set()
     for path, record in task.old_files.items():

@@ -21,15 +21,8 @@ from llm_kb.references.errors import FetchError
 from llm_kb.references.sources import rules
 from llm_kb.references.sources.connections import HTTP_ERRORS, Answer, open_answer
 from llm_kb.references.sources.rules import Policy, host_and_port
+from llm_kb.texts import formats
 from llm_kb.texts.decoding import decode_page
-from llm_kb.texts.formats import (
-    INSTALL,
-    can_convert,
-    find_converter,
-    find_served_converter,
-    is_prose,
-    needs_extra,
-)
 from llm_kb.texts.html import to_markdown
 from llm_kb.texts.html.addresses import escape_url, join_url
 from llm_kb.texts.html.page import page_links, refresh_target
@@ -300,18 +293,18 @@ def _read_text(answer: Response, policy: Policy) -> str:
         raise kind(answer.url, f"the server answered {answer.status}")
     content_type, path = answer.content_type, urlsplit(answer.url).path
     is_text = content_type.startswith("text/") or content_type.endswith(("+xml", "+json"))
-    is_named = needs_extra(path) and not content_type.startswith("text/")
-    if document := find_served_converter(content_type) or (
-        find_converter(path) if is_named else ""
+    is_named = formats.needs_extra(path) and not content_type.startswith("text/")
+    if document := formats.find_served_converter(content_type) or (
+        formats.find_converter(path) if is_named else ""
     ):
-        if not can_convert():
-            reason = f"it is a document ({document}); to read it: {INSTALL}"
+        if not formats.can_convert():
+            reason = f"it is a document ({document}); to read it: {formats.INSTALL}"
             raise errors.NoPageError(answer.url, reason)
         try:
             return policy.conversions.convert(document, answer.body).decode()
         except ConversionError as error:
             raise FetchError(answer.url, str(error)) from error
-    is_text = is_text or (content_type in UNTYPED and is_prose(path))
+    is_text = is_text or (content_type in UNTYPED and formats.is_prose(path))
     if content_type and not is_text and content_type not in TEXT_TYPES:
         raise errors.NoPageError(answer.url, f"it is not text but {content_type}")
     return _decode(answer)
