@@ -502,9 +502,11 @@ _MOST_POINTS = 5
 
 def _check_characters(file: str, text: str) -> Iterator[Finding]:
     """Find characters that are invisible or that change the order of the text."""
-    found = [] if text.isascii() else _UNSEEN.findall(text)
-    if found:
-        points = ", ".join(f"U+{ord(c):04X}" for c in sorted(set(found))[:_MOST_POINTS])
+    # The few different characters of a text take a third of the time of all.
+    unseen = set() if text.isascii() else {*filter(_UNSEEN.match, {*text})}
+    if unseen:
+        found = [each for each in text if each in unseen]
+        points = ", ".join(f"U+{ord(c):04X}" for c in sorted(unseen)[:_MOST_POINTS])
         line = text.count("\n", 0, text.index(found[0])) + 1
         what = f"{count(len(found), 'invisible character')}: {points}"
         yield Finding(Rule.INVISIBLE, file, what, line)

@@ -41,11 +41,13 @@ _MADE = re.compile(r"^(?:::: |import )|\{\{|\{%", re.MULTILINE)
 """Signs that a tool makes more headings of a page."""
 
 _ID = re.compile(
-    r"""(?:\b(?:id|name)=["'{]{0,2}|^[ \t]{0,9}\((?=[^()\n]{1,200}\)=)|\{[^{}#\n]{0,200}#"""
-    r"""|^[ \t]{0,9}:name:[ \t]{1,9})([^\s"'<>}]{1,200})""",
-    re.MULTILINE,
+    r"""(?:=(?:(?<=\bid=)|(?<=\bname=))["'{]{0,2}|\((?=[^()\n]{1,200}\)=)|\{[^{}#\n]{0,200}#"""
+    r"""|:name:[ \t]{1,9})([^\s"'<>}]{1,200})"""
 )
-"""An anchor that is given a name: in a tag, `(name)=`, `{#name}` and the option of a directive."""
+"""An anchor that is given a name: in a tag, `(name)=`, `{#name}` and the option of a directive.
+
+Each begins with one sign, to which the search skips.
+"""
 
 _OF_NO_HEADING = re.compile(
     r"[\W\d_]*|.*/.*|top|L\d{1,9}(?:-L?\d{1,9})?|[:^].*|(?:user-content-)?fn(?:ref)?\d{0,9}[:-].*",
