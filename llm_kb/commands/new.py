@@ -102,10 +102,13 @@ def edit(name: str, source: BinaryIO | None, yes: bool, shorter: bool) -> None:
         shown = ", ".join(f"{topic.id}/{subject.name}" for subject in subjects)
         raise KbError(f"{slug!r} of topic {topic.id!r} names several subjects: {shown}")
     path = topic.root / subjects[0].path
-    _require_utf_8(path)
+    before = read_regular(path, follow_link=True, most=MOST_TEXT)
+    if problem := explain_conversion(before):  # what is written here is UTF-8
+        raise KbError(f"cannot edit {show_place(path)}: {problem}")
     text = _read_text(source)
     if text.strip():
-        _replace_text(topic, path, text, yes=yes, shorter=shorter)
+        if _may_replace(show_place(path), path.name, before, text, yes=yes, shorter=shorter):
+            _replace_subject(topic, path, before, text)
         show_content(os.fsencode(path))
     elif source or _is_piped():
         raise click.ClickException(f"the text is empty; {show_place(path)} stays as it is")
@@ -113,29 +116,27 @@ def edit(name: str, source: BinaryIO | None, yes: bool, shorter: bool) -> None:
         open_editor(path)
 
 
-def _replace_text(topic: TopicConfig, path: Path, text: bytes, *, yes: bool, shorter: bool) -> None:
-    """Replace the text of a subject, once a person has agreed. Raises ClickException."""
-    before, place = read_regular(path, follow_link=True, most=MOST_TEXT), show_place(path)
-    if text == before:
-        return
+def _may_replace(
+    place: str, name: str, before: bytes, text: bytes, *, yes: bool, shorter: bool
+) -> bool:
+    """Tell whether a text is to be replaced: a person agreed. Raises ClickException."""
     is_shorter = 2 * len(text.strip()) < len(before.strip())
     loss = f"{len(before):,} bytes become {len(text):,}"
     if yes and is_shorter and not shorter:
         raise click.ClickException(f"{loss} in {place}: pass --shorter if that is meant")
-    if not yes:
-        old, new = (each.decode("utf-8", "replace") for each in (before, text))
-        mark = f"WARNING: more than half is lost: {loss}\n" if is_shorter else ""
-        shown = "\n".join(render_difference(old, new, path.name))
-        answer = confirm_on_tty(f"{shown}\n{mark}Replace the text of {visible_line(place)}?")
-        if answer is None:
-            raise click.ClickException(
-                f"nothing was written: there is no terminal to ask on; -y replaces {place}"
-            )
-        if not answer:
-            raise click.Abort
-    if read_regular(path, follow_link=True, most=MOST_TEXT) != before:
-        raise KbError(f"{place} has just been changed; nothing was written")
-    _replace_subject(topic, path, text)
+    if yes or text == before:
+        return text != before
+    old, new = (each.decode("utf-8", "replace") for each in (before, text))
+    mark = f"WARNING: more than half is lost: {loss}\n" if is_shorter else ""
+    shown = "\n".join(render_difference(old, new, name))
+    answer = confirm_on_tty(f"{shown}\n{mark}Replace the text of {visible_line(place)}?")
+    if answer is None:
+        raise click.ClickException(
+            f"nothing was written: there is no terminal to ask on; -y replaces {place}"
+        )
+    if not answer:
+        raise click.Abort
+    return True
 
 
 def _is_piped() -> bool:
@@ -147,22 +148,14 @@ def _is_piped() -> bool:
     return stat.S_ISFIFO(mode) or stat.S_ISREG(mode)
 
 
-def _replace_subject(topic: TopicConfig, path: Path, text: bytes) -> None:
+def _replace_subject(topic: TopicConfig, path: Path, before: bytes, text: bytes) -> None:
     """Replace a file of a topic, or one outside to which the user lets its links lead."""
+    if read_regular(path, follow_link=True, most=MOST_TEXT) != before:
+        raise KbError(f"{show_place(path)} has just been changed; nothing was written")
     real = resolve_links(path)
     roots = (topic.root, *topic.allow_links_to)
     root = next((each for each in roots if real.is_relative_to(each)), topic.root)
     replace_below(root, path, text)
-
-
-def _require_utf_8(path: Path) -> None:
-    """Raise KbError for a text that is not UTF-8: what is written here is."""
-    try:
-        problem = explain_conversion(read_regular(path, follow_link=True, most=MOST_TEXT))
-    except OSError:
-        return  # writing says why
-    if problem:
-        raise KbError(f"cannot edit {show_place(path)}: {problem}")
 
 
 def _find_topic(name: str) -> tuple[TopicConfig, str]:

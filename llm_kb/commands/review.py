@@ -74,11 +74,11 @@ class _Session:
 
     def find(self, id_: str) -> Proposal:
         """Return the proposal with an id. Raises KbError."""
-        for each in self.waiting:
-            if each.id == id_:
-                return each
-        ids = ", ".join(each.id for each in self.waiting) or "none"
-        raise KbError(f"no proposal {id_!r} waits here; waiting: {ids}")
+        waiting = {each.id: each for each in self.waiting}
+        if id_ not in waiting:
+            ids = ", ".join(waiting) or "none"
+            raise KbError(f"no proposal {id_!r} waits here; waiting: {ids}")
+        return waiting[id_]
 
     def show(self, number: str, proposal: Proposal, edited: View | None = None) -> bool:
         """Show a proposal as it is now, or as a person edited it; tell whether it fits."""

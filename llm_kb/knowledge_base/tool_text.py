@@ -212,13 +212,12 @@ def read_proposal(arguments: Mapping[str, Any]) -> dict[str, Any]:
 
     Names of other tools' arguments are understood, and the white space of texts is kept.
     """
-    names = {other: name for name, others in _OTHER_NAMES.items() for other in others}
+    names = {other: name for name, others in _OTHER_NAMES.items() for other in (name, *others)}
     given: dict[str, Any] = {}
     for written, value in arguments.items():
         if value in _EMPTY:
             continue
-        name = names.get(written, written)
-        if name not in _OTHER_NAMES:
+        if (name := names.get(written)) is None:
             allowed = ", ".join(_OTHER_NAMES)
             raise KbError(f"{PROPOSE.name}: unknown argument {written!r}; allowed: {allowed}")
         if given.setdefault(name, value) != value:
