@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Collection, Sequence
 from functools import partial
 from pathlib import Path
@@ -19,7 +18,7 @@ from llm_kb.errors import show_place
 from llm_kb.files.atomic import create_below, make_directory_below
 from llm_kb.files.containment import resolve_links
 from llm_kb.knowledge_base.user_dir import load_here
-from llm_kb.rendering.plain_text import count, shorten
+from llm_kb.rendering.plain_text import command_line, count, shorten
 from llm_kb.texts.safe import visible_line
 from llm_kb.upkeep.accounts import Leftover
 from llm_kb.upkeep.first_topics import Proposal, Proposals, propose_topics
@@ -160,7 +159,7 @@ def _say_largest(topic: Proposal) -> None:
     (name, size), (subjects, tokens) = topic.largest, topic.totals
     if subjects > 1 and size > max(_LARGE, tokens / 2):
         say(f"{visible_line(name)} is {size / tokens:.0%} of {topic.id}; to leave it out:")
-        say(f"  llm kb disable {topic.id} {shlex.quote(visible_line(name))}")
+        say(f"  {command_line('disable', topic.id, visible_line(name))}")
 
 
 def _say_left_out(what: str, paths: Collection[str]) -> None:

@@ -25,6 +25,7 @@ from llm_kb.host.terminal import confirm_on_tty, has_terminal, is_terminal
 from llm_kb.knowledge_base.kinds import GIVEN
 from llm_kb.knowledge_base.user_dir import load_here
 from llm_kb.rendering.differences import render_difference
+from llm_kb.rendering.plain_text import command_line
 from llm_kb.subjects.selection import find_near
 from llm_kb.subjects.topics import Layout, TopicConfig
 from llm_kb.texts.decoding import explain_conversion, is_binary
@@ -204,7 +205,8 @@ def create_subject(topic: TopicConfig, slug: str, text: bytes = b"") -> Path:
 
 def _report_existing(topic: TopicConfig, slug: str, path: str) -> KbError:
     place = str(topic.root / path)
-    return KbError(f"{place!r} exists already; use 'llm kb edit {topic.id}/{slug}'")
+    command = command_line("edit", f"{topic.id}/{slug}")
+    return KbError(f"{place!r} exists already; use `{command}`")
 
 
 def render_template(path: Path, layout: Layout) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import shlex
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -28,7 +27,7 @@ from llm_kb.knowledge_base.subject_list import name_file
 from llm_kb.knowledge_base.tool_text import DEFAULT_LIMIT
 from llm_kb.knowledge_base.user_dir import find_user_dir
 from llm_kb.rendering.passages import Passage, Passages, find_notes
-from llm_kb.rendering.plain_text import MAX_NAMED, count_columns, wrap_prose
+from llm_kb.rendering.plain_text import MAX_NAMED, command_line, count_columns, wrap_prose
 from llm_kb.texts.formats import find_converter, find_format
 from llm_kb.texts.safe import visible_line, visible_text
 
@@ -217,6 +216,6 @@ def _name_line(kb: KnowledgeBase, passage: Passage) -> str:
 
 def _say_next(passages: Sequence[Passage], most: int) -> str:
     """Return what to type to read all of the first passage's part, and to see more passages."""
-    address = shlex.quote(visible_line(f"{passages[0].topic}/{passages[0].address}"))
+    address = visible_line(f"{passages[0].topic}/{passages[0].address}")
     more = f"more: -n {max(10, 2 * most)}; " if len(passages) >= most else ""
-    return f"{more}open the first: llm kb learn {address}"
+    return f"{more}open the first: {command_line('learn', address)}"

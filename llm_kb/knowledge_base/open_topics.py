@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 
@@ -15,7 +14,7 @@ from llm_kb.knowledge_base.learning import NO_PICTURES, Loaded
 from llm_kb.knowledge_base.open_topic import EmptyTopicError, OpenTopic, find_id, suggest
 from llm_kb.knowledge_base.tool_text import LEARN
 from llm_kb.rendering.parts import take_pieces
-from llm_kb.rendering.plain_text import shorten
+from llm_kb.rendering.plain_text import command_line, shorten
 from llm_kb.rendering.presentation import Picture, Presented, list_pictures
 from llm_kb.rendering.section import Menu, Preloaded, list_topics, render_section
 from llm_kb.subjects.links import WIKI_LINK, LinkTargets
@@ -343,7 +342,7 @@ class OpenTopics:
         lacking = self.find_missing_parts(opened, selection)
         if lacking and len(lacking) == len(selection.subjects):
             error = lacking[0]
-            command = shlex.join(["llm", "kb", "learn", error.topic, error.outline])
+            command = command_line("learn", error.topic, error.outline)
             # A person asked.
             message = f"{error.problem}; `{command}` lists them"
             raise NoMatchError(error.topic, pattern, message=message)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import textwrap
 import unicodedata
 from collections.abc import Iterable, Sequence
@@ -89,6 +90,13 @@ def count_columns(text: str) -> int:
 def bounded_line(text: str) -> str:
     """Return a name or a notice on one short line without closing tags."""
     return defuse(shorten(one_line(text), LONGEST_NAME))
+
+
+def command_line(*words: str) -> str:
+    """Return a command of `llm kb` as a shell takes it, also for names like those of options."""
+    at = next((at for at, word in enumerate(words) if word.startswith("-")), len(words))
+    dashes = ["--"] if at < len(words) else []
+    return shlex.join(["llm", "kb", *words[:at], *dashes, *words[at:]])
 
 
 def count(number: int, one: str, many: str | None = None) -> str:

@@ -232,19 +232,21 @@ def _stems(subject: Subject, path: str) -> Sequence[str]:
 class Disabled:
     """The disabled entries of a topic; without case where its disk ignores case.
 
-    Raises PatternError for an entry that cannot be a pattern.
+    An entry covers the slug that it equals, even if it is also a glob, as in `select`. Raises
+    PatternError for an entry that cannot be a pattern.
     """
 
     def __init__(self, entries: Sequence[str], *, ignores_case: bool) -> None:
         self._ignores_case = ignores_case
         self._patterns = {entry: parse_pattern(self._fold(entry)) for entry in entries}
         self._matches = compile_any([*self._patterns.values()])
+        self._texts = {pattern.text for pattern in self._patterns.values()}
         self._covered: set[str] = set()
 
     def covers(self, slug: str, paths: Iterable[str]) -> bool:
         """Tell whether a subject is disabled; `paths` are all that lead to its file."""
         spellings = {*map(self._fold, {slug}.union(*map(spell, paths)))}
-        is_covered = any(map(self._matches, spellings))
+        is_covered = not self._texts.isdisjoint(spellings) or any(map(self._matches, spellings))
         self._covered |= spellings if is_covered else set()
         return is_covered
 
@@ -253,8 +255,8 @@ class Disabled:
         return [entry for entry, pattern in self._patterns.items() if not self._has_met(pattern)]
 
     def _has_met(self, pattern: Pattern) -> bool:
-        if pattern.literal is not None:
-            return pattern.literal in self._covered
+        if pattern.text in self._covered or pattern.literal is not None:
+            return pattern.text in self._covered
         return any(map(pattern.matches, self._covered))
 
     def _fold(self, text: str) -> str:

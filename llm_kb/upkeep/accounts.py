@@ -174,7 +174,8 @@ def _describe_texts(kind: str, paths: Collection[str]) -> Leftover:
     # With the extension: a topic of the directory may be there.
     id_ = re.sub(r"[^a-z0-9]+", "-", f"{Path(place).name}-{kind or 'texts'}".lower()).strip("-")
     which = f"--include {shlex.quote(f'*{kind}')}" if kind else "--ignore '*.*'"
-    add = f"llm kb add {id_} {shlex.quote(place)} {which}"
+    directory = f"./{place}" if place.startswith("-") else place
+    add = f"llm kb add {id_} {shlex.quote(directory)} {which}"
     return Leftover(f"{what}{where}", paths, add)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -151,3 +153,40 @@ def test_a_topic_without_listed_subjects_says_so_once(run_llm: RunLlm, tmp_path:
     fix = "correct that, or `subjects` in the configuration"
     shown = f"no subjects: {tmp_path}/nowhere: no such directory; {fix}\n"
     assert run_llm(["kb", "list", "empty"]).output == shown
+
+
+def test_commands_in_advice_work_as_they_are_pasted(
+    tmp_path: Path, run_llm: RunLlm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EDITOR", "true")
+    (tmp_path / "llm-kb.toml").unlink()
+    prose = "This is how the readings are kept, and why.\n" * 9
+    others = [f"-o d/{name}.zzz" for name in "abc"]
+    write_files(
+        tmp_path,
+        {
+            **dict.fromkeys(others, prose),
+            "docs/it's.md": "# Its\n",
+            "docs/-x [1].md": "Text.\n" * 70_000,
+        },
+    )
+    said = ""
+    for arguments in (
+        ["kb", "init"],
+        ["kb", "new", "docs/it's"],
+        ["kb", "new", "docs/-x [1]"],
+        ["kb", "prompt", "-k", "docs/it's#none"],
+    ):
+        said += run_llm(arguments).stderr
+    advised = re.findall(r"(?:^ +|`)(llm kb [^`\n]+)", said, re.MULTILINE)
+    assert [command.split()[2] for command in advised] == [
+        "add",
+        "disable",
+        "edit",
+        "edit",
+        "learn",
+    ]
+    for command in sorted(advised, key=lambda each: "disable" in each):
+        result = run_llm(shlex.split(command)[1:])
+        assert (result.exit_code, result.exception) == (0, None), (command, result.stderr)
+    assert "-x [1]" not in run_llm(["kb", "list", "docs"]).stdout

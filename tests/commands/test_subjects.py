@@ -99,7 +99,7 @@ def test_an_existing_subject_is_never_overwritten(topic: Path, run_llm: RunLlm, 
     (topic / ".a.md").write_text("mine")
     result = run_llm(["kb", "new", f"project/{slug}"])
     assert result.exit_code == 1
-    assert f"exists already; use 'llm kb edit project/{slug}'\n" in result.stderr
+    assert f"exists already; use `llm kb edit project/{slug}`\n" in result.stderr
     assert {path.read_text() for path in topic.iterdir()} == {"mine"}
 
 
