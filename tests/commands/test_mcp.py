@@ -9,7 +9,7 @@ import mcp_types as types
 import pytest
 from mcp.client import Client
 
-from llm_kb.knowledge_base.tool_text import LEARN
+from llm_kb.knowledge_base.tool_text import LEARN, SEARCH_KNOWLEDGE
 from llm_kb.rendering.section import HEADER
 from tests.conftest import RunLlm
 from tests.mcp_client import call, read, start_process, talk
@@ -154,8 +154,8 @@ def test_search_answers_with_places_and_never_with_what_is_hidden(workspace: Pat
         pytest.param(
             "search_knowledge",
             {"question": [3]},
-            "search_knowledge: question: found a list; allowed: a string;"
-            " its arguments are question (required), topic, limit, role, paths, tags",
+            "search_knowledge: question: found a list; allowed: a string; its arguments are"
+            f" question (required), {', '.join([*SEARCH_KNOWLEDGE.schema['properties']][1:])}",
             id="wrong type",
         ),
         pytest.param(

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from llm_kb.errors import KbError
+from llm_kb.host.request import OUR_TOOLS
 from llm_kb.knowledge_base.tool_text import (
     ToolText,
     integer,
@@ -51,20 +52,10 @@ def test_llm_tools_shows_the_arguments_of_a_model(run_llm: RunLlm, tmp_path: Pat
     (tmp_path / "llm-kb.toml").write_text('[kb.topic.team]\nsubjects = "kb"\n')
     shown = run_llm(["tools", "list"]).stdout + run_llm(["tools", "list", "References"]).stdout
     ours = [line.strip() for line in shown.splitlines() if "(plugin: kb)" in line]
-    assert ours == [
-        "emit_knowledge(entry_type: str, scope: str | None = None, rule: str | None = None,"
-        " stability: str | None = None, module: str | None = None, owns: str | None = None,"
-        " boundary: str | None = None, pattern: str | None = None, instead: str | None = None)"
-        " (plugin: kb)",
-        "learn(topic: str, subjects: list[str] | None = None) (plugin: kb)",
-        "propose_subject(topic: str, subject: str, reason: str, new: str | None = None,"
-        " old: str | None = None) (plugin: kb)",
-        "References(ghost: str = 'llm', model: str | None = None) (plugin: kb)",
-    ]
-    assert (
-        "  reference_search(question: str, topic: str | None = None, role: str | None = None,"
-        " paths: list[str] | None = None, tags: list[str] | None = None)\n"
-    ) in shown
+    names = [line.partition("(")[0] for line in ours]
+    assert sorted(names) == sorted(OUR_TOOLS - {"search_knowledge"})  # which comes with `learn`
+    assert "learn(topic: str, subjects: list[str] | None = None) (plugin: kb)" in ours
+    assert "  reference_search(question: str, topic: str | None = None, role: str | None" in shown
 
 
 def test_arguments_with_a_value_are_returned() -> None:
