@@ -40,9 +40,10 @@ def read_table(text: str) -> list[dict[str, float]]:
     for line in re.findall(r"^\| (?:Linux 6\.1: )?[\d,]+ \|.*;.*\|$", text, re.MULTILINE):
         name, *cells = (cell.strip() for cell in line.strip("|").split("|"))
         if len(cells) == len(COLUMNS):
-            values = [float(cell.partition(";")[0].removesuffix(" ms")) for cell in cells]
-            files = float(name.rpartition(" ")[2].replace(",", ""))
-            rows.append({"files": files, **dict(zip(COLUMNS, values, strict=True))})
+            texts = [cell.partition(";")[0].removesuffix(" ms") for cell in cells]
+            pairs = zip(COLUMNS, texts, strict=True)
+            values = {column: float(text) for column, text in pairs if text != "-"}
+            rows.append({"files": float(name.rpartition(" ")[2].replace(",", "")), **values})
     return [row for row in rows if row["files"] > 1]
 
 
