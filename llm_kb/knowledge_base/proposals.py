@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, astuple, dataclass, replace
 from datetime import datetime, timedelta, timezone
@@ -24,6 +24,10 @@ from llm_kb.texts.outlines.outline import find_outline
 from llm_kb.texts.safe import BLANK_LETTERS, HIDDEN, JOINERS
 
 BOM = "\ufeff"
+
+
+MOST_OUTLINED = 2_000_000
+"""Characters that the edits of a proposal read to find their parts: each reads the subject anew."""
 
 
 class EditError(KbError):
@@ -41,7 +45,7 @@ class Edit:
     """The anchor of the part that it is about; empty for the whole subject."""
 
 
-def apply_edits(path: str, text: str | None, edits: Iterable[Edit]) -> str:
+def apply_edits(path: str, text: str | None, edits: Sequence[Edit]) -> str:
     """Return the text of a file after some edits; None is a file that does not exist.
 
     Line ends and a byte order mark stay as they are. Raises EditError.
@@ -49,6 +53,8 @@ def apply_edits(path: str, text: str | None, edits: Iterable[Edit]) -> str:
     mark = BOM if text and text.startswith(BOM) else ""
     ends = "\r\n" if text and "\r\n" in text else "\n"
     result = None if text is None else text.removeprefix(mark)
+    if sum(bool(each.part) for each in edits) * len(result or "") > MOST_OUTLINED:
+        raise EditError("the subject is too large to name another part: quote `old` alone")
     for edit in edits:
         result = _apply(path, result, edit, ends)
     return f"{mark}{result}"

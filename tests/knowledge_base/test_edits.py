@@ -73,6 +73,15 @@ def test_edits_follow_each_other_and_leave_something() -> None:
         apply_edits("a.md", "a b\n", [Edit(reason="1", old="a"), Edit(reason="2", old="b\n")])
 
 
+def test_parts_of_a_large_subject_are_named_a_few_times() -> None:
+    text = "# H\n\n" + "One two three.\n" * 20_000
+    edits = [Edit(reason="r", new=f"x{number}", part="h") for number in range(7)]
+    assert apply_edits("a.md", text, edits[:6]).endswith("x5\n")
+    with pytest.raises(KbError, match="too large to name another part"):
+        apply_edits("a.md", text, edits)
+    assert apply_edits("a.md", text, [Edit(reason="r", new="x")] * 20)
+
+
 @pytest.mark.parametrize(
     "text",
     [
