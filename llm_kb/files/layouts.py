@@ -13,6 +13,7 @@ from llm_kb.subjects.ignore import is_always_ignored
 from llm_kb.subjects.selection import strip_extension
 from llm_kb.subjects.topics import Layout, Subject, is_portable, slugify
 from llm_kb.texts.formats import MARKDOWN_ENDING, find_extension, find_format
+from llm_kb.texts.safe import visible_line
 
 MAX_LEVELS = 100
 """Deepest nesting that is entered; hostile trees are thousands of directories deep."""
@@ -63,7 +64,7 @@ def place_subject(slug: str, layout: Layout) -> str:
     if path.count("/") > MAX_LEVELS:
         raise KbError(f"cannot make a subject more than {MAX_LEVELS} directories deep")
     for part in (*slug.split("/"), *path.split("/")):
-        is_usual = part.strip() == part and part.strip(".") and not re.search(r"[\[\]]", part)
+        is_usual = visible_line(part) == part and part.strip(".") and not re.search(r"[\[\]]", part)
         if is_always_ignored(part) or not (is_usual and is_portable(part)):
             raise KbError(
                 f"cannot make a subject {slug!r}: {part[:40]!r} cannot be the name of a subject"
