@@ -100,7 +100,8 @@ REFUSED = {
     "format is not one of prose": ["x.py", "x.html", "x.txt"],
     "in the way": ["a.md/b"],
     "cannot be the name": [
-        "../x", "/etc/x", "a/../b", "con", "x\u202ey", "x" * 300, "#", "[[a]]", "a\u3164b", "a\u2800",
+        "../x", "/etc/x", "a/../b", "con", "x\u202ey", "x" * 300, "#", "[[a]]",
+        "a\u3164b", "a\u2800",
     ],
     "subject: missing": [""],
 }  # fmt: skip

@@ -282,7 +282,9 @@ def test_a_piped_text_is_shown_before_it_replaces_another(
     page: Path, typed: str, after: str
 ) -> None:
     shown, _ = run_on_terminal(EDIT, typed, piped="One.\n2.\nThree.\n")
-    assert shown.startswith(f" One.\n-Two.\n+2.\n Three.\nReplace the text of {page}? [y/N]: ")
+    assert shown.startswith(
+        f"@@ line 2 @@\n One.\n-Two.\n+2.\n Three.\nReplace the text of {page}? [y/N]: "
+    )
     assert page.read_text() == after
 
 
