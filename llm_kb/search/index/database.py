@@ -13,7 +13,7 @@ from pathlib import Path
 
 from llm_kb.errors import KbError
 
-VERSION = 32
+VERSION = 33
 """Version of the schema and of how files become rows; other versions are rebuilt."""
 
 BUSY_SECONDS = 20
