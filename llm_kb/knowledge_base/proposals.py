@@ -107,7 +107,8 @@ def _append(before: str, new: str, after: str, ends: str) -> str:
 
 _UNSEEN = re.compile(
     # Runs of selectors and joiners can carry a text that nobody sees.
-    rf"(?!\r\n)\r|[{HIDDEN}{BLANK_LETTERS}\U000e0080-\U000e0fff]|[\ufe00-\ufe0f{JOINERS}]{{2}}"
+    rf"(?!\r\n)\r|[{HIDDEN}{BLANK_LETTERS}\u034f\u180b-\u180f\U000e0080-\U000e0fff]"
+    rf"|[\ufe00-\ufe0f{JOINERS}]{{2}}|(?<=[!-~])[{JOINERS}]"
 )
 
 _TOKEN = re.compile(

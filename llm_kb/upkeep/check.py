@@ -422,8 +422,9 @@ class Inspection:
         return "" if len(found) == 1 else f"several: {name_some(found)}" if found else "nothing"
 
     def _is_name(self, opened: OpenTopic, name: str) -> bool:
-        """Tell whether a name is that of one subject of a topic, in whatever directory."""
-        return len(self._find_targets(opened).find(name)) == 1
+        """Tell whether ExDoc, which puts all pages into one directory, has one of this name."""
+        root = self._kb.config.workspace or opened.config.root
+        return (root / "mix.exs").is_file() and len(self._find_targets(opened).find(name)) == 1
 
     def _find_targets(self, opened: OpenTopic) -> LinkTargets:
         id_ = opened.config.id

@@ -70,7 +70,7 @@ def find_dead_links(
 
     `find_wiki_problem` says why the name in a `[[name]]` leads to no subject; empty if it does.
     `find_anchors` returns the anchors of another page, folded; None if they are not known.
-    `is_name` tells whether one subject has a name, wherever it is: sites may have no directories.
+    `is_name` tells whether a link without a directory leads to a subject wherever that is.
     """
     if not any(sign in text for sign in ("](", "[[", "]:", "href=")):
         return

@@ -359,10 +359,9 @@ def test_each_link_that_leads_to_nothing_is_a_finding(run_llm: RunLlm, tmp_path:
     text += f"[up](../../gone.md) [near](../../{tmp_path.name}/gone.md)"
     text += " [flat](flat.md) [several](same.md)\n"
     write_files(tmp_path, {**GOOD, "README.md": "x\n", "kb/two.md": text, "kb/c d.md": "x\n"})
-    # A site may have no directories.
     flat = {"kb/a/flat.md": "Flat.\n", "kb/a/same.md": "Same.\n", "kb/b/same.md": "Other.\n"}
     write_files(tmp_path, flat)
-    assert check(run_llm, 0) == [
+    expected = [
         ("dead-link", "kb/two.md", 2, "a link leads to nothing: sub/gone one.md"),
         ("dead-link", "kb/two.md", 3, "a link leads to nothing: also.rst"),
         ("dead-link", "kb/two.md", 7, "a link leads to nothing: below.md"),
@@ -374,9 +373,14 @@ def test_each_link_that_leads_to_nothing_is_a_finding(run_llm: RunLlm, tmp_path:
         ("dead-link", "kb/two.md", 22, "a link leads to nothing: defined.md"),
         ("dead-link", "kb/two.md", 24, "a link leads to nothing: ../../gone.md"),
         ("dead-link", "kb/two.md", 24, f"a link leads to nothing: ../../{tmp_path.name}/gone.md"),
+        ("dead-link", "kb/two.md", 24, "a link leads to nothing: flat.md"),
         ("dead-link", "kb/two.md", 24, "a link leads to nothing: same.md"),
         ("unlisted", "README.md", None, "1 text in this directory in no topic"),
     ]
+    assert check(run_llm, 0) == expected
+    # The pages of ExDoc are all in one directory.
+    write_files(tmp_path, {"mix.exs": ""})
+    assert check(run_llm, 0) == [each for each in expected if "flat.md" not in each[3]]
 
 
 def test_anchors_of_links_are_those_of_headings(run_llm: RunLlm, tmp_path: Path) -> None:
