@@ -85,7 +85,8 @@ def test_parts_of_a_large_subject_are_named_a_few_times() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "a\u200bb", "a\u034fb", "a\u180cb", "a\u200db", "a\x1b[2J", "a\u202eb", "a\U000e0041", "a\rb", "a\u3164b", "a\U000e0101",
+        "a\u200bb", "a\u034fb", "a\u180cb", "a\u200db",
+        "a\x1b[2J", "a\u202eb", "a\U000e0041", "a\rb", "a\u3164b", "a\U000e0101",
         "a" + "\ufe01\ufe02", "a\x00b",
     ],
 )  # fmt: skip
