@@ -19,6 +19,7 @@ from llm_kb.errors import ConfigError, KbError, PatternError, quote
 from llm_kb.files import fields
 from llm_kb.files.containment import resolve_links
 from llm_kb.files.fields import BadValueError, Fields, describe
+from llm_kb.files.layouts import MAX_LEVELS
 from llm_kb.subjects.ignore import is_private
 from llm_kb.subjects.patterns import parse_pattern
 from llm_kb.subjects.topics import Layout
@@ -28,6 +29,9 @@ TOPIC_ID_RULE = "up to 100 letters, digits, '.', '_' and '-', starting with a le
 
 MAX_TOPICS = 1_000
 """The most topics of one configuration."""
+
+MAX_DIRECTORY = 4_096
+"""The most characters of a directory's path, as systems have it."""
 
 MOST_WORK = 5_000
 """The most work that a configuration file may cause for each file of a directory: what the topics
@@ -94,7 +98,7 @@ def read_directory(value: object, source: LayerSource) -> str:
     """
     place = _read_place(value, source)
     try:
-        path = resolve_links(place)
+        path = _check_size(value, resolve_links(place))
         bounds = source.bounds and resolve_links(source.bounds)
     except KbError as error:
         raise BadValueError(describe(value), f"a directory ({error})") from error
@@ -135,7 +139,16 @@ def _read_place(value: object, source: LayerSource) -> Path:
             "a relative path inside the workspace, without '~' or '..' "
             "(other directories belong in the user layer's kb.toml: 'llm kb add --user')",
         )
-    return source.base / expand_home(value)
+    return _check_size(value, source.base / expand_home(value))
+
+
+def _check_size(value: object, path: Path) -> Path:
+    """Return a path that can exist, since its levels and its length multiply."""
+    if len(path.parts) > MAX_LEVELS or len(str(path)) > MAX_DIRECTORY:
+        found = f"{describe(value)}, a path of {len(path.parts):,} levels"
+        allowed = f"at most {MAX_LEVELS} levels and {MAX_DIRECTORY:,} characters"
+        raise BadValueError(found, allowed)
+    return path
 
 
 def _read_search(value: object) -> bool | str:

@@ -53,6 +53,8 @@ DOCUMENTS = {
     "long keys below a long header": repeat("a." * 19 + "k{}=1\n", "[" + "h." * 19 + "h]\n"),
     "keys below a long header": repeat("k{}=1\n", "[" + "h." * 19 + "h]\n"),
     "arrays of tables": repeat("[[a]]\n"),
+    "a deep directory": '[kb.topic.p]\nsubjects = "' + "a/" * 20_000 + '"',
+    "deep directories": repeat("[kb.topic.p{}]\nsubjects = '" + "a/" * 2_000 + "'\n"),
 }
 
 
@@ -75,6 +77,14 @@ def test_a_configuration_takes_at_most_two_seconds(tmp_path: Path, document: str
             message = str(error)
     assert message.count("\n") <= MAX_PROBLEMS + 1
     assert len(message) < 20_000
+
+
+@pytest.mark.parametrize("target", ["a/" * 2_000, "a" * 200 + "/" + "b/" * 99])
+def test_a_link_to_a_deep_directory_is_no_topic(tmp_path: Path, target: str) -> None:
+    (tmp_path / "kb").symlink_to(target)
+    (tmp_path / "llm-kb.toml").write_text(TOPIC)
+    with pytest.raises(KbError, match="allowed: at most 100 levels"):
+        load_config(tmp_path, user_dir=tmp_path / "user", environ={})
 
 
 def test_no_larger_one_is_read(tmp_path: Path) -> None:
