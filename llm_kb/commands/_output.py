@@ -133,7 +133,7 @@ _MENU = ", ".join(f"[{key}]{word[1:]}" for key, word in KEYS.items()) + "; a let
 
 def review_each(
     waiting: Sequence[T],
-    show_item: Callable[[str, T], object],
+    show_item: Callable[[T], object],
     act: Callable[[str, T], bool],
     others: str,
 ) -> None:
@@ -149,7 +149,8 @@ def review_each(
             f"{len(waiting):,} to review, and no terminal to ask on; {others} do without"
         )
     for number, item in enumerate(waiting, 1):
-        show_item(f"{number}/{len(waiting)}", item)
+        show(f"\n{number}/{len(waiting)}")
+        show_item(item)
         if _ask(item, act) == "q":
             return
 

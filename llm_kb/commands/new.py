@@ -68,8 +68,8 @@ def new(name: str, source: BinaryIO | None) -> None:
     if not DirectoryTopic(topic).list(path.relative_to(topic.root).as_posix()).subjects:
         say(f"llm-kb: {slug} is ignored or disabled in topic {topic.id}: no model will see it")
     if better := _find_place(topic, slug):
-        say(f"llm-kb: this is the project's own directory; {better.id}/{slug} would be in")
-        say(f"llm-kb: {show_place(better.root)}")
+        place = show_place(better.root)
+        say(f"llm-kb: this is the project's own directory; {better.id}/{slug} would be in {place}")
     if not text and has_terminal():
         open_editor(path)
     if is_terminal(sys.stdout):
@@ -189,9 +189,8 @@ def create_subject(topic: TopicConfig, slug: str, text: bytes = b"") -> Path:
 
     The slug gets `.md` unless it ends in an extension. Raises KbError.
     """
-    for subject in DirectoryTopic(topic).list(slug).subjects:
-        raise _report_existing(topic, slug, subject.path)
-    place = place_subject(slug, topic.layout)
+    found = DirectoryTopic(topic).list(slug).subjects
+    place = found[0].path if found else place_subject(slug, topic.layout)
     path = topic.root / place
     try:
         create_below(topic.root, place, text or render_template(path, topic.layout).encode())
@@ -199,14 +198,9 @@ def create_subject(topic: TopicConfig, slug: str, text: bytes = b"") -> Path:
         outside = f"it would be outside {str(topic.root)!r}, through a link"
         raise KbError(f"cannot make a subject {slug!r}: {outside}") from error
     except FileExistsError as error:
-        raise _report_existing(topic, slug, place) from error
+        command = command_line("edit", f"{topic.id}/{slug}")
+        raise KbError(f"{str(path)!r} exists already; use `{command}`") from error
     return path
-
-
-def _report_existing(topic: TopicConfig, slug: str, path: str) -> KbError:
-    place = str(topic.root / path)
-    command = command_line("edit", f"{topic.id}/{slug}")
-    return KbError(f"{place!r} exists already; use `{command}`")
 
 
 def render_template(path: Path, layout: Layout) -> str:
@@ -240,11 +234,7 @@ def open_editor(path: Path) -> None:
         )
     # Not `click.edit`: some versions pass the name through a shell.
     try:
-        command = shlex.split(editor or "vi")
-        status = subprocess.run([*command, str(path)], check=False).returncode  # noqa: S603
-        problem = f"exit status {status}" if status else ""
-    except (ValueError, OSError) as error:
-        problem = str(error)
-    if problem:
+        subprocess.run([*shlex.split(editor or "vi"), str(path)], check=True)  # noqa: S603
+    except (ValueError, OSError, subprocess.CalledProcessError) as error:
         named = f"the editor of $VISUAL or $EDITOR, {editor or 'vi'!r},"
-        raise click.ClickException(f"{named} failed: {problem}")
+        raise click.ClickException(f"{named} failed: {error}") from error

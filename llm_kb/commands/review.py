@@ -48,7 +48,7 @@ def review(kept: Sequence[str], rejected: Sequence[str], yes: bool, json_: bool)
     kb = KnowledgeBase.discover()
     session = _Session(Desk(kb))
     for id_ in kept:
-        if session.show("", session.find(id_)) and not ask("Write this?", yes=yes):
+        if session.show(session.find(id_)) and not ask("Write this?", yes=yes):
             raise click.Abort
         show_content(os.fsencode(session.keep()))  # as bytes: a name need not be text
     for id_ in rejected:
@@ -80,10 +80,10 @@ class _Session:
             raise KbError(f"no proposal {id_!r} waits here; waiting: {ids}")
         return waiting[id_]
 
-    def show(self, number: str, proposal: Proposal, edited: View | None = None) -> bool:
+    def show(self, proposal: Proposal, edited: View | None = None) -> bool:
         """Show a proposal as it is now, or as a person edited it; tell whether it fits."""
         self._view = edited or self._desk.look(proposal)
-        show("\n".join([*(["", number] if number else []), *_render(self._view)]))
+        show("\n".join(_render(self._view)))
         return self._view.after is not None
 
     def act(self, key: str, proposal: Proposal) -> bool:
@@ -101,7 +101,7 @@ class _Session:
         try:
             return self._desk.keep(self._view)
         except ChangedError:
-            self.show("", self._view.proposal)
+            self.show(self._view.proposal)
             raise
 
     def reject(self, proposal: Proposal) -> None:
@@ -112,15 +112,15 @@ class _Session:
     def _edit(self) -> None:
         """Let a person change the text, and show the result."""
         view = self._view
-        text = view.after if view.after is not None else view.before or ""
-        if view.after is None:
-            text += "".join(f"\n{each.new}\n" for each in view.proposal.edits)
+        text = view.after
+        if text is None:
+            text = "\n".join([view.before or "", *(each.new for each in view.proposal.edits), ""])
         with tempfile.TemporaryDirectory(prefix="llm-kb-") as directory:
             file = Path(directory, Path(view.proposal.path).name)
             file.write_bytes(text.encode())
             open_editor(file)
             edited = file.read_bytes().decode(errors="replace")
-        self.show("", view.proposal, self._desk.take_edited(view, edited))
+        self.show(view.proposal, self._desk.take_edited(view, edited))
 
     def describe(self, proposal: Proposal) -> dict[str, object]:
         """Return the record that `--json` prints."""

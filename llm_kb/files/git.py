@@ -73,12 +73,16 @@ Settings = Iterable[tuple[str, str]]
 
 
 class GitError(KbError):
-    """A git command that failed, with git's own message."""
+    """A git command that failed, with git's own message.
 
-    def __init__(self, command: Sequence[str], code: int, stderr: str) -> None:
+    `data` is what it had printed, if it was ended.
+    """
+
+    def __init__(self, command: Sequence[str], code: int, stderr: str, data: bytes = b"") -> None:
         self.command = tuple(command)
         self.code = code
         self.stderr = stderr
+        self.data = data
         reason = stderr.strip() or f"exit code {code}"
         super().__init__(f"git {command[0] if command else ''} failed: {reason}")
 
@@ -144,7 +148,7 @@ def run_git(  # noqa: PLR0913 - the arguments of a process
     except OSError as error:
         raise GitError(args, NOT_STARTED, f"{error.filename}: {error.strerror}") from error
     except TimedOutError as error:
-        raise GitError(args, TIMED_OUT, f"timed out after {seconds:g} s") from error
+        raise GitError(args, TIMED_OUT, f"timed out after {seconds:g} s", error.data) from error
     except TooMuchOutputError as error:
         raise OutputTooLargeError(args, error.data) from error
     if ended.code:
@@ -228,8 +232,7 @@ class OutputTooLargeError(GitError):
     """A git command that was ended after its first bytes of output."""
 
     def __init__(self, command: Sequence[str], data: bytes) -> None:
-        self.data = data
-        super().__init__(command, TOO_LARGE, f"it printed over {len(data):,} bytes")
+        super().__init__(command, TOO_LARGE, f"it printed over {len(data):,} bytes", data)
 
 
 def _limited(command: Sequence[str], max_file: int | None) -> Sequence[str]:

@@ -18,16 +18,20 @@ _PAUSE = 0.2
 """Seconds between two looks at the time."""
 
 
-class TimedOutError(Exception):
-    """A program that was ended after its time."""
-
-
-class TooMuchOutputError(Exception):
-    """A program that was ended after its first bytes of output, the `data`."""
+class EndedError(Exception):
+    """A program that was ended; `data` are the first bytes of its output."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data
-        super().__init__(f"it printed over {len(data):,} bytes")
+        super().__init__(f"it was ended after {len(data):,} bytes of output")
+
+
+class TimedOutError(EndedError):
+    """A program that was ended after its time."""
+
+
+class TooMuchOutputError(EndedError):
+    """A program that was ended after its first bytes of output."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +75,7 @@ def run_program(  # noqa: PLR0913 - the arguments of a process
         try:
             process.wait(None if timeout is None else max(0, deadline - time.monotonic()))
         except subprocess.TimeoutExpired as error:
-            raise TimedOutError from error
+            raise TimedOutError(bytes(output)) from error
         return Ended(code=process.returncode, output=bytes(output), messages=bytes(messages))
 
 
@@ -94,7 +98,7 @@ def _read(
                     pipes.unregister(pipe.fileobj)
             yield now
         if pipes.get_map():  # the process may have ended just now, but its output was not read
-            raise TimedOutError
+            raise TimedOutError(bytes(output))
 
 
 @contextmanager

@@ -205,10 +205,9 @@ class Inbox:
         make_directory(self.directory, mode=0o700)
         with locked(self.directory / ".lock"):
             before = self._read(new.file_name)
-            whole = new
-            if before is not None:
-                whole = replace(before, edits=(*before.edits, *new.edits), kept="")
-            whole = replace(whole, changed_at=_write_time(self.clock()))
+            edits = (*before.edits, *new.edits) if before else new.edits
+            now = _write_time(self.clock())
+            whole = replace(before or new, edits=edits, kept="", changed_at=now)
             self._require_room(whole, is_first=before is None)
             check(whole)
             self._write(whole)

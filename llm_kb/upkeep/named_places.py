@@ -171,9 +171,6 @@ def _exists(path: str | Path) -> bool:
 
 # Paths that a repository once had
 
-_BATCH = 1_000
-"""Commits that git reads at once; of a batch that takes too long nothing is known."""
-
 _MOST_BYTES = 20_000_000
 """The most bytes of all names of deleted files."""
 
@@ -245,17 +242,18 @@ def read_history(
     repository: Repository, *, most_commits: int = 20_000, seconds: float = 2.0
 ) -> History:
     """Return the paths in HEAD and those deleted before it, as far as the limits go."""
-    root, deadline = repository.root, time.monotonic() + seconds
+    root, started = repository.root, time.monotonic()
     try:
         tree = ("ls-tree", "-r", "-t", "-z", "--name-only", "--full-tree", "HEAD")
         present = run_git(*tree, cwd=root, timeout=seconds)
         history = ("rev-list", f"--max-count={most_commits + 1}", "HEAD")
-        commits = run_git(*history, cwd=root, timeout=seconds).split()
+        commits = run_git(*history, cwd=root, timeout=seconds).splitlines(keepends=True)
     except GitError as error:
         # Otherwise it is without a commit, or not a repository after all.
         is_limit = error.code in {TIMED_OUT, TOO_LARGE}
         return History(root, cut=str(error) if is_limit else "")
-    deleted, is_cut = _read_deleted(root, commits[:most_commits], deadline)
+    left = max(0, started + seconds - time.monotonic())
+    deleted, is_cut = _read_deleted(root, b"".join(commits[:most_commits]), left)
     cut = ""
     if (repository.common_dir / "shallow").is_file():
         cut = "the clone is shallow"
@@ -267,21 +265,16 @@ def read_history(
     return History(root, paths, below, gone, cut, GitIgnored(root))
 
 
-def _read_deleted(root: Path, commits: Sequence[bytes], deadline: float) -> tuple[bytes, bool]:
+def _read_deleted(root: Path, commits: bytes, seconds: float) -> tuple[bytes, bool]:
     """Return the paths that commits deleted, each with a NUL after it, and whether some lack."""
     options = ("-r", "-z", "--no-commit-id", "--no-renames", "--diff-filter=D", "--name-only")
     command = ("diff-tree", "--stdin", *options)
-    found = b""
-    for start in range(0, len(commits), _BATCH):
-        stdin = b"".join(commit + b"\n" for commit in commits[start : start + _BATCH])
-        left, room = deadline - time.monotonic(), _MOST_BYTES - len(found)
-        if left <= 0 or room <= 0:
-            return found, True
-        try:
-            found += run_git(*command, cwd=root, stdin=stdin, timeout=left, max_output=room)
-        except GitError:
-            return found, True
-    return found, False
+    try:
+        return run_git(
+            *command, cwd=root, stdin=commits, timeout=seconds, max_output=_MOST_BYTES
+        ), False
+    except GitError as error:
+        return error.data[: error.data.rfind(b"\0") + 1], True
 
 
 def _read_names(names: bytes) -> Iterator[str]:

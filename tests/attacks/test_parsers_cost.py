@@ -366,10 +366,16 @@ def test_signs_that_nothing_answers_are_looked_at_once(path: str, text: str) -> 
         find_outline(path, text)
 
 
-@pytest.mark.parametrize("unit", ["_", "1", "1.", " ", "a ", "\n"])
-def test_the_start_of_a_file_tells_its_format_in_time(unit: str) -> None:
+@pytest.mark.parametrize(
+    ("path", "start"),
+    [("a.pm", "package a"), ("a.typ", "#let "), ("a.tex", "\\def"), ("a.txt", ""), ("a.1", ".")],
+)
+def test_the_start_of_a_file_tells_its_format_in_time(path: str, start: str) -> None:
+    units = ("_", "1", "1.", " ", "a ", "\n", "=", "#let a\n", "\\def")
+    texts = [f"{start}{unit * START * 100}" for unit in units]
     with at_most(0.05):
-        find_format("a.pm", f"package a{unit * START}")
+        for text in texts:
+            find_format(path, text)
 
 
 @pytest.mark.parametrize("unit", [b"\xc0", b"\xe0\xf2", b"\xa4\xa2", b"\xccab"])

@@ -430,7 +430,8 @@ def test_links_of_wikis_lead_to_subjects(run_llm: RunLlm, tmp_path: Path) -> Non
 """
     names = ("kb/sub/deep.md", "kb/my-page.md", "b/other.md", "kb/x/twice.md", "kb/y/twice.md")
     write_files(tmp_path, {**GOOD, **{name: f"{name}\n" for name in names}})
-    write_files(tmp_path, {"llm-kb.toml": config, "kb/two.md": text})
+    beside = {"kb/x/beside.md": "[[twice]]\n"}
+    write_files(tmp_path, {"llm-kb.toml": config, "kb/two.md": text, **beside})
     assert check(run_llm, 0) == [
         ("dead-link", "kb/two.md", 14, what)
         for what in (

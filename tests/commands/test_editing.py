@@ -213,6 +213,8 @@ def test_patterns_are_added_and_taken_out(
         0,
         f"a/*, b are now {effect} ({file})\n",
     )
+    again = run_llm(["kb", command, "project", "b"])
+    assert again.stderr == f"a/*, b are already {effect} ({file})\n"
     assert file.read_text() == f'{WRITTEN}{name} = ["a/*", "b"]\n'
     assert run_llm(["kb", command, "project", "a/*", "--remove"]).exit_code == 0
     assert file.read_text() == f'{WRITTEN}{name} = ["b"]\n'

@@ -222,7 +222,7 @@ def test_without_terminal_and_editor_the_file_is_named(
 @pytest.mark.parametrize(
     ("value", "error"),
     [
-        ("false", "'false', failed: exit status 1\n"),
+        ("false", "'false', failed: Command '['false', '"),
         ("/no/such", "'/no/such', failed: [Errno 2] No such file or directory: '/no/such'\n"),
         ("'open", '"\'open", failed: No closing quotation\n'),
     ],
@@ -349,7 +349,7 @@ def test_beside_the_readme_a_better_place_is_named(tmp_path: Path, run_llm: RunL
     run_llm(["kb", "init"])
     result = run_llm(["kb", "new", "overview/deployment"])
     assert result.stderr == (
-        "llm-kb: this is the project's own directory; docs/deployment would be in\n"
-        f"llm-kb: {tmp_path}/docs\n"
+        "llm-kb: this is the project's own directory; docs/deployment would be in"
+        f" {tmp_path}/docs\n"
     )
     assert run_llm(["kb", "new", "docs/deployment"]).stderr == ""

@@ -52,8 +52,10 @@ def test_a_failure_says_what_git_said(repo: Repo) -> None:
 
 
 def test_a_command_that_takes_too_long_is_stopped(repo: Repo) -> None:
-    with pytest.raises(GitError, match=r"git -c failed: timed out after 0\.1 s"):
-        run_git("-c", "alias.wait=!exec sleep 5", "wait", cwd=repo.path, timeout=0.1)
+    wait = "alias.wait=!echo begun; exec sleep 5"
+    with pytest.raises(GitError, match=r"git -c failed: timed out after 0\.2 s") as caught:
+        run_git("-c", wait, "wait", cwd=repo.path, timeout=0.2)
+    assert caught.value.data == b"begun\n"
 
 
 def test_without_git_the_error_says_so(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -228,9 +228,8 @@ def review(scope: str | None) -> None:
     waiting = [entry for entry in kept.entries if doubts.get(entry.anchor)]
     waiting += [e for e in kept.entries if not doubts.get(e.anchor) and not e.is_settled]
 
-    def show_entry(number: str, entry: entries.Entry) -> None:
-        text = rendering.render_item(entry, doubts)
-        show(f"\n{number}\n{text[:_LONGEST]}")
+    def show_entry(entry: entries.Entry) -> None:
+        show(rendering.render_item(entry, doubts)[:_LONGEST])
         for near in kept.find_nearest(entry):
             show(f"  near: {render_short(near)}")
 
