@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cache, partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -25,6 +25,7 @@ from llm_kb.search.index.documents import MAX_FILE_BYTES
 from llm_kb.search.index.index import Embedder
 from llm_kb.search.index.update import Progress
 from llm_kb.search.question import parse_question
+from llm_kb.search.ranking import find_stems
 from llm_kb.search.roles import Scope
 from llm_kb.search.search import search
 from llm_kb.texts.decoding import decode_text
@@ -39,8 +40,8 @@ if TYPE_CHECKING:
 SPARE = 12
 """Number of additional hits, in place of those that show nothing new or may not be shown."""
 
-WEAK = 0.4
-"""Score below which a passage is not a good match."""
+WEAK = 0.5
+"""Share of a question's words, or else likeness, below which a hit is not a good match."""
 
 MAX_PASSAGE = 2400
 """Number of characters of a passage for a reader who cannot load more."""
@@ -92,7 +93,7 @@ def find_passages(  # noqa: PLR0913 - each is a choice of the caller
         most = MAX_PASSAGE if whole else most
         if source := open_once[hit.topic](hit.path):
             passages += _cut(source, hit, result.rarities, most)
-    is_weak = all(passage.score < WEAK for passage in passages)
+    is_weak = all(_rate(hit, result.rarities) < WEAK for hit in result.hits[:limit])
     return Passages(
         passages=tuple(passages),
         topics=tuple(documents),
@@ -103,6 +104,12 @@ def find_passages(  # noqa: PLR0913 - each is a choice of the caller
         notices=result.notices,
         why_nothing="" if result.is_covered else f"there is no {scope}",
     )
+
+
+def _rate(hit: Hit, stems: Collection[str]) -> float:
+    """Return the share of the words of a question that a hit has, or its likeness if none."""
+    own = find_stems(f"{hit.path} {hit.title} {hit.text}", stems)
+    return len(own) / len(stems) if own else hit.score
 
 
 class _Source(NamedTuple):

@@ -172,6 +172,16 @@ def test_a_text_with_any_telling_word_is_shown_and_a_weak_answer_says_so(tmp_pat
     assert find(kb, "which one lays green eggs").passages == ()
 
 
+def test_half_of_the_words_are_a_good_match_however_common_these_are(tmp_path: Path) -> None:
+    files = {f"plugin{n}.md": "A plugin is loaded.\n" for n in range(9)} | {"b.md": "Write it.\n"}
+    kb = open_kb(tmp_path, files)
+
+    found = find(kb, "write a plugin", scope=Scope(paths=["plugin*"]))
+
+    assert found.passages[0].score < 0.4
+    assert list(find_notes(found)) == []
+
+
 def test_forms_of_a_word_and_parts_of_a_name_are_found(tmp_path: Path) -> None:
     files = {
         "a.go": "func newEncoder() {\n\tlevel.CapitalString()\n}\n",
