@@ -227,7 +227,7 @@ class Index:
             " JOIN documents ON documents.id = document JOIN topics ON topics.id = topic"
             f" WHERE chunks.id IN ({', '.join(map(str, ids))})"
         )
-        trust = {topic.name: 5 if topic.trust is None else topic.trust for topic in self.topics}
+        trust = {topic.name: topic.trust for topic in self.topics if topic.trust is not None}
         found = {}
         for id_, role, language, topic, path, first, last, title, heading, text in rows:
             found[id_] = Hit(
@@ -236,7 +236,7 @@ class Index:
                 cosine=cosines.get(id_),
                 role=Role(role),
                 language=language,
-                trust=trust[topic],
+                trust=trust.get(topic, 5),  # another process may have indexed it just now
             )
         return [found[id_] for id_ in ids if id_ in found]
 
