@@ -41,7 +41,7 @@ TESTS_DIRECTORY = (
 )
 """Names of directories of tests and their data, as a regular expression."""
 _TESTS = re.compile(TESTS_DIRECTORY)
-_TESTS_OF_CODE = re.compile(rf"{TESTS_DIRECTORY}|specs?|benches|benchmarks")
+_TESTS_OF_CODE = re.compile(rf"{TESTS_DIRECTORY}|specs?|benches|benchmarks|x?t")
 """Pages may be in a directory of specifications or of benchmarks."""
 _OF_TESTS = re.compile(r".*(?<!la)(?<!con)(?<!pro)tests?")
 """Directories and extensions of tests: `caddytest`, `smoke-tests`, `.sqltest`; not `latest`."""

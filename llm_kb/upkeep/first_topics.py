@@ -43,6 +43,8 @@ _DEEPEST = 5
 _MOST_READ, _READ_BYTES = 1_000, 64_000
 """The most pages of a topic that are read for titles and links, and the first bytes of each."""
 _LONGEST_TITLE = 60
+_MOST_PATTERNS = 20
+"""The most patterns of files to leave out that are written if the pages have fewer names."""
 
 
 class Proposals(NamedTuple):
@@ -391,6 +393,8 @@ def _complete(
         if path.startswith(place)
     }
     ignore = _list_patterns(proposal.ignore, surplus, kept, known)
+    if len(kept) < len(ignore) > _MOST_PATTERNS:
+        include, ignore = [f"/{escape(path)}" for path in sorted(kept)], ()
     directory = Path(os.path.realpath(root / proposal.subjects))
     topic = TopicConfig(
         id="proposed",

@@ -69,7 +69,7 @@ RULES = {
         "|site-packages|venv|env|deps|bower_components|pods|generated",
         everywhere=".generated",
     ),
-    "tests": Reason("tests and their data", TESTS_DIRECTORY),
+    "tests": Reason("tests and their data", rf"{TESTS_DIRECTORY}|x?t"),
     "formalities": Reason(
         "licences, authors, codes of conduct, forms for issues",
         everywhere="licenses licences issue_template pull_request_template discussion_template",
@@ -294,11 +294,18 @@ def _find_built(
 ) -> Iterator[tuple[str, tuple[str, str]]]:
     """Yield the manual pages, and the like, that are made from pages in another markup, as a rule.
 
+    So may be plain texts in a directory that is called generated.
+
     Such a page has the name of one, perhaps with a word before it: `borg-create.1` is made from
     `create.rst`. Where most of a directory are made so, all are; a name alone counts only whole.
     """
     names = {path: find_stem(path).partition(".")[0].replace("_", "-") for path in paths}
-    built = [path for path in paths if formats[path].is_built]
+    built = [
+        path
+        for path in paths
+        if formats[path].is_built
+        or (formats[path].is_plain_text and "generated" in path.rpartition("/")[0])
+    ]
     written = {names[path] for path in {*paths}.difference(built)}
     twins = [p for p in built if not written.isdisjoint({names[p], names[p].partition("-")[2]})]
     places, twins_in = count_below(built), count_below(twins)
@@ -314,7 +321,7 @@ _TRASH_OF_USER = re.compile(r"(?<=^\.trash)-\d+$")
 
 
 def _find_rule(
-    path: str, list_dense: Callable[[], Collection[str]], own: Collection[str]
+    path: str, list_dense: Callable[[], frozenset[str]], own: Collection[str]
 ) -> tuple[str, str] | None:
     """Return the name of the first rule that leaves a page out, and the pattern for that.
 
@@ -336,8 +343,9 @@ def _find_rule(
             if not (is_outside or f" {word} " in f" {rule.everywhere} "):
                 continue
             # `demos/` may be pages, and `test/` among pages is on how to test.
+            above = {*list_parents(place)}
             is_prose = (name == "demos" and place in list_dense()) or (
-                parent in {"test", "tests", "testing"} and place.rpartition("/")[0] in list_dense()
+                parent in {"test", "tests", "testing", "t"} and above and above <= list_dense()
             )
             if not is_prose:
                 return name, f"{escape(parent)}/"

@@ -152,6 +152,11 @@ def test_what_it_took_and_left_out_is_printed(
                      {"examples": "examples"}, id="examples that are pages"),
         pytest.param([*(f"guide/{each}/{page}.md" for each in ("test", "run") for page in "abc"),
                       "guide/test/fixtures/d.md"], {"guide": "guide"}, id="pages on how to test"),
+        pytest.param(["README.md", *(f"crates/m/tests/compare/{n}.md" for n in range(5)),
+                      *(f"crates/x/{n}.rs" for n in range(40))],
+                     {"overview": "."}, id="texts for tests, more than the code of their package"),
+        pytest.param(["README.md", "t/lib/a.pod", "xt/b.md"], {"overview": "."},
+                     id="tests of Perl"),
         pytest.param(["docs/a.md", "versioned_docs/version-2/a.md",
                       "versioned_docs_archived/version-1/a.md"], {"docs": "docs"},
                      id="older versions"),
@@ -411,11 +416,11 @@ def test_pages_made_from_others_are_left_out(tmp_path: Path) -> None:
     ):
         make_files(tmp_path, name)
         (tmp_path / name).write_text(".TH X 1\n.SH NAME\nx\n", encoding="utf-8")
-    make_files(tmp_path, "docs/tool.texi", "man/a.8")
+    make_files(tmp_path, "docs/tool.texi", "man/a.8", "docs/generated_txt/create.txt")
     (tmp_path / "man/a.8").write_text(".TH A 8\n", encoding="utf-8")
     found = propose_topics(tmp_path)
-    made = ["docs/man/x-create.1", "docs/man/x-list-all.1", "docs/man/x-only.1", "docs/tool.texi"]
-    assert found.left_out == {"generated": made}
+    made = [*(f"docs/man/x-{name}.1" for name in ("create", "list-all", "only")), "docs/tool.texi"]
+    assert found.left_out == {"generated": ["docs/generated_txt/create.txt", *made]}
     ignored = {topic.id: topic.ignore for topic in found.topics}
     assert ignored == {"docs": (), "man": ()}
 
@@ -457,6 +462,19 @@ def test_patterns_are_written_and_not_lists_of_files(tmp_path: Path) -> None:
     make_files(tmp_path, *(f"docs/raw/{n}.md" for n in range(3)), "docs/raw/LICENSE.md")
     ((topic,), *_) = propose_topics(tmp_path)
     assert (topic.include, topic.ignore) == (["*.md"], ("LICENSE.md",))
+
+
+def test_of_few_pages_among_many_files_of_their_kind_the_names_are_written(tmp_path: Path) -> None:
+    make_files(tmp_path, *(f"lib/code{n}.pm" for n in range(30)))
+    for name in "ab":
+        (tmp_path / f"lib/{name}.pm").write_text("=head1 NAME\n\nA module.\n")
+    ((topic,), *_) = propose_topics(tmp_path)
+    assert (topic.include, topic.ignore) == (["/lib/a.pm", "/lib/b.pm"], ())
+
+
+def test_directories_that_are_called_by_letters_are_no_tests(tmp_path: Path) -> None:
+    make_files(tmp_path, *(f"pages/{letter}/{n}.md" for letter in "stu" for n in range(3)))
+    assert propose_topics(tmp_path).left_out == {}
 
 
 def test_pages_translated_beside_themselves_are_a_pattern_for_each_language(

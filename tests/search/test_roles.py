@@ -41,6 +41,8 @@ from tests.search.folders import group, search
         ("test_a.py", Role.TESTS),
         ("specs/queue.rb", Role.TESTS),
         ("specs/queue.md", Role.DOCS),
+        ("t/lib/App.rb", Role.TESTS),
+        ("pages/t/tar.md", Role.DOCS),
         ("examples/chat/main.rs", Role.EXAMPLES),
         ("docs/src/usage.py", Role.EXAMPLES),
         ("docs/examples/a.md", Role.DOCS),
