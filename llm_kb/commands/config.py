@@ -14,7 +14,7 @@ from llm_kb.commands import _config
 from llm_kb.commands._options import complete_slug, complete_topic, kb_cfg_option
 from llm_kb.commands._output import confirm, say, show, show_content, show_json
 from llm_kb.config.changes import define_topic, drop_topic, edit_patterns
-from llm_kb.config.layers import TOPIC, list_defaults, topic_key
+from llm_kb.config.layers import TOPIC, LayerSource, by_topic, list_defaults, topic_key
 from llm_kb.config.load import read_layer, read_layers, user_source
 from llm_kb.config.settings import Layer, Origin, Setting
 from llm_kb.config.trust import is_trusted, render_request, render_value, set_trust
@@ -24,10 +24,11 @@ from llm_kb.files.directory_topic import DirectoryTopic
 from llm_kb.knowledge_base.api import KnowledgeBase
 from llm_kb.knowledge_base.subject_list import list_topic
 from llm_kb.knowledge_base.user_dir import find_user_dir, load_here
-from llm_kb.rendering.plain_text import count
+from llm_kb.rendering.plain_text import command_line, count, name_some
 from llm_kb.subjects.patterns import parse_pattern
 from llm_kb.subjects.selection import find_near, select
 from llm_kb.subjects.topics import Layout
+from llm_kb.texts.formats import MARKDOWN_ENDING
 from llm_kb.upkeep.check import find_overlaps
 from llm_kb.upkeep.first_topics import find_layout
 
@@ -179,6 +180,7 @@ def add(
     Adds it to the nearest configuration file ('llm kb path'), whose comments and
     order are kept. A topic of a workspace must be inside it; with --user it may be
     anywhere. If directories in it have a SKILL.md, each of these is one subject.
+    Topics of that file which have DIRECTORY leave it out from then on.
 
     \b
         llm kb add project kb/project --title "General Project Knowledge"
@@ -201,6 +203,8 @@ def add(
     given = {name: value for name, value in fields.items() if value is not None}
     is_valid = _config.edit_file(file, partial(define_topic, id_=topic, fields=given))
     say(f"Added topic {topic} to {show_place(file.path)}")
+    if is_valid:
+        _leave_out(file, topic)
     if not is_there:
         say(f"{show_place(place)} does not exist yet; 'llm kb new {topic}/SLUG' creates it")
     elif is_valid:
@@ -215,6 +219,20 @@ def add(
                     f" {'is' if shared == 1 else 'are'} found twice: remove a topic"
                     " ('llm kb remove'), or use `ignore` in the configuration"
                 )
+
+
+def _leave_out(file: LayerSource, id_: str) -> None:
+    """Let the topics of a file leave out the directory of another one, which was added to it."""
+    topics = {config.id: config for config in load_here().topics}
+    added = topics.pop(id_).root
+    for config in (topics[each] for each in by_topic(read_layer(file)) if each in topics):
+        if config.root in added.parents:
+            below = added.relative_to(config.root).as_posix()
+            if not DirectoryTopic(config).excludes(f"{below}/x{MARKDOWN_ENDING}"):
+                rules = [f"/{below}/"]
+                change = partial(edit_patterns, id_=config.id, name="ignore", patterns=rules)
+                _config.edit_file(file, change)
+                say(f"Topic {config.id} leaves it out from now on (ignore: {rules[0]})")
 
 
 @click.command()
@@ -297,6 +315,20 @@ def _edit_list(topic: str, name: str, patterns: Sequence[str], *, remove: bool) 
     when = "already" if before == now else "now"
     what = f"{', '.join(held) or f'nothing of {topic}'} {'are' if len(held) > 1 else 'is'}"
     say(f"{what} {when} {_EFFECTS[name]} ({show_place(file.path)})")
+    if name == "disabled" and not remove:
+        _say_elsewhere(topic)
+
+
+def _say_elsewhere(id_: str) -> None:
+    """Name the disabled files of a topic that are subjects of other topics."""
+    topics = {topic.id: topic for topic in load_here().topics}
+    own = topics.pop(id_)
+    files = {own.root / each.path for each in DirectoryTopic(own).list_disabled()}
+    for topic in topics.values() if files else ():
+        listed = DirectoryTopic(topic).list().subjects
+        if slugs := [each.slug for each in listed if topic.root / each.path in files]:
+            advice = command_line("disable", topic.id, *slugs[:3])
+            say(f"llm-kb: warning: {topic.id} still has {name_some(slugs)}: {advice}")
 
 
 def _require_matches(id_: str, name: str, patterns: Sequence[str]) -> None:
@@ -318,4 +350,4 @@ def _require_matches(id_: str, name: str, patterns: Sequence[str]) -> None:
             error = NoMatchError(id_, pattern, find_near(pattern, catalog))
             if parse_pattern(pattern).literal:
                 raise error
-            say(f"llm-kb: nothing to match yet: {error}")
+            say(f"llm-kb: warning: nothing to match yet: {error}")

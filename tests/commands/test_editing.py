@@ -242,7 +242,7 @@ def test_a_mistyped_name_is_not_written_and_a_glob_for_later_is(
     )
     said = run_llm(["kb", command, "project", "style", "zz/*"]).stderr.splitlines()
     reason = "no subject of topic 'project' matches 'zz/*'"
-    assert said[:-1] == [f"llm-kb: nothing to match yet: {reason}"]
+    assert said[:-1] == [f"llm-kb: warning: nothing to match yet: {reason}"]
     said = run_llm(["kb", command, "project", "style"]).stderr.splitlines()
     assert said[1:] == []  # disabled already, it is there all the same
     said = run_llm(["kb", command, "project", "zz/*", "--remove"]).stderr.splitlines()
@@ -332,15 +332,35 @@ def test_edits_can_fix_layers_that_do_not_fit(file: Path, run_llm: RunLlm) -> No
     assert run_llm(["kb", "config"]).exit_code == 0
 
 
-def test_a_topic_inside_another_one_is_named_at_once(tmp_path: Path, run_llm: RunLlm) -> None:
-    (tmp_path / "llm-kb.toml").write_text('[kb.topic.docs]\nsubjects = "docs"\n')
+def test_a_topic_inside_another_one_is_left_out_of_it(tmp_path: Path, run_llm: RunLlm) -> None:
+    config = tmp_path / "llm-kb.toml"
+    config.write_text(
+        '[kb.topic.docs]\nsubjects = "docs"\n[kb.topic.b]\nsubjects = "."\nignore = ["/docs/"]\n'
+    )
     (tmp_path / "docs/guides").mkdir(parents=True)
     (tmp_path / "docs/guides/a.md").write_text("# A\n")
     shown = run_llm(["kb", "add", "guides", "docs/guides"]).stderr
+    assert "Topic docs leaves it out from now on (ignore: /guides/)\n" in shown
+    assert shown.endswith("It has 1 subject, ~1 tokens\n")
+    rules = [line for line in config.read_text().splitlines() if line.startswith("ignore")]
+    assert rules == ['ignore = ["/guides/"]', 'ignore = ["/docs/"]']
+    assert "nested" not in run_llm(["kb", "check"]).stdout
+
+
+def test_a_topic_around_another_one_is_named_at_once(tmp_path: Path, run_llm: RunLlm) -> None:
+    (tmp_path / "llm-kb.toml").write_text('[kb.topic.guides]\nsubjects = "docs/guides"\n')
+    (tmp_path / "docs/guides").mkdir(parents=True)
+    (tmp_path / "docs/guides/a.md").write_text("# A\n")
+    shown = run_llm(["kb", "add", "docs", "docs"]).stderr
     assert shown.endswith(
-        "1 subject of docs and guides is found twice: remove a topic ('llm kb remove'), or use"
+        "1 subject of guides and docs is found twice: remove a topic ('llm kb remove'), or use"
         " `ignore` in the configuration\n"
     )
+    shown = run_llm(["kb", "disable", "guides", "a"]).stderr
+    assert shown.endswith(
+        "llm-kb: warning: docs still has guides/a: llm kb disable docs guides/a\n"
+    )
+    assert "docs still" not in run_llm(["kb", "disable", "docs", "guides/a"]).stderr
 
 
 def test_a_topic_takes_what_it_includes_and_a_higher_layer_replaces_that(
