@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -84,7 +84,12 @@ def search(  # noqa: PLR0913 - each is a choice of the caller
     groups: dict[Path | None, list[Documents]] = {}
     for topic in topics:
         groups.setdefault(topic.index, []).append(topic)
-    find = partial(_search_groups, question=question, limit=limit, progress=progress, scope=scope)
+
+    def find(
+        groups: Mapping[Path | None, Sequence[Documents]], embedder: Embedder | None
+    ) -> SearchResult:
+        with _open_all(groups, progress) as indexes:
+            return _search(indexes, embedder, question, limit, scope)
 
     def search_anew(embedder: Embedder | None) -> SearchResult:
         try:
@@ -103,16 +108,11 @@ def search(  # noqa: PLR0913 - each is a choice of the caller
         return search_anew(None).noting(f"searched by words only: {error}")
 
 
-def _search_groups(  # noqa: PLR0913 - as above
-    groups: Mapping[Path | None, Sequence[Documents]],
-    embedder: Embedder | None,
-    *,
-    question: Question,
-    limit: int,
-    progress: Progress | None,
-    scope: Scope | None,
-) -> SearchResult:
-    """Search topics by the path of their index."""
+@contextmanager
+def _open_all(
+    groups: Mapping[Path | None, Sequence[Documents]], progress: Progress | None
+) -> Iterator[list[Index]]:
+    """Open the indexes of topics, given by their paths."""
     with ExitStack() as stack:
         indexes: list[Index] = []
         for database, topics in groups.items():
@@ -121,14 +121,14 @@ def _search_groups(  # noqa: PLR0913 - as above
             except DocumentsGoneError:
                 if sum(map(len, groups.values())) == 1:
                     raise
-        return _search(indexes, question, limit, embedder, scope)
+        yield indexes
 
 
 def _search(
     indexes: Sequence[Index],
+    embedder: Embedder | None,
     question: Question,
     limit: int,
-    embedder: Embedder | None,
     scope: Scope | None,
 ) -> SearchResult:
     """Search open indexes for a question, or for its nearest spelling in them."""

@@ -125,12 +125,8 @@ def _keep_most_useful(files: Sequence[File], most: int, count: int) -> set[str]:
     """Return the paths of the files that fit: documentation, then small files, then the rest."""
     by_use = sorted(files, key=lambda file: (not _is_docs(file), _indexed_size(file), file.path))
     totals = accumulate(map(_indexed_size, by_use))
-    kept: set[str] = set()
-    for file, total in zip(by_use[:count], totals, strict=False):
-        if total > most:
-            break
-        kept.add(file.path)
-    return kept
+    first = zip(by_use[:count], totals, strict=False)
+    return {file.path for file, total in first if total <= most}
 
 
 def _indexed_size(file: File) -> int:

@@ -70,14 +70,15 @@ def update_topic(
     """
     id_, note, beyond = _open_topic(connection, topic)
     absent: Sequence[str] = ()
-    if not (note and topic.holds(note, _read_stamps(connection, id_))):
+    known = _read_known(connection, id_)
+    if not (note and topic.holds(note, ((path, *state[:3]) for path, state in known.items()))):
         # The note comes first, so that it shows changes made while listing.
         note = topic.note()
         try:
             files, left_out = bound_files(sorted(topic.list()), most)
         except OSError as error:
             raise DocumentsGoneError(topic.name) from error
-        _write_changes(connection, id_, topic, files, progress)
+        _write_changes(connection, id_, topic, files, known, progress=progress)
         beyond, absent = "\n".join(left_out), topic.absent
         with transaction(connection):
             connection.execute(
@@ -95,7 +96,7 @@ def update_topic(
 
 def remove_topic(connection: Connection, id_: int) -> None:
     """Delete a topic, its documents and their chunks."""
-    _remove(connection, id_, [path for path, *_ in _read_stamps(connection, id_)])
+    _remove(connection, id_, list(_read_known(connection, id_)))
     with transaction(connection):
         connection.execute("DELETE FROM topics WHERE id = ?", (id_,))
 
@@ -127,25 +128,22 @@ def _remove_unused(connection: Connection, today: int) -> None:
             remove_topic(connection, id_)
 
 
-def _read_stamps(connection: Connection, topic: int) -> list[tuple[str, int, int, int]]:
-    """Return path, size and times of each document."""
-    return connection.execute(
-        "SELECT path, size, mtime_ns, ctime_ns FROM documents WHERE topic = ?", (topic,)
-    ).fetchall()
+def _read_known(connection: Connection, topic: int) -> dict[str, _Known]:
+    """Return the recorded state of each document, by its path."""
+    query = "SELECT path, size, mtime_ns, ctime_ns, wishes, hash FROM documents WHERE topic = ?"
+    return {path: tuple(rest) for path, *rest in connection.execute(query, (topic,))}
 
 
-def _write_changes(
+def _write_changes(  # noqa: PLR0913 - each is another thing
     connection: Connection,
     id_: int,
     topic: Documents,
     files: Sequence[File],
+    known: Mapping[str, _Known],
+    *,
     progress: Progress | None,
 ) -> None:
     """Delete the documents that are gone, and write those that are new or have changed."""
-    rows = connection.execute(
-        "SELECT path, size, mtime_ns, ctime_ns, wishes, hash FROM documents WHERE topic = ?", (id_,)
-    )
-    known: dict[str, _Known] = {path: tuple(rest) for path, *rest in rows}
     gone = known.keys() - {file.path for file in files}
     changed = [file for file in files if known.get(file.path, ())[:4] != file.stamp()]
     _remove(connection, id_, sorted(gone))
@@ -302,7 +300,7 @@ def _insert(connection: Connection, new: Sequence[tuple[str, int | None, Chunk]]
     )
 
 
-def list_columns(path: str, title: str, heading: str, text: str) -> tuple[str, str, str, str]:
+def list_columns(path: str, title: str, heading: str, text: str) -> tuple[str, ...]:
     """Return the columns of a chunk in the full-text index, in its letters."""
     heading, text = compose(heading), compose(text)
     columns = (
@@ -311,5 +309,4 @@ def list_columns(path: str, title: str, heading: str, text: str) -> tuple[str, s
         text,
         find_more_words(text),
     )
-    first, second, third, fourth = map(fold_composed, columns)
-    return first, second, third, fourth
+    return tuple(map(fold_composed, columns))
