@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from itertools import pairwise
 
 from llm_kb.rendering.parts import find_holding, find_line, find_line_numbers, name_lines
@@ -16,6 +17,9 @@ from llm_kb.texts.outlines.sections import Outline, Section
 
 CLOSE = 1_200
 """Longest part, in characters, that names an excerpt of it."""
+
+BEGUN = 4_800
+"""The same of a part that the excerpt begins: who opens its address wants all of it."""
 
 BEFORE, AFTER = 300, 600
 """Characters around an excerpt whose lines name it otherwise: what it lacks mostly comes after it.
@@ -49,19 +53,19 @@ _WRAP = (
 """The end of a long line that the next one continues, by the looks of both: most code, data and
 rows of tables do not look so."""
 
-_WRAPPED = re.compile(_WRAP)
 _STOP = r"(?<=[^\s.][.!?])(?<!e\.g\.)(?<!i\.e\.)"
 _SENTENCE = re.compile(
     rf"\S(?:{_WRAP}|[^\n])*?(?:{_STOP}(?=\s)"
     rf"|(?<=[\u3002\uff01\uff1f])|(?=\r?\n)(?!{_WRAP})|\Z)"
 )
-_END = re.compile(rf"{_STOP}\s|\n")
+_END = re.compile(rf"{_STOP}\s|(?!{_WRAP})(?:\r\n|(?<!\r)\n)")
 _TAG = re.compile(r"</[a-z][a-z0-9]*>|<br ?/?>|<[a-z][a-z0-9]*[ \t][^<>\n=]{0,200}=[^<>\n]{0,500}>")
 """HTML that says nothing; not `<name>`, which often stands for a name."""
 
 _EDGE = re.compile(
     r"\n[ \t\r\n]*\n"  # after a paragraph
     r"|\n(?=[ \t]*(?:[-*+•]|#\.|\(?[0-9a-z]{1,3}[.)])[ \t]+\S)"  # before an item of a list
+    r"|\n(?=[ \t]*--?\w|[^\s:][^\n]{0,100}::[ \t]*\r?\n)"  # before an option or a term
 )
 _STEP = re.compile(r"^[ \t]*(?:#|\(?[0-9]{1,3})[.)][ \t]", re.MULTILINE)
 _ANNOUNCES = re.compile(r".*:\Z|\.\. [^_\n]+::", re.DOTALL)
@@ -128,7 +132,8 @@ def _find_part(outline: Outline, start: int, end: int) -> Section:
     """Return the smallest part that has a span, or lines around it if that is too large to load."""
     text = outline.text
     part = _find_section(outline, start, end)
-    if part.anchor and part.end - part.start <= CLOSE:
+    begins = _skip(text, part.start, end) == start
+    if part.anchor and part.end - part.start <= (BEGUN if begins else CLOSE):
         return part
     room = BEFORE + end - start + AFTER
     low = max(part.start, min(start - BEFORE, part.end - room))
@@ -179,7 +184,7 @@ def _choose(
     """
     if limits[1] - limits[0] <= WHOLE * most:
         return limits
-    opens = _find_openings(outline, *limits)
+    opens = {each.start for each in outline.sections if limits[0] <= each.start < limits[1]}
     blocks = _find_blocks(outline, limits, span, opens, most)
     texts = (_NOT_SAID.sub("", outline.text[start:end]) for start, end in blocks)
     words = [set(find_stems(text, rarities)) for text in texts]
@@ -190,9 +195,7 @@ def _choose(
         until = at + 1
         while until < len(blocks):
             edge, after = blocks[until]
-            # The first line of a step alone says too little.
-            is_head = edge - start <= LONGEST_HEAD and _STEP.match(outline.text, start)
-            if after - start > most and not is_head:
+            if after - start > most:
                 break
             if edge in opens and (start not in opens or edge >= span[1]):
                 break
@@ -210,15 +213,6 @@ def _choose(
     return part[:2] if part and is_small else (start, end)
 
 
-def _find_openings(outline: Outline, start: int, end: int) -> set[int]:
-    """Return where sections begin in a span."""
-    low, high = (
-        bisect_left(outline.sections, edge, key=lambda section: section.start)
-        for edge in (start, end)
-    )
-    return {section.start for section in outline.sections[low:high]}
-
-
 def _find_blocks(
     outline: Outline, limits: tuple[int, int], span: tuple[int, int], opens: set[int], most: int
 ) -> list[tuple[int, int]]:
@@ -226,11 +220,13 @@ def _find_blocks(
     text = outline.text
     start, end = max(limits[0], span[0] - 2 * most), min(limits[1], span[1] + 2 * most)
     edges = {match.end() for match in _EDGE.finditer(text, start, end)} | opens
-    # What is at an end of these characters may be a piece of a block.
+    # What is at an end of these characters may be a piece of a block, or of a sentence.
+    first, last = _find_whole(text, start, end)
     if start > limits[0]:
-        start = min((edge for edge in edges if start < edge <= span[0]), default=span[0])
+        near = (edge for edge in edges if start < edge <= span[0])
+        start = min(near, default=min(first, span[0]))
     if end < limits[1]:
-        end = max((edge for edge in edges if span[1] <= edge < end), default=span[1])
+        end = max((edge for edge in edges if span[1] <= edge < end), default=max(last, span[1]))
     edges = {edge for edge in edges if start < edge < end}
     blocks: list[tuple[int, int]] = []
     for first, last in pairwise(sorted({start, end, *edges})):
@@ -282,22 +278,28 @@ def _is_amid(outline: Outline, at: int) -> bool:
 def _split(outline: Outline, start: int, end: int, most: int) -> Iterator[tuple[int, int]]:
     """Yield a block, or pieces that end with a sentence or a line if it is too long.
 
-    A line that announces something ends none, and code is cut only if nothing else can be.
+    A line that announces something ends one, and code is cut, only if nothing else can be.
     """
     text = outline.text
     while end - start > max(LONG_BLOCK, most):
         middle, limit = start + most // 2, start + most
-        found = [each.end() for each in _END.finditer(text, middle, limit)]
-        ends = [each for each in found if not _WRAPPED.match(text, each - 1)]
-        best = (each for each in ends if not text[each - 4 : each].rstrip().endswith(":"))
-        cut = max((each for each in best if not _is_amid(outline, each)), default=0)
-        cut = cut or max(ends, default=0)
-        cut = cut or text.find("\n", limit, start + LONG_BLOCK) + 1
-        cut = cut or text.rfind(" ", middle, limit) + 1 or limit
+        ends = [each.end() for each in _END.finditer(text, middle, limit)]
+        later = _END.search(text, limit, start + LONG_BLOCK)
+        ends = ends or [later.end() if later else text.rfind(" ", middle, limit) + 1 or limit]
+        cut = max(ends, key=partial(_rate_cut, outline, start))
         yield start, cut
         start = cut
     if start < end:
         yield start, end
+
+
+def _rate_cut(outline: Outline, start: int, cut: int) -> tuple[bool, bool, bool, int]:
+    """Return how good an offset is to cut a block at: before what it is a list of, or a line."""
+    text = outline.text
+    is_whole = not text[cut - 4 : cut].rstrip().endswith((":", "\n+"))
+    is_line = text[cut - 1] == "\n"
+    is_outer = is_line and _indent(text, cut) <= _indent(text, start)
+    return is_whole and not _is_amid(outline, cut), is_outer, is_line, cut
 
 
 def trim(text: str, start: int, end: int) -> tuple[int, int]:

@@ -631,3 +631,34 @@ def test_more_never_names_what_was_shown() -> None:
     assert name_more(outline, start, start + 9) == "L7-L9"
     assert name_more(outline, start, start + 9, [(start + 11, len(text))]) == "L1-L3"
     assert name_more(outline, start, start + 9, [(0, len(text))]) == ""
+
+
+def test_a_description_is_shown_with_its_head_and_a_long_list_is_cut_between_its_items() -> None:
+    other = "`--lion=<n>`::\n\tNothing is said about it here, and nothing more.\n"
+    walrus = "`-w`::\n`--walrus`::\n\tHave tusks.  These are long, and they grow all the time.\n"
+    text = f"{other * 9}--\n{other * 5}{walrus}{other * 5}--\n{other * 9}"
+    at = text.index("These")
+
+    assert walrus in show(text, (at, at + 20), "a.adoc", most=300).text
+    assert show(text, (at, at + 20), "a.adoc", most=300).text.startswith("`-")
+
+
+def test_a_cut_is_at_the_end_of_a_sentence_also_of_a_long_line() -> None:
+    line = "\tA walrus is described by this line, which is wrapped after its end.\n"
+    wrapped = "\tAnd this one goes on in the next, since it is not at its end\n\tyet.\n"
+    text = f"# Zoo\n\n`--merge`::\n{line}{wrapped * 30}{FILLER * 20}"
+    found = show(text, (0, 60), most=300).text
+
+    assert found.endswith((" end.", "yet."))
+    assert "…" not in found
+
+
+def test_the_address_of_a_passage_that_begins_its_section_is_the_section() -> None:
+    begun = f"## Walrus\n\nTusks.\n\n{FILLER * 15}"
+    text = f"# Zoo\n\n{FILLER}{begun}## Lions\n\n{FILLER * 30}"
+    first, later = text.index("## Walrus"), text.index("Tusks") + 1_000
+
+    assert show(text, (first, first + 30)).part.anchor == "walrus"
+    assert show(text, (later, later + 30)).part.anchor.startswith("L")
+    lions = text.index("## Lions")
+    assert show(text, (lions, lions + 30)).part.anchor.startswith("L")
