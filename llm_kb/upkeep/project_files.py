@@ -34,6 +34,7 @@ from llm_kb.texts.folding import fold
 from llm_kb.texts.formats import (
     START,
     Format,
+    Kind,
     Proposed,
     find_extension,
     find_format,
@@ -154,7 +155,7 @@ def find_project(
     editions |= {place: ("languages", f"/{place}") for place in others}
     twins = _find_language_twins(paths, preferred)
     editions |= {place: ("languages", pattern) for place, pattern in twins}
-    editions |= _find_built(formats, paths)
+    editions |= _find_built(formats, files, paths)
     own = {find_stem(path).lower() for path in listed if "/" not in path}
     stems = (find_stem(path).lower() for path in paths)
     own.update(stem[: of.start()] for stem in stems if (of := re.search(f"{_OF_VERSION}$", stem)))
@@ -290,30 +291,39 @@ def _is_page(path: str, known: Format, written: Collection[str]) -> bool:
 
 
 def _find_built(
-    formats: Mapping[str, Format], paths: Sequence[str]
+    formats: Mapping[str, Format], sizes: Mapping[str, int], paths: Iterable[str]
 ) -> Iterator[tuple[str, tuple[str, str]]]:
-    """Yield the manual pages, and the like, that are made from pages in another markup, as a rule.
+    """Yield the manual pages and Texinfo that are made from pages in another markup, as a rule.
 
     So may be plain texts in a directory that is called generated.
 
-    Such a page has the name of one, perhaps with a word before it: `borg-create.1` is made from
-    `create.rst`. Where most of a directory are made so, all are; a name alone counts only whole.
+    Such a page has the name of one of at least half its size, Texinfo of one beside it, and others
+    perhaps with a word before it: `borg-create.1` is made from `create.rst`. Where most of a
+    directory are made so, all are; a name alone counts only whole.
     """
-    names = {path: find_stem(path).partition(".")[0].replace("_", "-") for path in paths}
-    built = [
-        path
-        for path in paths
-        if formats[path].is_built
-        or (formats[path].is_plain_text and "generated" in path.rpartition("/")[0])
-    ]
-    written = {names[path] for path in {*paths}.difference(built)}
-    twins = [p for p in built if not written.isdisjoint({names[p], names[p].partition("-")[2]})]
+    built: dict[str, Sequence[str]] = {}
+    sources: defaultdict[str, int] = defaultdict(lambda: -1)
+    for path in paths:
+        place, known = path.rpartition("/")[0], formats[path]
+        name = find_stem(path).partition(".")[0].replace("_", "-")
+        if known.markup == "texinfo":
+            built[path] = [f"{place}/{name}"]
+        elif known.markup == "man" or (known.is_plain_text and "generated" in place):
+            built[path] = [name, name.partition("-")[2]]
+        elif known.kind is Kind.PROSE and not known.is_built:
+            for key in (name, f"{place}/{name}"):
+                sources[key] = max(sources[key], sizes[path])
+
+    def is_made(path: str, names: Iterable[str]) -> bool:
+        return any(sizes[path] <= 2 * sources[name] for name in names)
+
+    twins = [path for path, names in built.items() if is_made(path, names)]
     places, twins_in = count_below(built), count_below(twins)
-    for path in built:
+    for path, names in built.items():
         place = path.rpartition("/")[0]
         if 2 * twins_in[place] > places[place]:
             yield path, ("generated", f"/{escape(place)}/*.{find_extension(path)}")
-        elif names[path] in written:
+        elif is_made(path, names[:1]):
             yield path, ("generated", "")
 
 

@@ -425,6 +425,15 @@ def test_pages_made_from_others_are_left_out(tmp_path: Path) -> None:
     assert ignored == {"docs": (), "man": ()}
 
 
+def test_pages_that_have_the_name_of_one_elsewhere_are_not_made_from_it(tmp_path: Path) -> None:
+    make_files(tmp_path, *(f"manual/{name}.html" for name in ("index", "faq", "install", "tuning")))
+    make_files(tmp_path, *(f"plug/x/docs/{name}.md" for name in ("index", "faq", "tmux", "create")))
+    make_files(tmp_path, "plug/install.md", "texi/faq.texi", "texi/index.texi", "man/tmux.1")
+    for name in ("man/tmux.1", "man/x-create.1"):
+        (tmp_path / name).write_text(".TH X 1\n.SH NAME\nx\n" + "Long.\n" * 9, encoding="utf-8")
+    assert propose_topics(tmp_path).left_out == {}
+
+
 def test_again_it_proposes_what_is_new(tmp_path: Path, run_llm: RunLlm) -> None:
     make_files(tmp_path, "README.md")
     run_llm(["kb", "init"])
