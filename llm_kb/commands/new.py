@@ -17,7 +17,7 @@ from llm_kb.commands._options import complete_topic_slash_slug
 from llm_kb.commands._output import say, show_content
 from llm_kb.config.load import find_kind
 from llm_kb.errors import KbError, NoMatchError, UnknownTopicError, show_place
-from llm_kb.files.atomic import OutsideWriteError, create_below, replace_below
+from llm_kb.files.atomic import create_below, replace_below
 from llm_kb.files.containment import read_regular, resolve_links
 from llm_kb.files.directory_topic import DirectoryTopic
 from llm_kb.files.layouts import place_subject
@@ -194,9 +194,6 @@ def create_subject(topic: TopicConfig, slug: str, text: bytes = b"") -> Path:
     path = topic.root / place
     try:
         create_below(topic.root, place, text or render_template(path, topic.layout).encode())
-    except OutsideWriteError as error:
-        outside = f"it would be outside {str(topic.root)!r}, through a link"
-        raise KbError(f"cannot make a subject {slug!r}: {outside}") from error
     except FileExistsError as error:
         command = command_line("edit", f"{topic.id}/{slug}")
         raise KbError(f"{str(path)!r} exists already; use `{command}`") from error

@@ -163,7 +163,6 @@ def _iter_others(kb: KnowledgeBase) -> Iterator[str]:
     if plans := open_plans(find_library(kb.config, kb.directory)).read_all()[0]:
         yield f"{count(len(plans), 'fetch waits', 'fetches wait')}: llm kb references pending"
     if kb.directory and find_repository(kb.directory):
-        entries = [each for each in load_store(kb.directory).entries if not each.is_settled]
-        if entries:
-            waits = count(len(entries), "entry waits", "entries wait")
-            yield f"{waits}: llm kb knowledge review"
+        waiting = sum(not each.is_settled for each in load_store(kb.directory).entries)
+        if waiting:
+            yield f"{count(waiting, 'entry waits', 'entries wait')}: llm kb knowledge review"

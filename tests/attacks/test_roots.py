@@ -184,7 +184,7 @@ def test_a_new_subject_is_not_written_through_a_link_swapped_in_after_the_check(
 
     # Asked for after the place was checked, and before the file is made.
     monkeypatch.setattr(new, "render_template", swap)
-    with pytest.raises(KbError, match="it would be outside"):
+    with pytest.raises(KbError, match="outside the directory that may be changed"):
         new.create_subject(topic, "a/b/c")
     assert [path.name for path in (workspace.parent / "secret").iterdir()] == ["f.md"]
 

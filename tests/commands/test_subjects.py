@@ -108,7 +108,7 @@ def test_a_link_does_not_lead_out(topic: Path, tmp_path: Path, run_llm: RunLlm) 
     (tmp_path / "outside").mkdir()
     (topic / "out").symlink_to(tmp_path / "outside")
     (topic / "x.md").symlink_to(tmp_path / "outside" / "x.md")
-    for slug, reason in (("out/x", "it would be outside"), ("x", "exists already")):
+    for slug, reason in (("out/x", "outside the directory"), ("x", "exists already")):
         result = run_llm(["kb", "new", f"project/{slug}"])
         assert (result.exit_code, reason in result.stderr) == (1, True)
     assert list((tmp_path / "outside").iterdir()) == []
