@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
-import os
 import re
-import secrets
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
+from typing import TypeAlias
 
 from llm_kb.capture import notes, store
 from llm_kb.capture.entries import RETIRED, Entry, KnowledgeStore, normalize
 from llm_kb.capture.rendering import render_short
 from llm_kb.errors import KbError
-from llm_kb.files.git import NO_PROGRAMS, GitError, Settings, find_program, run_git
+from llm_kb.files.git import NO_PROGRAMS, GitError, find_program, make_scratch, run_git
 from llm_kb.rendering.plain_text import count
 from llm_kb.texts.safe import one_line
 
 SHARED_REFS = (notes.KNOWLEDGE_REF, notes.ANNOTATIONS_REF)
+
+_REMOTE = "exchange"
+"""The name of a remote in the repository of an exchange."""
+
+Git: TypeAlias = "partial[bytes]"
+"""git in one repository."""
 
 MAX_PUSHES = 10
 _NETWORK_TIMEOUT = 300.0
@@ -213,52 +219,116 @@ def fetch_notes(directory: Path, remote: str) -> Mapping[str, str]:
 
     They have no ref here; git keeps them for two weeks.
     """
-    # Nobody can have made a symbolic ref of a name that nobody can guess.
-    place = f"refs/llm-kb/{secrets.token_hex(8)}"
     options = ("--quiet", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head")
-    # What `remote.*.fetch` says of notes would replace ours. For a remote on this disk, the
-    # repository's configuration could name any program.
-    own = ("--refmap=", "--upload-pack=git-upload-pack")
-    refs = "+refs/notes/chronicle*:" + f"{place}/chronicle*"
-    try:
-        _ask_server(directory, "fetch", *options, *own, "--end-of-options", remote, refs)
-        names = {ref: ref.replace("refs/notes", place) for ref in SHARED_REFS}
-        found = {ref: notes.read_ref(directory, name) for ref, name in names.items()}
-        return {ref: commit for ref, commit in found.items() if commit}
-    finally:
-        # Of a fetch that failed some may have arrived.
-        shape = "--format=delete %(refname)"
-        listed = run_git("for-each-ref", shape, f"{place}/", cwd=directory)
-        run_git("update-ref", "--stdin", cwd=directory, stdin=listed)
+    refs = "+refs/notes/chronicle*:refs/fetched/chronicle*"
+    with _open_exchange(directory, remote) as git:
+        _ask_server(git, "fetch", *options, _REMOTE, refs)
+        listed = git("for-each-ref", "--format=%(refname) %(objectname)", "refs/fetched/")
+    lines = listed.decode(errors="replace").split("\n")  # a name may have other ends of lines
+    ids = dict(line.partition(" ")[::2] for line in lines)
+    named = {ref: ids.get(ref.replace("notes", "fetched")) for ref in SHARED_REFS}
+    found = {ref: notes.read_ref(directory, id_) for ref, id_ in named.items() if id_}
+    return {ref: commit for ref, commit in found.items() if commit}
 
 
 def push_refs(directory: Path, remote: str, refs: Sequence[str]) -> None:
     """Push refs without force. Raises RefMovedError if the remote's have moved."""
-    # Neither tags nor submodules, whatever `push.*` sets for the user's own pushes.
-    options = ("--quiet", "--no-follow-tags", "--recurse-submodules=no", "--no-signed")
-    program, settings = _choose_receiver(directory, remote)
+    # No submodules, whatever `push.*` sets for the user's own pushes.
+    options = ("--quiet", "--recurse-submodules=no", "--no-signed")
     pairs = [f"{ref}:{ref}" for ref in refs]
-    command = ("push", *options, program, "--end-of-options", remote, *pairs)
     try:
-        _ask_server(directory, *command, settings=settings)
+        with _open_exchange(directory, remote) as git:
+            _ask_server(git, "push", *options, *_choose_receiver(git), _REMOTE, *pairs)
     except GitError as error:
         if _MOVED.search(error.stderr):
             raise notes.RefMovedError(error.stderr.strip()) from error
         raise
 
 
-def _choose_receiver(directory: Path, remote: str) -> tuple[str, Settings]:
-    """Return the option of `git push` that names the program at the other end, and settings.
+@contextmanager
+def _open_exchange(directory: Path, remote: str) -> Iterator[Git]:
+    """Make a repository that has the objects and the notes of another one, and yield its git.
+
+    Nothing but the addresses of the remote is taken from the configuration of the other one,
+    which may be a stranger's: it could name a proxy, certificates or a file for cookies.
+    """
+    repository = store.require_repository(directory)
+    kind = run_git("rev-parse", "--show-object-format", cwd=directory).decode().strip()
+    commits = {ref: notes.read_ref(directory, ref) for ref in SHARED_REFS}
+    created = "".join(f"create {ref} {commit}\n" for ref, commit in commits.items() if commit)
+    with make_scratch() as place:
+        own, made = place / "configuration", place / "exchange.git"
+        options = ("--quiet", "--bare", "--template=", f"--object-format={kind}")
+        run_git("init", *options, str(made))
+        settings, addresses = _read_own_settings(directory, remote)
+        own.write_bytes(settings)
+        with (made / "config").open("ab") as file:
+            file.write(addresses)
+        environment = {
+            "GIT_CONFIG_GLOBAL": str(own),
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "GIT_DIR": str(made),
+            "GIT_NO_LAZY_FETCH": "1",
+            "GIT_OBJECT_DIRECTORY": str(repository.common_dir / "objects"),
+            "GIT_SHALLOW_FILE": str(repository.common_dir / "shallow"),
+        }
+        # An address that is a path begins at the top of the work tree.
+        git = partial(run_git, cwd=repository.root, env=environment)
+        git("update-ref", "--stdin", stdin=created.encode())
+        yield git
+
+
+def _read_own_settings(directory: Path, remote: str) -> tuple[bytes, bytes]:
+    """Return the user's and the system's settings, and the addresses of a remote, as files of git.
+
+    What these settings include for such a directory or remote counts.
+    """
+    listed = run_git("config", "--list", "--show-scope", "--null", cwd=directory)
+    words = listed.decode(errors="surrogateescape").split("\0")
+    lines: list[str] = []
+    urls: list[str] = []
+    push_urls: list[str] = []
+    for scope, entry in zip(words[::2], words[1::2], strict=False):
+        key, is_set, value = entry.partition("\n")
+        place, _, name = key.rpartition(".")
+        section, _, rest = place.partition(".")
+        if key == f"remote.{remote}.url":
+            urls.append(f"url = {_quote(value)}")
+        elif key == f"remote.{remote}.pushurl":
+            push_urls.append(f"pushurl = {_quote(value)}")
+        elif scope in {"system", "global"} and section not in {"include", "includeif", "remote"}:
+            lines.append(f"[{section} {_quote(rest)}]" if rest else f"[{section}]")
+            lines.append(f"{name} = {_quote(value)}" if is_set else name)
+    # What is not the name of a remote is an address or a path.
+    urls = urls or [f"url = {_quote(remote)}"]
+    files = (lines, [f"[remote {_quote(_REMOTE)}]", *urls, *push_urls])
+    own, addresses = ("\n".join([*f, ""]).encode(errors="surrogateescape") for f in files)
+    return own, addresses
+
+
+def _quote(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped}"'
+
+
+def _choose_receiver(git: Git) -> Sequence[str]:
+    """Return options of `git push` that name the program at the other end.
 
     For a repository on this disk git starts that program here, where the other repository's
     configuration counts and not ours: its hooks may be those of an unpacked archive.
     """
-    if not all(map(_is_local, _find_push_urls(directory, remote))):
-        # If git took it for a path all the same, it refuses.
-        return "--receive-pack=git-receive-pack", [("protocol.file.allow", "never")]
+    listed = git("remote", "get-url", "--push", "--all", _REMOTE)
+    are_local = {_is_local(url) for url in listed.decode(errors="replace").splitlines()}
+    if len(are_local) > 1:
+        raise KbError(
+            "the remote has addresses on this disk and elsewhere; push to one at a time: "
+            "llm kb knowledge push ADDRESS"
+        )
+    if are_local == {False}:
+        return []
     settings = (word for key, value in NO_PROGRAMS for word in ("-c", f"{key}={value}"))
     words = [find_program("git") or "git", *settings, "receive-pack"]
-    return f"--receive-pack={shlex.join(words)}", []
+    return [f"--receive-pack={shlex.join(words)}"]
 
 
 def _is_local(url: str) -> bool:
@@ -266,50 +336,8 @@ def _is_local(url: str) -> bool:
     return url.startswith("file://") or ":" not in url.partition("/")[0]
 
 
-def _ask_server(directory: Path, *args: str, settings: Settings = ()) -> None:
-    """Run a git command that contacts a remote, with the user's own programs for it."""
-    # An empty value prevents a proxy that the repository names.
-    environment = {"GIT_PROXY_COMMAND": "", "GIT_NO_LAZY_FETCH": "1"}
-    allowed = os.environ.get("GIT_ALLOW_PROTOCOL")
-    if allowed is not None and settings:
-        # It would win over the settings.
-        environment["GIT_ALLOW_PROTOCOL"] = ":".join(p for p in allowed.split(":") if p != "file")
-    run_git(
-        *args,
-        cwd=directory,
-        server=True,
-        terminal=True,
-        env=environment,
-        settings=[*_own_programs(), *settings],
-        timeout=_NETWORK_TIMEOUT,
-    )
-
-
-def _own_programs() -> Iterator[tuple[str, str]]:
-    """Yield settings for the programs that contact servers, those of the user's configuration.
-
-    The ssh command and the credential helpers of a repository are not trusted.
-    """
-    listed = ""
-    for place in ("--system", "--global"):
-        with suppress(GitError):  # there is no such file
-            listed += run_git("config", place, "--includes", "--null", "--list").decode()
-    own = [entry.partition("\n") for entry in listed.split("\0")]
-    found = {key: value for key, _, value in own if key in {"core.sshcommand", "core.askpass"}}
-    ssh = found.get("core.sshcommand") or shlex.quote(os.environ.get("GIT_SSH") or "ssh")
-    yield "core.sshCommand", ssh
-    yield "core.askPass", found.get("core.askpass") or os.environ.get("SSH_ASKPASS", "")
-    yield "credential.helper", ""  # resets the list of helpers
-    yield from ((key, value) for key, _, value in own if key.startswith("credential."))
-
-
-def _find_push_urls(directory: Path, remote: str) -> list[str]:
-    """Return the URLs to which git pushes; a remote that is not a name is a URL or a path."""
-    command = ("remote", "get-url", "--push", "--all", "--", remote)
-    try:
-        return run_git(*command, cwd=directory).decode(errors="replace").splitlines()
-    except GitError:
-        return [remote]
+def _ask_server(git: Git, *args: str) -> None:
+    git(*args, server=True, terminal=True, timeout=_NETWORK_TIMEOUT)
 
 
 def hide_secrets(url: str) -> str:

@@ -57,6 +57,8 @@ NO_PROGRAMS = (
     ("gc.auto", "0"),
     ("maintenance.auto", "false"),
     ("protocol.ext.allow", "never"),
+    # It waits for a message on a descriptor of this process.
+    ("protocol.fd.allow", "never"),
 )
 """Settings that keep git from starting programs that a repository names."""
 
@@ -157,6 +159,17 @@ def run_git(  # noqa: PLR0913 - the arguments of a process
 
 
 @contextmanager
+def make_scratch() -> Iterator[Path]:
+    """Make a temporary directory, which is deleted also when this process is killed."""
+    place = tempfile.mkdtemp(prefix="llm-kb-")
+    guard = start_guard('rm -rf -- "$0"', place)
+    try:
+        yield Path(place)
+    finally:
+        guard.communicate()
+
+
+@contextmanager
 def _hide_netrc() -> Iterator[dict[str, str]]:
     """Make a home directory without `.netrc`, and yield git's environment with it.
 
@@ -164,16 +177,12 @@ def _hide_netrc() -> Iterator[dict[str, str]]:
     the user's credential helpers and configuration stay.
     """
     home = Path.home()
-    place = tempfile.mkdtemp(prefix="llm-kb-")
-    guard = start_guard('rm -rf -- "$0"', place)  # deletes it also when this process is killed
-    try:
+    with make_scratch() as place:
         with suppress(OSError):
             for name in os.listdir(home):  # noqa: PTH208 - names are all we need
                 if name not in {".netrc", "_netrc"}:
-                    Path(place, name).symlink_to(home / name)
-        yield git_environment() | {"HOME": place, "NETRC": os.devnull}
-    finally:
-        guard.communicate()
+                    (place / name).symlink_to(home / name)
+        yield git_environment() | {"HOME": str(place), "NETRC": os.devnull}
 
 
 def read_git(*args: str, cwd: Path, limit: int) -> tuple[bytes, bool]:

@@ -35,7 +35,7 @@ from tests.preloaded import Process
 from tests.references.conftest import LOCAL as SETTINGS
 from tests.references.remotes import Remote
 from tests.references.requests import files_of, request, yes
-from tests.references.sites import serve_site
+from tests.references.sites import Answer, serve_site
 from tests.repositories import Repo, make_repo
 
 ADD = ["kb", "knowledge", "add"]
@@ -223,17 +223,30 @@ def test_the_traps_of_a_remote_work(
     assert is_sprung(marker)
 
 
+@pytest.mark.parametrize("whose", ["--global", "--local"])
 @pytest.mark.parametrize("rewrite", ["insteadOf", "pushInsteadOf"])
-def test_a_url_that_leads_to_this_disk_is_refused(
-    rewrite: str, marker: Path, repo: Repo, run_llm: RunLlm
+def test_a_url_that_leads_to_this_disk_starts_nothing(
+    rewrite: str, whose: str, marker: Path, repo: Repo, run_llm: RunLlm
 ) -> None:
-    inner = repo.path / "inner.git"
+    """Rules of the user's are followed, those of a repository are not."""
+    inner, url = repo.path / "inner.git", "http://127.0.0.1:1/x"
     run_git("init", "--quiet", "--bare", str(inner))
     hook_remote(repo, marker)
-    repo.git("config", f"url.{inner}.{rewrite}", "https://example.org/x")
-    result = run_llm(["kb", "knowledge", "push", "https://example.org/x"])
+    repo.git("config", whose, f"url.{inner}.{rewrite}", url)
+    result = run_llm(["kb", "knowledge", "push", url])
+    assert (result.exit_code, is_sprung(marker)) == (int(whose == "--local"), False)
+
+
+def test_a_remote_on_this_disk_and_elsewhere_is_not_pushed_to(
+    marker: Path, repo: Repo, run_llm: RunLlm
+) -> None:
+    run_git("init", "--quiet", "--bare", str(repo.path / "inner.git"))
+    hook_remote(repo, marker)
+    for url in ("./inner.git", "http://127.0.0.1:1/x"):
+        repo.git("config", "--add", "remote.origin.pushurl", url)
+    result = run_llm(["kb", "knowledge", "push"])
     assert (result.exit_code, is_sprung(marker)) == (1, False)
-    assert "transport 'file' not allowed" in result.stderr
+    assert "addresses on this disk and elsewhere" in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -342,6 +355,40 @@ def test_passwords_are_asked_for_by_the_users_own_helpers(
             fetch_notes(repo.path, url)
     assert (is_sprung(marker), (tmp_path / "asked").exists()) == (False, True)
     assert set(sent) == {None}
+
+
+@pytest.mark.parametrize("way", ["config", "config.worktree", "included"])
+def test_the_settings_of_a_repository_do_not_count_on_the_way_to_a_server(
+    way: str, repo: Repo, home: Path
+) -> None:
+    """They named proxies, cookies to send, and any file of the user's to write cookies to."""
+    victim = home / ".bashrc"
+    victim.write_text("127.0.0.1\tFALSE\t/\tFALSE\t9999999999\tsession\thunter2\n")
+    before = victim.read_text()
+    (home / "ours").write_text('[http]\n\textraHeader = "X-Ours: \\"a\\\\b\\""\n')
+    (home / ".gitconfig").write_text(f'[includeIf "gitdir:{repo.path}/"]\n\tpath = {home}/ours\n')
+    if way == "config.worktree":
+        repo.git("config", "extensions.worktreeConfig", "true")
+    repo.git("config", "include.path", "included")
+    with serve_site() as site:
+        path = "/x/info/refs?service=git-upload-pack"
+        site.answer(path, Answer(status=404, headers={"Set-Cookie": "a=b; Max-Age=99"}))
+        with (repo.path / ".git" / way).open("a") as config:
+            config.write(
+                f"[http]\n\tcookieFile = {victim}\n\tsaveCookies = true\n"
+                "\tproxy = http://127.0.0.1:1\n\textraHeader = X-Theirs: x\n"
+                f'[http "{site.url}"]\n\tproxy = http://127.0.0.1:1\n'
+                f'[url "http://127.0.0.1:1"]\n\tinsteadOf = {site.url}\n'
+                f'[remote "origin"]\n\tproxy = http://127.0.0.1:1\n'
+            )
+        repo.git("config", "remote.origin.url", f"{site.url}/x")
+        with pytest.raises(GitError, match="not found"):
+            fetch_notes(repo.path, "origin")
+    assert site.requests == [f"GET {path}"]
+    (received,) = site.received
+    assert received["x-ours"] == '"a\\b"'
+    assert {"cookie", "x-theirs"}.isdisjoint(received)
+    assert victim.read_text() == before
 
 
 def test_a_bare_repository_among_the_files_is_not_entered(

@@ -13,7 +13,7 @@ from llm_kb.capture.store import DamagedStoreError, load_store, remove_from_stor
 from llm_kb.capture.sync import pull, push
 from llm_kb.files.git import GitError
 from tests.preloaded import Process
-from tests.repositories import KNOWLEDGE_REF, Repo, make_clones
+from tests.repositories import KNOWLEDGE_REF, Repo, make_clones, make_repo
 
 
 def rules(repo: Repo) -> dict[str, str]:
@@ -83,6 +83,23 @@ def test_a_remote_can_be_a_path(clones: tuple[Repo, Repo]) -> None:
     one.record("a")
     pull(two.path, str(one.path))
     assert rules(two) == {"conv-1": "a"}
+
+
+def test_repositories_of_long_ids_and_shallow_ones_share(tmp_path: Path) -> None:
+    one = make_repo(tmp_path / "one", "--object-format=sha256")
+    one.git("clone", "--quiet", "--bare", ".", str(tmp_path / "central.git"))
+    one.git("remote", "add", "origin", "../central.git")
+    one.record("a")
+    one.record("b")
+    push(one.path, "origin")
+    url = (tmp_path / "central.git").as_uri()
+    one.git("clone", "--quiet", "--depth=1", url, str(tmp_path / "two"))
+    two = Repo(path=tmp_path / "two")
+    two.git("fetch", "--quiet", "--depth=1", "origin", f"{KNOWLEDGE_REF}:{KNOWLEDGE_REF}")
+    two.record("c")
+    assert push(two.path, "origin") == ["Pushed 3 entries to origin."]
+    (one.path / "deeper").mkdir()
+    assert pull(one.path / "deeper", "origin") == ["Received: conv-3 (*): c", "3 entries."]
 
 
 def test_a_damaged_store_on_the_remote_leaves_ours_alone(clones: tuple[Repo, Repo]) -> None:
