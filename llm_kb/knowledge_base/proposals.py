@@ -234,10 +234,13 @@ class Inbox:
     def drop_expired(self) -> list[Proposal]:
         """Delete the proposals that have waited too long, and return them."""
         first = _write_time(self.clock() - self.oldest)
-        expired = [each for each in self.read_all() if each.changed_at < first]
-        for each in expired:
-            self.drop(each)
-        return expired
+        dropped: list[Proposal] = []
+        for each in self.read_all():
+            with suppress(ChangedError):  # another process drops them too
+                if each.changed_at < first:
+                    self.drop(each)
+                    dropped.append(each)
+        return dropped
 
     def drop(
         self, proposal: Proposal, *, kept: str = "", write: Callable[[], object] = lambda: None
@@ -247,14 +250,19 @@ class Inbox:
         Raises ChangedError if it is not the same any more, and what `write` does.
         """
         file = self.directory / proposal.file_name
-        with locked(self.directory / ".lock"), writing(file):
+        with locked(self.directory / ".lock"):
             found = self._read(file.name)
             if found is None or found.id != proposal.id:
                 raise ChangedError("proposal")
             if kept:
                 self._write(replace(proposal, kept=kept))
-            write()
-            file.unlink()
+            try:
+                write()
+            except (KbError, OSError):
+                self._write(replace(proposal, kept=""))
+                raise
+            with writing(file):
+                file.unlink()
 
     def _write(self, proposal: Proposal) -> None:
         data = json.dumps(asdict(proposal), indent=1).encode()

@@ -5,15 +5,17 @@ from __future__ import annotations
 import os
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from itertools import islice, product
 from pathlib import Path
 from posixpath import normpath
 from typing import Any
 
+from llm_kb.config.workspace import expand_home
 from llm_kb.errors import KbError, quote
 from llm_kb.files.atomic import read_below
-from llm_kb.files.containment import Containment, resolve_links
+from llm_kb.files.containment import read_regular, resolve_links
 from llm_kb.files.directory_topic import DirectoryTopic
 from llm_kb.files.layouts import find_skill, place_subject
 from llm_kb.knowledge_base.open_topics import OpenTopics
@@ -42,22 +44,24 @@ def open_inbox(kb: OpenTopics) -> Inbox:
 def find_proposable(kb: OpenTopics) -> dict[str, DirectoryTopic]:
     """Return the topics that models may propose to change, by id.
 
-    What is in a hidden directory, such as `.claude`, programs obey.
+    What is in a hidden directory, such as `.claude`, programs obey. Where the user's directory
+    is does not matter, nor where a workspace is; but the workspace's own name does.
     """
     found: dict[str, DirectoryTopic] = {}
     for topic in (each.topic for each in kb.offered):
         if topic.config.kind == CONFIGURED and isinstance(topic, DirectoryTopic):
-            inside = topic.config.root.relative_to(_find_base(kb, topic))
+            inside = topic.config.root.relative_to(_find_base(kb, topic.config.root))
             if not any(name.startswith(".") for name in inside.parts):
                 found[topic.config.id] = topic
     return found
 
 
-def _find_base(kb: OpenTopics, topic: DirectoryTopic) -> Path:
-    """Return the directory in which names and guides say what of a topic programs obey."""
-    root = topic.config.root
-    bases = [each for each in (find_user_dir(), kb.config.workspace) if each]
-    return next((each for each in bases if root.is_relative_to(each)), Path(root.anchor))
+def _find_base(kb: OpenTopics, root: Path) -> Path:
+    """Return the directory below which no name on the way to a topic may be hidden."""
+    user, workspace = find_user_dir(), kb.config.workspace
+    if user in root.parents:
+        return user
+    return workspace.parent if workspace and workspace in root.parents else Path(root.anchor)
 
 
 def offers_proposals(kb: OpenTopics) -> bool:
@@ -124,10 +128,6 @@ _OBEYED = re.compile(
 """Names, without extension, of other files than guides that programs obey."""
 
 
-_GUIDE_BYTES = 200_000
-"""The most bytes of a guide, and of what it imports, in which imports are looked for."""
-
-
 def find_place(topic: DirectoryTopic, asked: str) -> tuple[str, str, str]:
     """Return the name, the path and the part of a subject that is named, there or not.
 
@@ -153,11 +153,12 @@ def read_place(kb: OpenTopics, topic: DirectoryTopic, path: str) -> str | None:
 
     Raises KbError for a file that may not be written now.
     """
-    root, base = topic.config.root, _find_base(kb, topic)
+    root = topic.config.root
     subject = next((each for each in topic.list(path).subjects if each.path == path), None)
     problem = _find_problem(topic, path, subject)
-    if importer := "" if problem else _find_importer(base, (root / path).relative_to(base)):
-        problem = f"{importer} imports it, and programs obey that, so people write it"
+    if leader := None if problem else _find_leader(root / path):
+        name = os.path.relpath(leader, kb.config.workspace or root)
+        problem = f"{name} leads to it, and programs obey that, so people write it"
     if problem:
         raise KbError(f"{quote(path)} of topic {topic.config.id!r} cannot be proposed: {problem}")
     return read_below(root, path, MOST_BYTES) if subject else None
@@ -183,24 +184,52 @@ def _find_problem(topic: DirectoryTopic, path: str, subject: Subject | None) -> 
     return "" if subject or is_free else "a file is there, or in the way of its directory"
 
 
-def _find_importer(base: Path, path: Path, *, most: int = 50) -> str:
-    """Return the file that imports another and is a guide above it, or imported by one.
+def _find_leader(file: Path, *, most: int = 1_000) -> Path | None:
+    """Return the guide above a file, or page, that leads to it; None if there is none.
 
-    All paths are below `base`; empty if there is none.
+    At most so many links and imports are followed.
     """
-    containment, wanted = Containment(base), compose(path.as_posix()).casefold()
-    pages: list[str] = []
-    for above in path.parents:
-        for directory in (f"{above}", f"{above}/.claude"):
-            with suppress(OSError):
-                names = containment.list_directory(directory)[2]
-                pages += [normpath(f"{directory}/{name}") for name in names if is_guide(name)]
-    for page in pages:
+    wanted = _fold(file)
+    led = islice(_iter_led(file), most)
+    return next((page for page, other in led if _fold(other) == wanted), None)
+
+
+def _fold(path: Path) -> str:
+    return compose(f"{path}").casefold()
+
+
+def _iter_led(file: Path, *, most: int = 50, left: int = 400_000) -> Iterator[tuple[Path, Path]]:
+    """Yield where the guides above a file lead: as links, by imports, or through other pages.
+
+    Each with the guide or page that leads there, of which so many and `left` bytes are read.
+    """
+    pages: list[Path] = []
+    for above, inside in product(file.parents, ("", ".claude", ".github")):
         with suppress(OSError):
-            text = containment.read_file(page, _GUIDE_BYTES)[0].decode("utf-8", "replace")
-            for each in find_imports(page, text):
-                if each.path.casefold() == wanted:
-                    return page
-                if each.path not in pages and len(pages) < most:
-                    pages.append(each.path)
-    return ""
+            pages += (each for each in (above / inside).iterdir() if is_guide(each.name))
+    yield from ((page, resolve_links(page)) for page in pages)
+    seen: set[Path] = set()
+    for page in islice(pages, most):  # which grow meanwhile
+        text = b""
+        with suppress(OSError):
+            text = read_regular(page, follow_link=True, most=left)
+        left -= len(text)
+        named = [each for each in _list_imported(page, text) if each not in seen]
+        seen.update(named)
+        for led in map(resolve_links, named):
+            yield page, led
+            with suppress(OSError):  # of a name that is too long
+                if len(pages) < most and led not in pages and led.is_file():
+                    pages.append(led)
+
+
+def _list_imported(page: Path, text: bytes, *, most: int = 1_000) -> list[Path]:
+    """Return the files that a guide imports, as tools may understand it."""
+    imports = find_imports(page.name, text.decode("utf-8", "replace"))
+    written = dict.fromkeys(path for each in imports for path in (each.target, each.run))
+    named = [
+        place / expand_home(path)
+        for path in islice(written, most)
+        for place in {page.parent, resolve_links(page).parent}
+    ]
+    return [each for file in named for each in {file, Path(normpath(file))}]

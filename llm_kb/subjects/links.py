@@ -66,14 +66,20 @@ _GUIDE = re.compile(
     r"(?i)(?:agents?|claude|gemini|qwen|codex|crush|warp|copilot-instructions|[\w.-]{0,99}rules)"
     r"(?:\.local|\.override)?"
 )
-_IMPORT = re.compile(r"(?<![^\s(\[\"'*:,>])@(?P<target>[~./]{0,9}\w[\w./+-]{0,300})")
+_IMPORT = re.compile(
+    # In a run no other import begins, so that the time is linear.
+    r"(?<![^\s(\[\"'*:,>])@(?=(?P<run>(?:\\ |[^\s\\@\0]|(?<![\s(\[\"'*:,>])@){1,400}))"
+    r"(?P<target>[~./]{0,99}\w(?:\\ |[\w./+-]){0,300})"
+)
 
 
 class Import(NamedTuple):
     """An `@path` in a guide."""
 
     target: str
-    """As it is written."""
+    """As it is written, without what ends a sentence around it."""
+    run: str
+    """All up to the next blank, as some tools take it."""
     path: str
     """In the topic; empty if it leads outside."""
     span: tuple[int, int]
@@ -98,7 +104,8 @@ def find_imports(path: str, text: str) -> Iterator[Import]:
     if "@" not in text:
         return
     for match in _IMPORT.finditer(hide_unread(text)):
-        target = match["target"].rstrip(".")
+        run, target = (match[name].replace("\\ ", " ") for name in ("run", "target"))
+        target = target.rstrip(".")
         below = normpath(join(dirname(path), target))
         is_inside = target[0] not in "~/" and below.partition("/")[0] != ".."
-        yield Import(target, compose(below) if is_inside else "", match.span())
+        yield Import(target, run, compose(below) if is_inside else "", match.span())

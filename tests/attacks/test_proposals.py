@@ -17,8 +17,13 @@ import pytest
 from llm_kb.errors import KbError
 from llm_kb.files.atomic import replace_file
 from llm_kb.knowledge_base.api import KnowledgeBase
-from llm_kb.knowledge_base.proposals import ChangedError, Edit, Proposal
-from llm_kb.knowledge_base.proposing import open_inbox, propose, render_answer
+from llm_kb.knowledge_base.proposals import ChangedError, Edit, Inbox, Proposal
+from llm_kb.knowledge_base.proposing import (
+    find_proposable,
+    open_inbox,
+    propose,
+    render_answer,
+)
 from llm_kb.upkeep.proposed import Desk
 from tests.commands.workspaces import write_files
 from tests.conftest import RunLlm
@@ -91,9 +96,9 @@ REFUSED = {
         "AGENTS.md#x", "p/AGENTS.md", "ＡＧＥＮＴＳ.md", "CRUSH.md", "replit", "my rules",
         "skill-dir/x", "skill-dir/y/z",
     ],
-    r"^'told\.md' of topic 'p' cannot be proposed: CLAUDE\.md imports it": ["told"],
-    r"kb/index\.md imports it": ["deep"],
-    r"\.claude/CLAUDE\.md imports it": ["dot"],
+    r"^'told\.md' of topic 'p' cannot be proposed: CLAUDE\.md leads to it": ["told"],
+    r": kb/index\.md leads to it": ["deep"],
+    r": \.claude/CLAUDE\.md leads to it": ["dot"],
     "it is hidden": [".hidden", "x/.y/z"],
     "ignores or disables it": ["ignored/x", "off", "secret/x", "module/x"],
     "a link leads to it": ["link", "linked/x", "out"],
@@ -131,6 +136,57 @@ def test_what_is_not_the_models_to_propose(tmp_path: Path, problem: str, subject
     assert waiting(kb) == []
 
 
+def test_the_page_that_a_guide_leads_to_is_not_proposed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workspace = tmp_path / "w"
+    guides = {
+        "CLAUDE.md": f"@{workspace}/kb/full.md @~/w/kb/home.md @by-name/linked.md @kb/Case.md"
+        " @kb/my\\ page.md @kb/a&(b).md @in/../up.md @kb/out/../beside.md @kb/index.md"
+        f" @{'x' * 300} @large.md\n",
+        "large.md": f"@beyond.md {'x' * 400_000}",
+        "beyond.md": "@kb/full-of.md\n",
+        "kb/index.md": f"@{tmp_path}/rules.md\n",
+        "kb/guide.md": "@kb/where-the-link-is.md and @where-the-page-is.md\n",
+        "../rules.md": f"@{'../' * len(tmp_path.parts)}..{workspace}/kb/far.md\n",
+        "../AGENTS.md": "@w/kb/above.md\n",
+    }
+    write_files(workspace, {"llm-kb.toml": CONFIG, "kb/dir/x.md": PAGE, "docs/x.md": PAGE} | guides)
+    links = {"by-name": "kb", "in": "kb/dir", "kb/out": "../docs", "GEMINI.md": "kb/guide.md"}
+    for name, target in links.items():
+        (workspace / name).symlink_to(target)
+    (workspace / ".github").mkdir()
+    (workspace / ".github/copilot-instructions.md").symlink_to("../kb/dir/x.md")
+    monkeypatch.setenv("HOME", f"{tmp_path}")
+    monkeypatch.chdir(workspace)
+    leading = {
+        "CLAUDE.md": ["full", "home", "linked", "case", "my page", "a&(b)", "up", "beside"],
+        "GEMINI.md": ["guide", "where-the-link-is", "where-the-page-is"],
+        ".github/copilot-instructions.md": ["dir/x"],
+        "../rules.md": ["far"],
+        "../AGENTS.md": ["above"],
+    }
+    kb = KnowledgeBase.discover()
+    for leader, subject in ((each, name) for each, names in leading.items() for name in names):
+        with pytest.raises(KbError, match=f": {leader} leads to it"):
+            propose(kb, WHO | {"subject": subject, "new": "# X\n"}, "c")
+    # Of the guides and pages 400,000 bytes are read.
+    propose(kb, WHO | {"subject": "full-of", "new": "# X\n"}, "c")
+
+
+@pytest.mark.parametrize(
+    ("place", "subjects", "is_proposable"),
+    [(".claude", ".", False), (".claude", "commands", False), ("x", ".", True), ("x", "y", True)],
+)
+def test_no_topic_of_a_hidden_workspace_is_proposed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str, subjects: str, is_proposable: bool
+) -> None:
+    config = CONFIG.replace('"kb"', f'"{subjects}"')
+    write_files(tmp_path / place, {"llm-kb.toml": config, "commands/x.md": PAGE, "y/x.md": PAGE})
+    monkeypatch.chdir(tmp_path / place)
+    assert bool(find_proposable(KnowledgeBase.discover())) == is_proposable
+
+
 def test_a_file_that_changes_while_it_is_shown_is_not_written(
     kb: KnowledgeBase, tmp_path: Path
 ) -> None:
@@ -138,6 +194,7 @@ def test_a_file_that_changes_while_it_is_shown_is_not_written(
     (tmp_path / "kb/a.md").write_text("# A\n\nOne. A person.\n")
     with pytest.raises(ChangedError):
         Desk(kb).keep(view)
+    assert waiting(kb)[0].kept == ""
     assert (tmp_path / "kb/a.md").read_text() == "# A\n\nOne. A person.\n"
     Desk(kb).keep(Desk(kb).look(waiting(kb)[0]))
     assert (tmp_path / "kb/a.md").read_text() == "# A\n\nTwo. A person.\n"
@@ -281,13 +338,17 @@ for number in range(3):
     assert all(line in text for line in said)
 
 
-def test_what_waits_too_long_is_named_and_goes(kb: KnowledgeBase) -> None:
+def test_what_waits_too_long_is_named_and_goes(
+    kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
+) -> None:
     now = datetime.now(timezone.utc)
     early = replace(open_inbox(kb), clock=lambda: now - timedelta(days=31))
     old = Proposal(topic="p", root="/x", path="a.md", name="a", base=None)
     stored = early.amend(old, lambda _: None)
     inbox = open_inbox(kb)
-    assert inbox.drop_expired() == [stored]
+    with monkeypatch.context() as patch:  # another process, which has just dropped it
+        patch.setattr(Inbox, "read_all", lambda _: [replace(stored, name="b"), stored])
+        assert inbox.drop_expired() == [stored]
     assert inbox.read_all() == []
 
 
