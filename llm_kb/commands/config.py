@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from glob import escape
 from pathlib import Path
 
 import click
@@ -305,10 +306,12 @@ def _edit_list(topic: str, name: str, patterns: Sequence[str], *, remove: bool) 
     """Add patterns to a list of a topic, or remove them. Raises KbError."""
     wanted = [parse_pattern(pattern).text for pattern in patterns]
     file, key = _config.file_of_topic(topic), topic_key(topic, name)
-    if not remove:
-        _require_matches(topic, name, wanted)
-    change = partial(edit_patterns, id_=topic, name=name, patterns=wanted, remove=remove)
     before = read_layer(file).get(key)
+    if not remove:
+        wanted = _require_matches(topic, name, wanted)
+    elif before and isinstance(before.value, tuple):
+        wanted = [escape(each) if escape(each) in before.value else each for each in wanted]
+    change = partial(edit_patterns, id_=topic, name=name, patterns=wanted, remove=remove)
     _config.edit_file(file, change)
     now = read_layer(file)[key]
     held = now.value if isinstance(now.value, tuple) else ()
@@ -331,10 +334,10 @@ def _say_elsewhere(id_: str) -> None:
             say(f"llm-kb: warning: {topic.id} still has {name_some(slugs)}: {advice}")
 
 
-def _require_matches(id_: str, name: str, patterns: Sequence[str]) -> None:
-    """Raise NoMatchError for a name that no subject has; a glob may be for future subjects.
+def _require_matches(id_: str, name: str, patterns: Sequence[str]) -> list[str]:
+    """Return patterns, of which a name to disable with wildcards such as `[id]` matches only itself.
 
-    What was fetched or captured may be absent, and only a topic of a directory can have `disabled`.
+    Raises NoMatchError for a name that no subject has; a glob may be for future subjects. What was fetched or captured may be absent, and only a topic of a directory can have `disabled`.
     """
     topic = next((topic for topic in load_here().topics if topic.id == id_), None)
     if topic is None:
@@ -343,11 +346,16 @@ def _require_matches(id_: str, name: str, patterns: Sequence[str]) -> None:
                 f"the subjects of topic {id_!r} are not in a directory of yours; 'enable = false'"
                 " leaves all of it out"
             )
-        return
+        return [*patterns]
     catalog = DirectoryTopic(replace(topic, disabled=()))
+    written = []
     for pattern in patterns:
-        if not select(catalog, [pattern]).subjects:
+        selection = select(catalog, [pattern])
+        is_name = name == "disabled" and selection.exact and parse_pattern(pattern).literal is None
+        written.append(escape(pattern) if is_name else pattern)
+        if not selection.subjects:
             error = NoMatchError(id_, pattern, find_near(pattern, catalog))
             if parse_pattern(pattern).literal:
                 raise error
             say(f"llm-kb: warning: nothing to match yet: {error}")
+    return written

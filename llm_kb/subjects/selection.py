@@ -232,8 +232,8 @@ def _stems(subject: Subject, path: str) -> Sequence[str]:
 class Disabled:
     """The disabled entries of a topic; without case where its disk ignores case.
 
-    An entry covers the slug that it equals, even if it is also a glob, as in `select`. Raises
-    PatternError for an entry that cannot be a pattern.
+    An entry covers the slug that it equals, even if it is also a glob, and then what the glob
+    matches, too. Raises PatternError for an entry that cannot be a pattern.
     """
 
     def __init__(self, entries: Sequence[str], *, ignores_case: bool) -> None:

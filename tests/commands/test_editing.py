@@ -323,6 +323,19 @@ def test_nothing_is_disabled_of_what_is_in_no_directory(
     assert (file.read_text(), (user_dir / "kb.toml").exists()) == (WRITTEN, False)
 
 
+def test_a_name_with_brackets_disables_only_its_subject(file: Path, run_llm: RunLlm) -> None:
+    directory = file.parent / "pages"
+    directory.mkdir()
+    for name in ("[b]", "b", "c"):
+        (directory / f"{name}.md").write_text("x\n")
+    file.write_text('[kb.topic.pages]\nsubjects = "pages"\n')
+    assert run_llm(["kb", "disable", "pages", "[b]"]).stderr.startswith("[[]b] is now kept from")
+    listed = run_llm(["kb", "list", "pages"]).stdout
+    assert ("- b" in listed, "- c" in listed, "[b]" in listed) == (True, True, False)
+    run_llm(["kb", "disable", "pages", "[b]", "--remove"])
+    assert file.read_text().endswith("disabled = []\n")
+
+
 def test_edits_can_fix_layers_that_do_not_fit(file: Path, run_llm: RunLlm) -> None:
     file.write_text(f'{WRITTEN}[kb.topic.repo-knowledge]\ndisabled = ["a", "b"]\n')
     result = run_llm(["kb", "disable", "repo-knowledge", "a", "--remove"])
