@@ -314,6 +314,7 @@ def test_a_plan_approved_by_an_option_no_longer_waits(run_llm: RunLlm, remote: R
         (["create", "--title", "T", "--web", "http://e.org/", "--depth", "1"], 2, "--crawl"),
         (["create", "--crawl", "http://e.org/", "--max-pages", "0"], 2, "1<=x<=500"),
         (["create", "--title", " ", "--web", "http://e.org/"], 1, "title"),
+        (["create", "--web", "http://e.org/", "--body", "-"], 2, "reads no standard input"),
         (["create", "--title", "T", "--web", "ftp://e.org/"], 1, "must be http"),
         (["refresh", "topic-x"], 1, "unknown reference topic 'topic-x'; available: none"),
         (["show", "../../x"], 1, "unknown reference topic"),

@@ -75,6 +75,8 @@ def create(title: str | None, body: str, yes: bool, json_: bool, **options: Any)
         llm kb references create --pypi flask==3.0.3
         llm kb references create --title Guides --crawl https://example.com/guide/
     """
+    if body == "-":
+        raise click.UsageError('--body reads no standard input; write --body "$(cat FILE)"')
     library = group.current_library()
     sources = _collect_sources(options)
     fields = {

@@ -213,7 +213,7 @@ def _translate(database: Path | None, reason: str) -> Exception:
     if "no such module: fts5" in reason:
         reason = "this Python's SQLite was built without FTS5; use another build of Python"
     elif "locked" in reason or "busy" in reason:
-        reason = f"another process has held it for {BUSY_SECONDS} s; try again when it is done"
+        reason = "another process holds it; try again when it is done"
     elif "malformed" in reason or "no such" in reason or "already exists" in reason:
         return DamageError(database, reason)
     elif explained := _explain_disk(database):
