@@ -335,9 +335,10 @@ def _say_elsewhere(id_: str) -> None:
 
 
 def _require_matches(id_: str, name: str, patterns: Sequence[str]) -> list[str]:
-    """Return patterns, of which a name to disable with wildcards such as `[id]` matches only itself.
+    """Return patterns as they are written; a name to disable, such as `[id]`, matches only itself.
 
-    Raises NoMatchError for a name that no subject has; a glob may be for future subjects. What was fetched or captured may be absent, and only a topic of a directory can have `disabled`.
+    Raises NoMatchError for a name that no subject has; a glob may be for future subjects.
+    What was fetched or captured may be absent, and only a topic of a directory can have `disabled`.
     """
     topic = next((topic for topic in load_here().topics if topic.id == id_), None)
     if topic is None:
