@@ -220,13 +220,11 @@ def _find_blocks(
     text = outline.text
     start, end = max(limits[0], span[0] - 2 * most), min(limits[1], span[1] + 2 * most)
     edges = {match.end() for match in _EDGE.finditer(text, start, end)} | opens
-    # What is at an end of these characters may be a piece of a block, or of a sentence.
-    first, last = _find_whole(text, start, end)
+    # What is at an end of these characters may be a piece of a block.
     if start > limits[0]:
-        near = (edge for edge in edges if start < edge <= span[0])
-        start = min(near, default=min(first, span[0]))
+        start = min((edge for edge in edges if start < edge <= span[0]), default=span[0])
     if end < limits[1]:
-        end = max((edge for edge in edges if span[1] <= edge < end), default=max(last, span[1]))
+        end = max((edge for edge in edges if span[1] <= edge < end), default=span[1])
     edges = {edge for edge in edges if start < edge < end}
     blocks: list[tuple[int, int]] = []
     for first, last in pairwise(sorted({start, end, *edges})):

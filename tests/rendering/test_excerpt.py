@@ -647,7 +647,7 @@ def test_a_cut_is_at_the_end_of_a_sentence_also_of_a_long_line() -> None:
     line = "\tA walrus is described by this line, which is wrapped after its end.\n"
     wrapped = "\tAnd this one goes on in the next, since it is not at its end\n\tyet.\n"
     text = f"# Zoo\n\n`--merge`::\n{line}{wrapped * 30}{FILLER * 20}"
-    found = show(text, (0, 60), most=300).text
+    found = show(text, (0, 900), most=300).text
 
     assert found.endswith((" end.", "yet."))
     assert "…" not in found
