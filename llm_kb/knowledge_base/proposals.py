@@ -8,6 +8,7 @@ made on the file as it is then.
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -273,7 +274,9 @@ class Inbox:
             table = json.loads(read_regular(self.directory / name, most=_LARGEST))
             edits, base = table.pop("edits"), table.pop("base")
             texts = [*table.values(), *(text for each in edits for text in each.values())]
-            if all(isinstance(text, str) for text in texts) and isinstance(base, str | None):
+            # No NUL, and nothing that is no text at all, is in a path that was written.
+            is_text = b"\0" not in os.fsencode("".join(texts))
+            if is_text and isinstance(base, str | None):
                 return Proposal(**table, base=base, edits=tuple(Edit(**each) for each in edits))
         return None
 

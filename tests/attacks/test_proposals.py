@@ -380,7 +380,8 @@ def test_edits_of_a_proposal_are_few_since_each_reads_the_subject(
 def test_a_damaged_file_is_no_proposal(kb: KnowledgeBase, run_llm: RunLlm) -> None:
     propose(kb, WHO | {"subject": "b", "new": "# B\n"}, "c")
     (kept,) = open_inbox(kb).directory.glob("*.json")
-    for damage in (b"", b"[]", b'{"edits": 1}', b"[" * 100_000, b'{"edits": []}', b"\xff"):
+    odd = [kept.read_bytes().replace(b"b.md", each) for each in (b"b\\u0000.md", b"\\ud800.md")]
+    for damage in (b"", b"[]", b'{"edits": 1}', b"[" * 100_000, b'{"edits": []}', b"\xff", *odd):
         kept.write_bytes(damage)
         assert run_llm(["kb", "review"]).stderr == "Nothing to review.\n"
 

@@ -28,6 +28,7 @@ def make_pdf(
     pages: Sequence[str],
     bookmarks: Sequence[tuple[str, int]] = (),
     *,
+    title: str = "",
     password: str = "",
     owner: str = "",
     algorithm: str = "RC4-128",
@@ -50,8 +51,10 @@ def make_pdf(
         page[NameObject("/Resources")] = DictionaryObject(
             {NameObject("/Font"): DictionaryObject({NameObject("/F1"): font})}
         )
-    for title, number in bookmarks:
-        writer.add_outline_item(title=title, page_number=number)
+    for name, number in bookmarks:
+        writer.add_outline_item(title=name, page_number=number)
+    if title:
+        writer.add_metadata({"/Title": title})
     if password or owner:
         writer.encrypt(password, owner or None, algorithm=algorithm)
     file = io.BytesIO()

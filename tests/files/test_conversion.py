@@ -16,12 +16,18 @@ import pytest
 from llm_kb.errors import UnreadableError
 from llm_kb.files import conversion
 from llm_kb.files.conversion import ConversionError, Conversions
-from llm_kb.files.converters.office import BadDocumentError, convert_docx, convert_pdf
+from llm_kb.files.converters.office import (
+    BadDocumentError,
+    convert_docx,
+    convert_pdf,
+    set_headings,
+)
 from llm_kb.files.directory_topic import DirectoryTopic
 from llm_kb.subjects.topics import TopicConfig
 from llm_kb.texts.formats import POINTER
 from llm_kb.upkeep.check import Rule
 from tests.conftest import RunLlm
+from tests.cost import at_most
 from tests.files.office import make_docx, make_pdf, pack, pack_docx
 
 GUIDE = make_pdf(["Installing\nRun the walrus in-\nstaller.", "Use\n# not a heading"])
@@ -57,6 +63,18 @@ def test_a_document_becomes_markdown(
 ) -> None:
     made = convert(data)
     assert "\n".join(filter(None, made.split("\n"))) == "\n".join(filter(None, text.split("\n")))
+
+
+def test_the_title_of_a_document_is_one_heading() -> None:
+    made = convert_pdf(make_pdf(["a"], title="Walrus\n# other\r\nmore"))
+    assert made.startswith("# Walrus # other more\n\n## Page 1\n")
+
+
+def test_the_bookmarks_and_the_lines_of_a_page_do_not_multiply() -> None:
+    text = "\n".join(f"line {n}" for n in range(4_000))
+    with at_most(0.5):
+        made = set_headings(text, [(1, f"title {n}") for n in range(4_000)])
+    assert made.count("## title") == 4_000
 
 
 def test_pages_for_which_there_is_no_time_are_counted() -> None:

@@ -15,6 +15,7 @@ import re
 import sys
 import time
 import zipfile
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import repeat, takewhile
@@ -99,7 +100,7 @@ def convert_pdf(data: bytes, seconds: float = 60) -> str:
             bookmarks.setdefault(at, []).append((level, title))
     numbers = takewhile(lambda at: not at or time.monotonic() < end, range(len(reader.pages)))
     pages = [_read_page(reader.pages[at]) for at in numbers]
-    title = str((reader.metadata and reader.metadata.title) or "").strip()
+    title = " ".join(str((reader.metadata and reader.metadata.title) or "").split())
     parts = [f"# {title}"] if title else []
     if missing := len(reader.pages) - len(pages):
         parts.append(
@@ -109,7 +110,7 @@ def convert_pdf(data: bytes, seconds: float = 60) -> str:
         return ""
     for number, text in enumerate(pages):
         if bookmarks:
-            marked = _set_headings(text, bookmarks.get(number, ()))
+            marked = set_headings(text, bookmarks.get(number, ()))
             parts.append(f"<!-- page {number + 1} -->\n\n{marked}".strip())
         elif text:
             parts.append(f"## Page {number + 1}\n\n{text}")
@@ -154,22 +155,30 @@ def _iter_bookmarks(
             yield number, level, title
 
 
-def _set_headings(text: str, bookmarks: Sequence[tuple[int, str]]) -> str:
+_LONGEST_NUMBER = 8
+_LONGEST_LINE = 1_000
+"""Letters of what may be before a title in its line, and of a line that may be a title's."""
+
+
+def set_headings(text: str, bookmarks: Sequence[tuple[int, str]]) -> str:
     """Return a page with a heading for each bookmark: in place of its line, or above the page."""
     lines = text.split("\n")
+    places: dict[str, list[int]] = {}
+    for at, line in enumerate(map(_letters, lines)):
+        # Before the title may be a number, or a word such as "Chapter".
+        for cut in range(min(len(line), _LONGEST_NUMBER + 1) if len(line) < _LONGEST_LINE else 0):
+            places.setdefault(line[cut:], []).append(at)
     above = []
     start = 0
     for level, title in bookmarks:
         heading = f"{'#' * min(level + 1, 6)} {title}"
-        wanted = _letters(title)
-        for at in range(start, len(lines)):
-            line = _letters(lines[at])
-            if wanted and line.endswith(wanted) and len(line) <= len(wanted) + 8:
-                lines[at] = f"\n{heading}\n"
-                start = at + 1
-                break
-        else:
+        found = places.get(_letters(title), [])
+        following = bisect_left(found, start)
+        if following == len(found):
             above.append(heading)
+            continue
+        lines[found[following]] = f"\n{heading}\n"
+        start = found[following] + 1
     return "\n\n".join([*above, "\n".join(lines)])
 
 
