@@ -110,7 +110,8 @@ def find_title(text: str, path: str) -> str:
 def _find_title(found: Mapping[str, str], rest: str, known: Format) -> str:
     is_markdown = known.is_markdown or known.is_plain_text
     # Nearly always it is in the first lines, which take much less time than all.
-    starts = [rest[:_FIELDS].rpartition("\n")[0], rest[:LOOKED_AT]]
+    first = rest[:_FIELDS] + rest[_FIELDS:LOOKED_AT].partition("\n")[0]
+    starts = [first, rest[:LOOKED_AT]]
     if known.is_plain_text:  # an underlined line further down is that of a part
         del starts[1]
     outlines = (
