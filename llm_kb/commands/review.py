@@ -112,6 +112,7 @@ class _Session:
     def _edit(self) -> None:
         """Let a person change the text, and show the result."""
         view = self._view
+        self._desk.read(view.proposal)  # raises if no text of it could be kept
         text = view.after
         if text is None:
             text = "\n".join([view.before or "", *(each.new for each in view.proposal.edits), ""])

@@ -68,11 +68,11 @@ class Desk:
         """Return the proposals that wait, without those that were kept just before a crash."""
         for each in self.inbox.read_all():
             with suppress(KbError):
-                if each.kept and each.kept == digest(self._read(each) or ""):
+                if each.kept and each.kept == digest(self.read(each) or ""):
                     self.inbox.drop(each)
         return self.inbox.read_all()
 
-    def _read(self, proposal: Proposal) -> str | None:
+    def read(self, proposal: Proposal) -> str | None:
         """Return the text of the file as it is; None if there is none. Raises KbError."""
         topic = find_topic(self._kb, proposal.topic)
         if str(topic.config.root) != proposal.root:
@@ -81,12 +81,13 @@ class Desk:
 
     def look(self, proposal: Proposal) -> View:
         """Return a proposal as it fits the file now, with notes."""
-        view = View(proposal=proposal)
+        view, what = View(proposal=proposal), "reject it"
         try:
-            view = replace(view, before=self._read(proposal))
+            view = replace(view, before=self.read(proposal))
+            what = f"edit or {what}"
             view = replace(view, after=make_edits(proposal, view.before))
         except KbError as error:
-            return replace(view, notes=(f"it no longer fits: {error}; edit or reject it",))
+            return replace(view, notes=(f"it no longer fits: {error}; {what}",))
         return replace(view, notes=tuple(self._iter_notes(view)))
 
     def take_edited(self, view: View, text: str) -> View:
@@ -137,6 +138,6 @@ class Desk:
         return Path(proposal.root, proposal.path)
 
     def _write(self, view: View, text: str) -> None:
-        if self._read(view.proposal) != view.before:
+        if self.read(view.proposal) != view.before:
             raise ChangedError("subject")
         replace_below(Path(view.proposal.root), view.proposal.path, text.encode())

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from llm_kb.commands.review import _Session
 from llm_kb.errors import KbError
 from llm_kb.files.atomic import replace_file
 from llm_kb.knowledge_base.api import KnowledgeBase
@@ -231,6 +232,19 @@ def test_a_file_that_is_not_a_proposal_is_none(
     broken = min(open_inbox(kb).directory.glob("*.json"))
     broken.write_text(json.dumps(json.loads(broken.read_text()) | change))
     assert len(waiting(kb)) == 1
+
+
+def test_no_editor_opens_for_what_cannot_be_written(
+    kb: KnowledgeBase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    proposal = propose(kb, WHO | {"subject": "a", "new": "Two."}, "c")
+    (tmp_path / "llm-kb.toml").write_text(CONFIG.replace("topic.p", "topic.q"))
+    reviewing = _Session(Desk(KnowledgeBase.discover()))
+    reviewing.show(proposal)
+    assert str(reviewing.describe(proposal)["notes"]).endswith('; reject it"]')
+    monkeypatch.setattr("llm_kb.commands.review.open_editor", lambda _: pytest.fail("opened"))
+    with pytest.raises(KbError, match="'p'"):
+        reviewing.act("e", proposal)
 
 
 def test_nothing_is_not_kept(kb: KnowledgeBase, tmp_path: Path) -> None:
