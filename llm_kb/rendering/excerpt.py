@@ -18,7 +18,7 @@ from llm_kb.texts.outlines.sections import Outline, Section
 CLOSE = 1_200
 """Longest part, in characters, that names an excerpt of it."""
 
-BEGUN = 4_800
+BEGUN = 2_400
 """The same of a part that the excerpt begins: who opens its address wants all of it."""
 
 BEFORE, AFTER = 300, 600
