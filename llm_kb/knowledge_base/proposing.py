@@ -123,7 +123,7 @@ MOST_BYTES = 2_000_000
 """The most bytes of a subject that is changed."""
 
 _OBEYED = re.compile(
-    r"skills?|replit|iflow|codebuddy|copilot|.*rules|(?:.*\.)?(?:instructions|prompt|chatmode|agent|local|override)"
+    r"skills?|soul|heartbeat|opencode|replit|iflow|codebuddy|copilot|.*rules|(?:.*\.)?(?:instructions|prompt|chatmode|agent|local|override)"
 )
 """Names, without extension, of other files than guides that programs obey."""
 
@@ -171,7 +171,8 @@ def _find_problem(topic: DirectoryTopic, path: str, subject: Subject | None) -> 
     if known is None or not known.proposable:
         return "its format is not one of prose, such as Markdown in .md"
     directory = "".join(path.rpartition("/")[:2])
-    if is_guide(stem) or _OBEYED.fullmatch(stem) or find_skill(root, directory, directory):
+    is_obeyed = is_guide(stem) or _OBEYED.fullmatch(stem) or any(map(_is_of_plugin, file.parents))
+    if is_obeyed or find_skill(root, directory, directory):
         return "programs obey such files, so people write them"
     if any(name.startswith(".") for name in path.split("/")) or (subject and subject.hidden):
         return "it is hidden"
@@ -182,6 +183,12 @@ def _find_problem(topic: DirectoryTopic, path: str, subject: Subject | None) -> 
     nearest = next(each for each in (file, *file.parents) if os.path.lexists(each))
     is_free = nearest != file and nearest.is_dir()
     return "" if subject or is_free else "a file is there, or in the way of its directory"
+
+
+def _is_of_plugin(directory: Path) -> bool:
+    """Tell whether a directory has the prompts of a plugin or extension of a coding tool."""
+    signs = (directory.parent / name for name in (".claude-plugin", "gemini-extension.json"))
+    return directory.name.casefold() in {"agents", "commands"} and any(map(os.path.lexists, signs))
 
 
 def _find_leader(file: Path, *, most: int = 1_000) -> Path | None:

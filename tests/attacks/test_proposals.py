@@ -95,7 +95,7 @@ REFUSED = {
         "AGENTS.md", "agents", "x/Claude.md", "CLAUDE.local.md", "GEMINI", "SKILL.md", "x/skill",
         "copilot-instructions.md", "a.instructions.md", "b.prompt.md", "cursorrules", "rules.md",
         "AGENTS.md#x", "p/AGENTS.md", "ＡＧＥＮＴＳ.md", "CRUSH.md", "replit", "my rules",
-        "skill-dir/x", "skill-dir/y/z",
+        "skill-dir/x", "skill-dir/y/z", "plugin/commands/x/y", "plugin/Agents/x", "SOUL",
     ],
     r"^'told\.md' of topic 'p' cannot be proposed: CLAUDE\.md leads to it": ["told"],
     r": kb/index\.md leads to it": ["deep"],
@@ -122,6 +122,7 @@ def test_what_is_not_the_models_to_propose(tmp_path: Path, problem: str, subject
     write_files(tmp_path, {"llm-kb.toml": config, "kb/a.md": PAGE, "kb/off.md": PAGE})
     write_files(tmp_path, {"kb/dir/x.md": PAGE, "outside/x.md": PAGE, "kb/.hidden.md": PAGE})
     write_files(tmp_path, {"kb/skill-dir/SKILL.md": "# S\n", "kb/secret/a.md": PAGE})
+    write_files(tmp_path, {"kb/plugin/.claude-plugin/plugin.json": "{}"})
     copy_empty_repository(tmp_path)
     copy_repository(tmp_path / "kb/module", {"README.md": "# M\n"})
     (tmp_path / ".gitignore").write_text("secret/\n")
