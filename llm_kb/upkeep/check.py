@@ -444,7 +444,12 @@ class Inspection:
             self._histories[root] = history = read_history(repository)
             if history.cut:
                 where = name_place(str(root), self._cwd)
-                self.limits.append((Rule.GONE_PATH, f"gone paths of {where}: {history.cut}"))
+                self.limits.append(
+                    (
+                        Rule.GONE_PATH,
+                        f"not all paths that git deleted are known in {where}: {history.cut}",
+                    )
+                )
         return self._histories[root]
 
     def _check_references(self, file: str, text: str) -> Iterator[Finding]:

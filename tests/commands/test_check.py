@@ -531,7 +531,9 @@ src/old.py
     monkeypatch.chdir(shallow)
     result = run_llm(["kb", "check"])
     assert (result.exit_code, result.stdout) == (0, "nothing wrong in 2 subjects\n")
-    assert result.stderr.startswith(f"llm-kb: gone paths of {shallow}: the clone is shallow\n")
+    assert result.stderr.startswith(
+        f"llm-kb: not all paths that git deleted are known in {shallow}: the clone is shallow\n"
+    )
 
 
 def test_texts_in_no_topic_are_named_by_directory(run_llm: RunLlm, tmp_path: Path) -> None:
