@@ -347,10 +347,14 @@ def _read_text(root: Path, path: str) -> str:
 
 
 def _find_page_title(path: str, texts: Mapping[str, str]) -> str:
-    """Return the title of a page; empty if its text was not read, or says none."""
+    """Return the title of a page; empty if its text was not read, or says none.
+
+    The title of a template, `pytest-{version}`, says nothing.
+    """
     if not texts.get(path) or _SILENT.fullmatch(find_stem(path)):
         return ""
-    return shorten(UNUSABLE.sub("", find_title(texts[path], path)), _LONGEST_TITLE)
+    title = find_title(texts[path], path)
+    return "" if "{" in title else shorten(UNUSABLE.sub("", title), _LONGEST_TITLE)
 
 
 def _title(name: str) -> str:

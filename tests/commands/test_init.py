@@ -250,10 +250,13 @@ def test_the_introduction_names_the_largest_and_most_linked_pages_by_their_title
     (tmp_path / "docs/index.md").write_text("[it](store.md)\n")
     ((topic,), *_) = propose_topics(tmp_path)
     assert "works: Where data is kept, Rules for reviews" in topic.introduction
+    (tmp_path / "docs/store.md").write_text("# x-{version}\n" + "Text.\n" * 84)
+    ((topic,), *_) = propose_topics(tmp_path)
+    assert "works: Store, Rules for reviews" in topic.introduction
     pod = "=head1 NAME\n\nX::Guide - How to cook\n\n" + "Text.\n" * 999
     (tmp_path / "docs/Guide.pod").write_text(pod)
     ((topic,), *_) = propose_topics(tmp_path)
-    assert "works: How to cook, Where data is kept" in topic.introduction
+    assert "works: How to cook, Store" in topic.introduction
 
 
 def test_languages_are_ignored_where_the_topic_is(tmp_path: Path) -> None:
