@@ -80,8 +80,7 @@ RULES = {
     ),
     "changes": Reason(
         "change logs and release notes",
-        everywhere="changelog changelogs .changeset .changes newsfragments release-notes relnotes"
-        " announce announcements",
+        everywhere="changelog changelogs .changeset .changes newsfragments release-notes relnotes",
         sure=rf"change.?logs?|release.?notes|(?:changes|history|news)(?={_OF_VERSION}$)",
         loud="changes|news|history",
     ),
@@ -156,6 +155,7 @@ def find_project(
     twins = _find_language_twins(paths, preferred)
     editions |= {place: ("languages", pattern) for place, pattern in twins}
     editions |= _find_built(formats, files, paths)
+    editions |= _find_announcements(paths)
     own = {find_stem(path).lower() for path in listed if "/" not in path}
     stems = (find_stem(path).lower() for path in paths)
     own.update(stem[: of.start()] for stem in stems if (of := re.search(f"{_OF_VERSION}$", stem)))
@@ -327,6 +327,18 @@ def _find_built(
             yield path, ("generated", "")
 
 
+_OF_TIME = re.compile(rf"{_OF_VERSION}$|-\d{{4}}-\d\d")
+
+
+def _find_announcements(paths: Iterable[str]) -> Iterator[tuple[str, tuple[str, str]]]:
+    """Yield the directories of announcements, as a rule: several names have a version or a date."""
+    dated = count_below(path for path in paths if _OF_TIME.search(f"-{find_stem(path)}"))
+    for place, number in dated.items():
+        name = place.rpartition("/")[2]
+        if number > 1 and re.fullmatch("(?i)announce(?:ments)?", name):
+            yield f"{place}/", ("changes", f"{escape(name)}/")
+
+
 _TRASH_OF_USER = re.compile(r"(?<=^\.trash)-\d+$")
 
 
@@ -352,9 +364,9 @@ def _find_rule(
             is_outside = re.fullmatch(rule.directories, word) and not is_documentation(place)
             if not (is_outside or f" {word} " in f" {rule.everywhere} "):
                 continue
-            # `demos/` may be pages, and `test/` among pages is on how to test.
+            # `demos/` and `testing/` may be pages, and `test/` among pages is on how to test.
             above = {*list_parents(place)}
-            is_prose = (name == "demos" and place in list_dense()) or (
+            is_prose = ((name == "demos" or parent == "testing") and place in list_dense()) or (
                 parent in {"test", "tests", "testing", "t"} and above and above <= list_dense()
             )
             if not is_prose:

@@ -393,12 +393,12 @@ def test_what_a_rule_left_out_becomes_a_topic_on_request(
     tmp_path: Path, user_dir: Path, run_llm: RunLlm
 ) -> None:
     make_files(tmp_path, "README.md", "CHANGELOG.md", "a/CHANGES.rst", "a/b.md", "tests/x.md")
-    make_files(tmp_path, "docs/announce/release-2.0.md")
+    make_files(tmp_path, "docs/announce/release-2.0.md", "docs/announce/2.1.md")
     make_files(tmp_path, ".github/ISSUE_TEMPLATE/bug.md", "docs/en/a.md", "docs/en/b.md")
     make_files(tmp_path, "docs/de/a.md", "docs/de/b.md")
     run_llm(["kb", "init", "--with", "changes"])
     assert list_slugs(run_llm, "changes") == [
-        "CHANGELOG", "a/CHANGES", "docs/announce/release-2.0",
+        "CHANGELOG", "a/CHANGES", "docs/announce/2.1", "docs/announce/release-2.0",
     ]  # fmt: skip
     again = run_llm(["kb", "init", "--with", "tests"])
     assert again.stderr.endswith(f"Added 1 topic to {tmp_path}/llm-kb.toml\n")
@@ -435,6 +435,13 @@ def test_pages_that_have_the_name_of_one_elsewhere_are_not_made_from_it(tmp_path
     for name in ("man/tmux.1", "man/x-create.1"):
         (tmp_path / name).write_text(".TH X 1\n.SH NAME\nx\n" + "Long.\n" * 9, encoding="utf-8")
     assert propose_topics(tmp_path).left_out == {}
+
+
+def test_pages_on_testing_and_on_announcing_are_taken(tmp_path: Path) -> None:
+    make_files(tmp_path, "testing/strategy.md", "testing/ci.md", "docs/announcements/2026-01-02.md")
+    make_files(tmp_path, "announce/howto.md", "announce/protocol.md", "pkg/testing/data.md")
+    make_files(tmp_path, *(f"pkg/testing/{name}.py" for name in "ab"))
+    assert propose_topics(tmp_path).left_out == {"tests": ["pkg/testing/data.md"]}
 
 
 def test_again_it_proposes_what_is_new(tmp_path: Path, run_llm: RunLlm) -> None:
