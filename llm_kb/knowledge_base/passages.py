@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -27,7 +27,7 @@ from llm_kb.search.index.update import Progress
 from llm_kb.search.question import parse_question
 from llm_kb.search.ranking import find_stems
 from llm_kb.search.roles import Scope
-from llm_kb.search.search import search
+from llm_kb.search.search import SearchResult, search
 from llm_kb.texts.decoding import decode_text
 from llm_kb.texts.markup import hide_embedded
 from llm_kb.texts.outlines.outline import find_outline
@@ -40,8 +40,11 @@ if TYPE_CHECKING:
 SPARE = 12
 """Number of additional hits, in place of those that show nothing new or may not be shown."""
 
-WEAK = 0.5
+ENOUGH = 0.5
 """Share of a question's words, or else likeness, below which a hit is not a good match."""
+
+TELLING = 0.4
+"""Score below which it is none either, if half of the words are in no text."""
 
 MAX_PASSAGE = 2400
 """Number of characters of a passage for a reader who cannot load more."""
@@ -86,14 +89,16 @@ def find_passages(  # noqa: PLR0913 - each is a choice of the caller
         gone = EmptyTopicError(topics[0].config, topics[0].topic.list())
         return Passages(passages=(), topics=tuple(documents), why_nothing=str(gone))
     passages: list[Passage] = []
+    is_weak = True
     for hit in result.hits:
         if len(passages) == limit:
             break
         most = FIRST_PASSAGE if all(each.is_preloaded for each in passages) else NEXT_PASSAGE
         most = MAX_PASSAGE if whole else most
         if source := open_once[hit.topic](hit.path):
-            passages += _cut(source, hit, result.rarities, most)
-    is_weak = all(_rate(hit, result.rarities) < WEAK for hit in result.hits[:limit])
+            for passage in _cut(source, hit, result.rarities, most):
+                passages.append(passage)
+                is_weak = is_weak and not _is_good(hit, result)
     return Passages(
         passages=tuple(passages),
         topics=tuple(documents),
@@ -106,10 +111,12 @@ def find_passages(  # noqa: PLR0913 - each is a choice of the caller
     )
 
 
-def _rate(hit: Hit, stems: Collection[str]) -> float:
-    """Return the share of the words of a question that a hit has, or its likeness if none."""
+def _is_good(hit: Hit, result: SearchResult) -> bool:
+    """Tell whether a hit has enough of a question. A word put in place of another counts as had."""
+    stems = result.rarities
     own = find_stems(f"{hit.path} {hit.title} {hit.text}", stems)
-    return len(own) / len(stems) if own else hit.score
+    share = len(own) / len(stems) if own else hit.score
+    return share >= ENOUGH and (hit.score >= TELLING or 2 * len(result.unknown) < len(stems))
 
 
 class _Source(NamedTuple):

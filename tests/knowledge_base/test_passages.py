@@ -181,6 +181,13 @@ def test_half_of_the_words_are_a_good_match_however_common_these_are(tmp_path: P
     assert found.passages[0].score < 0.4
     assert list(find_notes(found)) == []
 
+    # `read`, in place of `bread`, and `plugin` are half of the words, but not those that tell.
+    files = {f"plugin{n}.md": "Read a plugin.\n" for n in range(9)} | {"b.md": "Bake it.\n"}
+    found = find(open_kb(tmp_path / "b", files), "bake sourdough bread with a plugin")
+    assert "no good match" in list(find_notes(found))[-1]
+    found = find(open_kb(tmp_path / "b", files), "plugn")
+    assert [note for note in find_notes(found) if "no good" in note] == []
+
 
 def test_forms_of_a_word_and_parts_of_a_name_are_found(tmp_path: Path) -> None:
     files = {
