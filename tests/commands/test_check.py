@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from llm_kb.rendering.plain_text import count_columns
 from llm_kb.upkeep.check import Rule
 from tests.commands.workspaces import write_files
 from tests.conftest import RunLlm
@@ -646,3 +647,16 @@ def test_on_a_terminal_the_place_is_shown_in_its_width(
         "",
         "1 error in 1 subject",
     ]
+
+
+@pytest.mark.parametrize("columns", [5, 40])
+def test_on_a_terminal_lines_of_wide_characters_fit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, columns: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    wide = "大" * 50
+    write_files(tmp_path, {**GOOD, "kb/one.md": f'{wide} learn("a", "{wide}") {wide}\n'})
+    shown, _ = run_on_terminal(["kb", "check"])
+    plain = re.sub(r"\x1b\[[\d;]*m", "", shown).splitlines()
+    quoted = next(index for index, line in enumerate(plain) if line.startswith("1 | "))
+    assert max(map(count_columns, plain[quoted : quoted + 2])) <= max(columns, len("1 | ………"))
