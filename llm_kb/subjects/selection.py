@@ -12,7 +12,7 @@ from typing import Protocol
 from llm_kb import errors
 from llm_kb.errors import KbError, PatternError
 from llm_kb.subjects.patterns import Pattern, compile_any, parse_pattern
-from llm_kb.subjects.topics import Listing, Subject, slugify
+from llm_kb.subjects.topics import Listing, Subject, slugify, strip_suffix
 from llm_kb.texts.formats import is_picture
 
 MAX_PATTERNS = 50
@@ -197,8 +197,7 @@ def strip_extension(path: str) -> str:
     """Return a path without its last extension."""
     directory, slash, name = path.rpartition("/")
     bare = name.lstrip(".")
-    stem, dot, _ = bare.rpartition(".")
-    return directory + slash + name[: len(name) - len(bare)] + (stem if dot and stem else bare)
+    return directory + slash + name[: len(name) - len(bare)] + strip_suffix(bare)
 
 
 def spell(path: str) -> set[str]:

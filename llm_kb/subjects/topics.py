@@ -85,11 +85,19 @@ def slugify(path: str) -> Slug:
     component come off, and the rest is brought to Unicode NFC.
     """
     parents, slash, name = path.rpartition("/")
-    name = name.lstrip(".")
-    slug = name.rpartition(".")[0] or name
+    slug = strip_suffix(name.lstrip("."))
     if slash:
         slug = "/".join([*(parent.lstrip(".") for parent in parents.split("/")), slug])
     return Slug(slug if slug.isascii() else unicodedata.normalize("NFC", slug))
+
+
+def strip_suffix(name: str) -> str:
+    """Return a name without leading dots without its last extension.
+
+    That of `page.rst.inc` stays: `page.rst` is another file, which includes it.
+    """
+    stem = name.rpartition(".")[0]
+    return name if not stem or name.endswith(".rst.inc") else stem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

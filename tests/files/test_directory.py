@@ -326,6 +326,15 @@ def test_a_disabled_entry_covers_every_spelling(root: Path, entry: str) -> None:
         )
 
 
+def test_what_a_page_includes_has_not_its_name(root: Path) -> None:
+    write(root, "u/prune.rst", "u/prune.rst.inc")
+    assert names(catalog(root)) == {"u/prune": "u/prune.rst", "u/prune.rst.inc": "u/prune.rst.inc"}
+    assert found(catalog(root), "u/prune.rst") == ["u/prune.rst"]
+    assert found(catalog(root), "u/prune.rst.inc") == ["u/prune.rst.inc"]
+    for entry, left in (("u/prune.rst", "u/prune.rst.inc"), ("u/prune.rst.inc", "u/prune")):
+        assert list(names(catalog(root, disabled=[entry]))) == [left]
+
+
 def test_a_link_leads_to_nothing_that_is_disabled_or_ignored(root: Path) -> None:
     write(root, "s.md", "d/x.md", "d/y.md", ".git/config", ".h/z.md", ".h/keep.md")
     for link, target in {"l.md": "s.md", "g.md": ".git/config", "dl": "d", "hl": ".h"}.items():
