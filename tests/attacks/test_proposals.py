@@ -243,9 +243,10 @@ def test_no_editor_opens_for_what_cannot_be_written(
     reviewing = _Session(Desk(KnowledgeBase.discover()))
     reviewing.show(proposal)
     assert str(reviewing.describe(proposal)["notes"]).endswith('; reject it"]')
-    monkeypatch.setattr("llm_kb.commands.review.open_editor", lambda _: pytest.fail("opened"))
+    monkeypatch.setenv("VISUAL", f"touch {tmp_path}/opened")
     with pytest.raises(KbError, match="'p'"):
         reviewing.act("e", proposal)
+    assert not (tmp_path / "opened").exists()
 
 
 def test_nothing_is_not_kept(kb: KnowledgeBase, tmp_path: Path) -> None:
