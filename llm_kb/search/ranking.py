@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from heapq import nlargest
 from itertools import accumulate
 from statistics import fmean
@@ -131,23 +131,23 @@ def rank(hits: Sequence[Hit], question: Question, rarities: Rarities) -> list[Hi
     words = [hit.bm25 for hit in hits]
     runs = [_measure_run(question.sequence, hit.text) for hit in hits]
     pasted = max(runs, default=0.0)
-    features: dict[str, Sequence[float]] = {
-        "words": _compare(words, 1e-9 if all(words) else LEAST),
-        "page": _compare(_score_pages(hits), LEAST),
+    features: dict[str, Callable[[], Sequence[float]]] = {
+        "words": lambda: _compare(words, 1e-9 if all(words) else LEAST),
+        "page": lambda: _compare(_score_pages(hits), LEAST),
         # How often it has the words, which BM25 hardly counts.
-        "uses": [rarities.measure_uses(hit.text) for hit in hits],
-        "run": runs,
-        "meaning": _measure_meaning(hits, question),
+        "uses": lambda: [rarities.measure_uses(hit.text) for hit in hits],
+        "run": lambda: runs,
+        "meaning": lambda: _measure_meaning(hits, question),
         # What is pasted may be from anywhere.
-        "role": [(1 - pasted) * _find_prior(hit, question) for hit in hits],
-        "named": _find_named(hits, question),
+        "role": lambda: [(1 - pasted) * _find_prior(hit, question) for hit in hits],
+        "named": lambda: _find_named(hits, question),
     }
     looked_up = 1.0 if question.name else pasted
     totals = [0.0] * len(hits)
-    for name, values in features.items():
-        asked, found = WEIGHTS[name]
-        weight = asked + (found - asked) * looked_up
-        totals = [total + weight * value for total, value in zip(totals, values, strict=True)]
+    for name, (asked, found) in WEIGHTS.items():
+        if weight := asked + (found - asked) * looked_up:
+            values = features[name]()
+            totals = [total + weight * value for total, value in zip(totals, values, strict=True)]
     best = sorted(range(len(hits)), key=totals.__getitem__, reverse=True)
     return _join_copies([hits[at]._replace(score=_find_score(hits[at], rarities)) for at in best])
 
@@ -203,6 +203,8 @@ def _find_named(hits: Sequence[Hit], question: Question) -> list[bool]:
     for hit in hits:
         headings = hit.title.rpartition(_BREADCRUMB)[2].split(", ") if hit.heading else ()
         own = [_SIGNATURE.split(heading)[0] or heading for heading in headings]
+        # Both end alike, and stripping takes longer.
+        own = [name for name in own if join_words(name).endswith(tuple(names))]
         named.append(any(names & {join_words(name), strip_owner(name)} for name in own))
     return named
 

@@ -419,9 +419,6 @@ class Inspection:
             itself = LinkTargets([Subject(slugify(path), slugify(path), path)])
             found = itself.find(name.removeprefix(f"{opened.config.id}/"))
         self._wiki_names[opened.config.id][name] = bool(found)
-        if len(found) > 1:  # wikis prefer the page beside
-            beside = slugify(path).rpartition("/")[0]
-            found = [each for each in found if each.rpartition("/")[0] == beside] or found
         return "" if len(found) == 1 else f"several: {name_some(found)}" if found else "nothing"
 
     def _is_name(self, opened: OpenTopic, name: str) -> bool:

@@ -433,15 +433,13 @@ def test_links_of_wikis_lead_to_subjects(run_llm: RunLlm, tmp_path: Path) -> Non
     write_files(tmp_path, {**GOOD, **{name: f"{name}\n" for name in names}})
     beside = {"kb/x/beside.md": "[[twice]]\n"}
     write_files(tmp_path, {"llm-kb.toml": config, "kb/two.md": text, **beside})
+    several = "[[twice]] leads to several: x/twice, y/twice"
+    dead = [f"[[{name}]] leads to nothing" for name in ("b/none", "none", "other")]
     assert check(run_llm, 0) == [
-        ("dead-link", "kb/two.md", 14, what)
-        for what in (
-            "[[b/none]] leads to nothing",
-            "[[none]] leads to nothing",
-            "[[other]] leads to nothing",
-            "[[twice]] leads to several: x/twice, y/twice",
-        )
+        *(("dead-link", "kb/two.md", 14, what) for what in (*dead, several)),
+        ("dead-link", "kb/x/beside.md", 1, several),
     ]
+    assert "did you mean: x/twice, y/twice" in run_llm(["kb", "learn", "a", "[[twice]]"]).stderr
     learned = [run_llm(["kb", "learn", "a", name]).stdout for name in ("[[one|x]]", "[[deep#]]")]
     assert learned[0] == "One.\n"
     assert "Outline of sub/deep" in learned[1]

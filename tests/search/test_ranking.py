@@ -168,6 +168,16 @@ def test_only_whole_beginnings_of_words_are_mentions() -> None:
     assert rarities.measure_uses("id " * 10_000) <= 1.0
 
 
+def test_what_does_not_count_for_a_name_is_not_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in (
+        "llm_kb.search.ranking._measure_meaning",
+        "llm_kb.search.ranking.Rarities.measure_uses",
+    ):
+        monkeypatch.setattr(name, None)
+    hits = [make("a", "core.autocrlf"), make("b", "core.autocrlf: x", heading="core.autocrlf")]
+    assert order(*hits, asked=parse_question("core.autocrlf"))[0].path == "b"
+
+
 def test_nothing_to_rank_or_to_rank_by() -> None:
     assert order() == []
     assert [hit.path for hit in order(make("a", "text"), frequencies={"gone": 0})] == ["a"]
