@@ -230,6 +230,7 @@ WRITING = frozenset(
 )
 
 OWN = {
+    "capture/sync.py": ["open", "write_bytes"],  # a repository in a temporary directory
     "commands/search.py": ["replace_file"],  # the notices of today, in the user's directory
     "commands/review.py": ["write_bytes"],  # a temporary file for the user's editor
     "config/changes.py": ["replace_file"],  # the user's own kb.toml
