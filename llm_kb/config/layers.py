@@ -145,7 +145,7 @@ def _read_place(value: object, source: LayerSource) -> Path:
 def _check_size(value: object, path: Path) -> Path:
     """Return a path that can exist, since its levels and its length multiply."""
     if len(path.parts) > MAX_LEVELS or len(str(path)) > MAX_DIRECTORY:
-        found = f"{describe(value)}, a path of {len(path.parts):,} levels"
+        found = f"{describe(value)}, {len(path.parts):,} levels, {len(str(path)):,} characters"
         allowed = f"at most {MAX_LEVELS} levels and {MAX_DIRECTORY:,} characters"
         raise BadValueError(found, allowed)
     return path

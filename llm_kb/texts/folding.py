@@ -34,8 +34,11 @@ WORD = re.compile(rf"[^\W_](?:[^\W_]|[{MARKS}])*")
 _UNSEEN = re.compile("[\u00ad\u034f\u061c\u200b-\u200f\u2060-\u2064\ufe00-\ufe0f\ufeff]+")
 """Soft hyphens, joiners, variants and marks of direction: nobody types them in a question."""
 
-_SURPLUS = re.compile(f"([{MARKS}]{{30}})[{MARKS}]+")
-"""Marks beyond those of any letter (UAX 15, 13): to order a run takes the square of its length."""
+_MOST_MARKS = 30
+"""Marks that a letter keeps (UAX 15, 13): to order more takes the square of their number."""
+
+_SIGNS_IN_A_ROW = re.compile(rf"[^\w\x00-\x7f]{{{_MOST_MARKS + 1},}}")
+"""What may be as many marks."""
 
 _ACCENTS = re.compile(
     "(?<=[a-z\u00df-\u024f\u0370-\u03ff\u1e00-\u1fff])[\u0300-\u036f]+"
@@ -80,8 +83,18 @@ def compose(text: str) -> str:
         text = ESCAPES.sub("", text)
     if text.isascii():
         return text
-    text = _SURPLUS.sub(r"\1", _UNSEEN.sub("", text))
+    text = _SIGNS_IN_A_ROW.sub(_drop_surplus, _UNSEEN.sub("", text))
     return text if unicodedata.is_normalized("NFC", text) else unicodedata.normalize("NFC", text)
+
+
+def _drop_surplus(match: re.Match[str]) -> str:
+    """Return signs in a row without the marks that are beyond those of any letter."""
+    kept, marks = list[str](), 0
+    for sign in match[0]:
+        marks = marks + 1 if unicodedata.combining(sign) else 0
+        if marks <= _MOST_MARKS:
+            kept.append(sign)
+    return "".join(kept)
 
 
 def fold(text: str) -> str:

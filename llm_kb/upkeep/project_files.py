@@ -43,7 +43,7 @@ from llm_kb.texts.formats import (
     is_readable,
 )
 
-_OF_VERSION = r"[._-]v?(?:\d+(?:[._](?:\d+|x))+|(?<=v)\d+)"
+_OF_VERSION = r"[._-]v?(?:\d+(?:[._](?:\d+|x)){1,9}|(?<=v)\d+)"
 """The end of a name that is of one version: `_1.x`, `-2.0.1`, `.v3`."""
 
 

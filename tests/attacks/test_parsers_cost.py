@@ -384,7 +384,7 @@ def test_the_charset_of_one_long_line_is_guessed_from_its_beginning(unit: bytes)
         guess_charset(unit * (200_000 // len(unit)))
 
 
-@pytest.mark.parametrize("marks", ["\u0301\u0323", "\u0f71\u0f72"])
+@pytest.mark.parametrize("marks", ["\u0301\u0323", "\u0f71\u0f72", "\u302c\u302a"])
 def test_a_letter_with_very_many_marks_is_folded_in_time(marks: str) -> None:
     with at_most(0.3):
         fold("a" + marks * 20_000)

@@ -109,7 +109,7 @@ def test_a_missing_directory_is_shown_with_codes(
         pytest.param(["config", "--kb-cfg", LONG], 1, id="fragment, long"),
         pytest.param(["config", "--kb-cfg", NO_TEXT], 1, id="fragment, no text"),
         pytest.param(["config", "--kb-cfg", f"kb.topic.p.title={NO_TEXT}"], 1, id="assignment"),
-        pytest.param(["add", "q", LONG], 0, id="directory, long: it is not there yet"),
+        pytest.param(["add", "q", LONG], 1, id="directory, long"),
         pytest.param(["add", "q", NO_TEXT], 1, id="directory, no text"),
         pytest.param(["add", NO_TEXT, "kb"], 1, id="id, no text"),
         pytest.param(["add", "q", "kb", "--title", NO_TEXT], 1, id="title, no text"),
