@@ -15,7 +15,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from llm_kb.errors import KbError
-from llm_kb.files.processes import TimedOutError, TooMuchOutputError, run_program, start_guard
+from llm_kb.files.processes import (
+    TimedOutError,
+    TooMuchOutputError,
+    absolute_path,
+    run_program,
+    start_guard,
+)
 
 MAX_OUTPUT = 100_000_000
 """The most bytes of output of a command."""
@@ -96,15 +102,12 @@ def git_environment() -> dict[str, str]:
         for key, value in os.environ.items()
         if not key.startswith("GIT_") or key in _KEPT or key.startswith(_KEPT_PREFIXES)
     }
-    return kept | {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C.UTF-8"}
+    return kept | {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C.UTF-8", "PATH": absolute_path()}
 
 
 def find_program(name: str) -> str | None:
-    """Return the path of a program on PATH.
-
-    Relative entries are ignored: a clone may contain a `git`.
-    """
-    return shutil.which(name, path=os.pathsep.join(filter(os.path.isabs, os.get_exec_path())))
+    """Return the path of a program on PATH."""
+    return shutil.which(name, path=absolute_path())
 
 
 def run_git(  # noqa: PLR0913 - the arguments of a process

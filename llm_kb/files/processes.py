@@ -18,6 +18,11 @@ _PAUSE = 0.2
 """Seconds between two looks at the time."""
 
 
+def absolute_path() -> str:
+    """Return PATH without its relative entries: a clone may contain a `git`, an `ssh`, an `rm`."""
+    return os.pathsep.join(filter(os.path.isabs, os.get_exec_path()))
+
+
 class EndedError(Exception):
     """A program that was ended; `data` are the first bytes of its output."""
 
@@ -152,4 +157,5 @@ def start_guard(script: str, argument: str) -> subprocess.Popen[bytes]:
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
+        env={**os.environ, "PATH": absolute_path()},
     )

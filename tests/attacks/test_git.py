@@ -20,7 +20,7 @@ import pytest
 from llm_kb.capture.notes import KNOWLEDGE_REF
 from llm_kb.capture.sync import fetch_notes
 from llm_kb.errors import KbError
-from llm_kb.files.git import GitError, find_program, run_git
+from llm_kb.files.git import GitError, find_program, git_environment, run_git
 from llm_kb.files.git_ignored import GitIgnored
 from llm_kb.references.errors import FetchError, TooLargeError
 from llm_kb.references.fetch.create import create_topic
@@ -432,6 +432,9 @@ def test_programs_are_not_looked_for_in_the_current_directory(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", os.pathsep.join([".", "", os.environ["PATH"]]))
     assert find_program("git") == real
+    started = git_environment()["PATH"].split(os.pathsep)
+    assert len(started) > 0
+    assert all(map(os.path.isabs, started))
     run_git("version")
     assert not is_sprung(marker)
 
