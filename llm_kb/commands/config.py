@@ -210,6 +210,9 @@ def add(
         say(f"{show_place(place)} does not exist yet; 'llm kb new {topic}/SLUG' creates it")
     elif is_valid:
         kb = KnowledgeBase.discover()
+        if topic not in kb.topics:
+            say("llm-kb: warning: another layer has it off; 'llm kb config' shows which")
+            return
         own = [each.id for each in kb.config.topics if each.id in kb.topics]
         listed = list_topic(kb.topics[topic])
         say(f"It has {count(len(listed.visible), 'subject')}, ~{listed.tokens:,} tokens")
@@ -225,12 +228,12 @@ def add(
 def _leave_out(file: LayerSource, id_: str) -> None:
     """Let the topics of a file leave out the directory of another one, which was added to it."""
     topics = {config.id: config for config in load_here().topics}
-    added = topics.pop(id_).root
+    added = topics.pop(id_, None)  # another layer may have it off
     for config in (topics[each] for each in by_topic(read_layer(file)) if each in topics):
-        if config.root in added.parents:
-            below = added.relative_to(config.root).as_posix()
+        if added and config.root in added.root.parents:
+            below = added.root.relative_to(config.root).as_posix()
             if not DirectoryTopic(config).excludes(f"{below}/x{MARKDOWN_ENDING}"):
-                rules = [f"/{below}/"]
+                rules = [f"/{escape(below)}/"]
                 change = partial(edit_patterns, id_=config.id, name="ignore", patterns=rules)
                 _config.edit_file(file, change)
                 say(f"Topic {config.id} leaves it out from now on (ignore: {rules[0]})")

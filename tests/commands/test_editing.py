@@ -350,14 +350,22 @@ def test_a_topic_inside_another_one_is_left_out_of_it(tmp_path: Path, run_llm: R
     config.write_text(
         '[kb.topic.docs]\nsubjects = "docs"\n[kb.topic.b]\nsubjects = "."\nignore = ["/docs/"]\n'
     )
-    (tmp_path / "docs/guides").mkdir(parents=True)
-    (tmp_path / "docs/guides/a.md").write_text("# A\n")
-    shown = run_llm(["kb", "add", "guides", "docs/guides"]).stderr
-    assert "Topic docs leaves it out from now on (ignore: /guides/)\n" in shown
+    (tmp_path / "docs/guides [1]").mkdir(parents=True)
+    (tmp_path / "docs/guides [1]/a.md").write_text("# A\n")
+    shown = run_llm(["kb", "add", "guides", "docs/guides [1]"]).stderr
+    assert "Topic docs leaves it out from now on (ignore: /guides [[]1]/)\n" in shown
     assert shown.endswith("It has 1 subject, ~1 tokens\n")
     rules = [line for line in config.read_text().splitlines() if line.startswith("ignore")]
-    assert rules == ['ignore = ["/guides/"]', 'ignore = ["/docs/"]']
+    assert rules == ['ignore = ["/guides [[]1]/"]', 'ignore = ["/docs/"]']
     assert "nested" not in run_llm(["kb", "check"]).stdout
+
+
+def test_a_topic_that_another_layer_has_off_is_added(tmp_path: Path, run_llm: RunLlm) -> None:
+    (tmp_path / "llm-kb.toml").write_text("[kb.topic.notes]\nenable = false\n")
+    (tmp_path / "kb").mkdir()
+    result = run_llm(["kb", "add", "notes", "kb", "--user"])
+    assert result.exit_code == 0
+    assert result.stderr.endswith("another layer has it off; 'llm kb config' shows which\n")
 
 
 def test_a_topic_around_another_one_is_named_at_once(tmp_path: Path, run_llm: RunLlm) -> None:
