@@ -22,7 +22,7 @@ from llm_kb.files.atomic import locked, make_directory, replace_file, writing
 from llm_kb.files.containment import read_regular
 from llm_kb.rendering.parts import find_spans
 from llm_kb.texts.outlines.outline import find_outline
-from llm_kb.texts.safe import BLANK_LETTERS, HIDDEN, JOINERS
+from llm_kb.texts.safe import UNSEEN
 
 BOM = "\ufeff"
 
@@ -106,12 +106,6 @@ def _append(before: str, new: str, after: str, ends: str) -> str:
 
 # What no text of a model may have
 
-_UNSEEN = re.compile(
-    # Runs of selectors and joiners can carry a text that nobody sees.
-    rf"(?!\r\n)\r|[{HIDDEN}{BLANK_LETTERS}\u034f\u180b-\u180f\U000e0080-\U000e0fff]"
-    rf"|[\ufe00-\ufe0f{JOINERS}]{{2}}|(?<=[!-~])[{JOINERS}]"
-)
-
 _TOKEN = re.compile(
     r"\b(?:gh[pousr]_[A-Za-z0-9]{20}|github_pat_\w{20}|glpat-[\w-]{20}|sk-[\w-]{20}"
     r"|(?:AKIA|ASIA)[A-Z0-9]{16}|xox[a-z]-[\w-]{10}|xapp-\d-\w{10}|AIza[\w-]{30}|ya29\.[\w-]{20}"
@@ -123,8 +117,8 @@ _TOKEN = re.compile(
 
 def find_flaw(text: str) -> str:
     """Return why a text cannot be proposed; empty if it can."""
-    if found := _UNSEEN.search(text):
-        return f"has a character that nobody sees, U+{ord(found[0][0]):04X}; leave it out"
+    if unseen := UNSEEN.search(text):
+        return f"has a character that nobody sees, U+{ord(unseen[0]):04X}; leave it out"
     if found := _TOKEN.search(text):
         return f"seems to have a key or a password ({found[0][:6]}…); name where to find it"
     return ""

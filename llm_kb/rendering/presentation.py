@@ -13,10 +13,10 @@ from llm_kb.subjects.topics import Content, Subject
 from llm_kb.texts.decoding import ESCAPED_BYTE, is_binary
 from llm_kb.texts.formats import find_fence_language
 from llm_kb.texts.markup import hide_embedded
-from llm_kb.texts.safe import attribute, defuse, one_line
+from llm_kb.texts.safe import TAG_CHARACTERS, attribute, defuse, one_line
 
 # U+E0000 to U+E007F mirror ASCII invisibly: text for a model that no person sees.
-_TAG_CHARACTER = re.compile("[\U000e0000-\U000e007f]")
+_TAG_CHARACTER = re.compile(f"[{TAG_CHARACTERS}]")
 _TAG_PREFIX = b"\xf3\xa0"
 
 _END = "</subject>"

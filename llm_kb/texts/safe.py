@@ -18,7 +18,6 @@ SURROGATES = "\ud800-\udfff"
 JOINERS = "\u200c\u200d"
 """Characters without width that belong to the spelling of scripts and emoji."""
 
-ZERO_WIDTH = "\u200b\u2060-\u2064\ufeff"
 REORDERING = "\u202a-\u202e\u2066-\u2069"
 TAG_CHARACTERS = "\U000e0000-\U000e007f"
 BLANK_LETTERS = "\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0\U00016fe4\U0001d159"
@@ -26,21 +25,31 @@ BLANK_LETTERS = "\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0\U00016fe4\U0001d159"
 
 _SELECTORS = "\u034f\u180b-\u180f\ufe00-\ufe0f\U000e0080-\U000e0fff"
 _OTHER_FORMATS = (
-    "\xad\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u180e\u200e\u200f\u2065\u206a-\u206f"
-    "\ufff9-\ufffb\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3"
-    "\U0001d173-\U0001d17a"
+    "\xad\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u180e\u200b\u200e\u200f\u2060-\u206f"
+    "\ufeff\ufff0-\ufffb\ufffe\uffff\U000110bd\U000110cd\U00013430-\U0001343f"
+    "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
 )
 
-HIDDEN = (
-    f"{CONTROLS}\u2028\u2029{REORDERING}{ZERO_WIDTH}{_OTHER_FORMATS}{SURROGATES}{TAG_CHARACTERS}"
-)
+HIDDEN = f"{CONTROLS}\u2028\u2029{REORDERING}{_OTHER_FORMATS}{SURROGATES}{TAG_CHARACTERS}"
 """All that controls, reorders or hides, tabs and line ends aside: not kept in a text."""
 
 UNUSABLE = re.compile(f"[\t\n\r{HIDDEN}]")
 """All that controls, reorders, hides or ends a line, joiners aside: not in a name, not printed."""
 
-INVISIBLE = f"{HIDDEN}{JOINERS}{BLANK_LETTERS}{_SELECTORS}\ufff0-\ufff8"
-"""All that may be between the letters of a word without being seen."""
+INVISIBLE = f"{HIDDEN}{JOINERS}{BLANK_LETTERS}{_SELECTORS}"
+"""All that may be between the letters of a word without being seen.
+
+That is what Unicode calls default ignorable, and what else is blank or does not belong in a text.
+"""
+
+_LETTER = r"(?!\d)[\u0620-\u0963\u0966-\u0dff\u1000-\u109f\u1780-\u17d3\u1820-\u18af]"
+"""A letter of a script that joins: Arabic and its kin, those of India, Khmer, Mongolian."""
+
+UNSEEN = re.compile(rf"(?!\r\n)\r|(?!(?<={_LETTER})[{JOINERS}]{_LETTER})[{INVISIBLE}]")
+"""What a reviewer does not see: all of them, but a joiner between two letters that it joins.
+
+Those of emoji too: where the font has no such emoji, nobody sees whether they are there.
+"""
 
 TAGS = ("knowledge", "topic", "subject", "passage", "also", "message", "diff", "question")
 """The names of all tags that prompts and answers of ours have around others' text."""

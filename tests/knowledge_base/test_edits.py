@@ -87,7 +87,8 @@ def test_parts_of_a_large_subject_are_named_a_few_times() -> None:
     [
         "a\u200bb", "a\u034fb", "a\u180cb", "a\u200db",
         "a\x1b[2J", "a\u202eb", "a\U000e0041", "a\rb", "a\u3164b", "a\U000e0101",
-        "a" + "\ufe01\ufe02", "a\x00b",
+        "a" + "\ufe01\ufe02", "a\x00b", "h\ufe00a\ufe01", "\ufff0\ufff8",
+        " \u200c \u200d", "❤\ufe0f",
     ],
 )  # fmt: skip
 def test_characters_that_nobody_sees_are_refused(text: str) -> None:
@@ -106,6 +107,8 @@ def test_keys_known_by_their_beginning_are_refused(token: str) -> None:
     assert "seems to have a key" in find_flaw(f"The key is {token}.")
 
 
-@pytest.mark.parametrize("text", ["Plain\r\ntext\t", "❤️ 👩‍💻", "The prefix is ghp_ or sk-."])
+@pytest.mark.parametrize(
+    "text", ["Plain\r\ntext\t", "❤ 👩 می\u200cخواهم", "The prefix is ghp_ or sk-."]
+)
 def test_usual_texts_have_no_flaw(text: str) -> None:
     assert find_flaw(text) == ""

@@ -13,7 +13,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import llm_kb
-from llm_kb.texts.safe import TAGS, attribute, defuse, one_line, visible_line, visible_text
+from llm_kb.texts.safe import (
+    TAGS,
+    UNSEEN,
+    attribute,
+    defuse,
+    one_line,
+    visible_line,
+    visible_text,
+)
 
 CLOSING = re.compile(r"<\s*/\s*(subject|topic|knowledge)(?![\w.:-])", re.IGNORECASE)
 
@@ -139,7 +147,55 @@ def test_text_for_people_keeps_its_lines_and_shows_codes() -> None:
     )
 
 
-UNSEEN = re.compile(
+IGNORABLE = """
+    AD 34F 61C 115F-1160 17B4-17B5 180B-180F 200B-200F 202A-202E 2060-206F 3164 FE00-FE0F FEFF FFA0
+    FFF0-FFF8 1BCA0-1BCA3 1D173-1D17A E0000-E0FFF
+"""
+"""Default_Ignorable_Code_Point of Unicode's DerivedCoreProperties.txt."""
+
+
+@pytest.mark.parametrize("points", IGNORABLE.split())
+@pytest.mark.parametrize(
+    "around", ["{}", "a{}b", " {} ", "字{}字", "\U0001f469{}\U0001f4bb", "é{}"]
+)
+def test_what_unicode_ignores_is_unseen(points: str, around: str) -> None:
+    first, _, last = points.partition("-")
+    for code in range(int(first, 16), int(last or first, 16) + 1):
+        assert UNSEEN.findall(around.format(chr(code))) == [chr(code)]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param("می\u200cخواهم", "", id="Persian"),
+        pytest.param("क्\u200dष", "", id="Devanagari"),
+        pytest.param("می\u200c\u200cخ", "\u200c\u200c", id="two joiners"),
+        pytest.param("می\u200c", "\u200c", id="nothing joined after it"),
+        pytest.param("\u200cمی", "\u200c", id="nothing joined before it"),
+        pytest.param("۱\u200c۲", "\u200c", id="digits do not join"),
+        pytest.param("a\r\nb\tc\n", "", id="line ends and tabs"),
+        pytest.param("a\rb", "\r", id="a carriage return alone"),
+        pytest.param("naïve — “x” ✅ 字", "", id="what is seen"),
+        pytest.param("a\x1b[2J", "\x1b", id="an escape"),
+    ],
+)
+def test_unseen(text: str, expected: str) -> None:
+    assert "".join(UNSEEN.findall(text)) == expected
+
+
+def test_one_table_has_the_characters_that_nobody_sees() -> None:
+    """No other module has a class of its own, but for what search takes for the same word."""
+    package = Path(llm_kb.__file__).parent
+    odd = re.compile(r"\\(?:u200[b-f]|u20[26]\w|ufe0\w|u180[b-f]|u3164|U000e0)")
+    found = {
+        path.relative_to(package).as_posix()
+        for path in package.rglob("*.py")
+        if odd.search(path.read_text(encoding="utf-8").replace("\\u2028\\u2029", ""))
+    }
+    assert found == {"texts/decoding.py", "texts/folding.py", "texts/safe.py"}
+
+
+BLANK_NAMES = re.compile(
     "(?<!GAP )(?<!LINE )FILLER|BRAILLE PATTERN BLANK|INHERENT|GRAPHEME JOINER"
     "|VARIATION SELECTOR|NULL NOTEHEAD"
 )
@@ -147,7 +203,7 @@ UNSEEN = re.compile(
 
 
 @cache
-def find_unseen() -> frozenset[str]:
+def list_unseen() -> frozenset[str]:
     """Return the characters of all code points that are not seen."""
     return frozenset(filter(_is_unseen, map(chr, range(sys.maxunicode + 1))))
 
@@ -155,7 +211,7 @@ def find_unseen() -> frozenset[str]:
 def _is_unseen(character: str) -> bool:
     if unicodedata.category(character) in {"Cc", "Cf", "Cs", "Zl", "Zp", "Zs"}:
         return True
-    return bool(UNSEEN.search(unicodedata.name(character, "")))
+    return bool(BLANK_NAMES.search(unicodedata.name(character, "")))
 
 
 PLACES = ("<{}/NAME>", "</{}NAME>", "</NAME{}>", "</NAME{}x>", "<{0}/{0}N{0}AME{0}>")
@@ -165,7 +221,7 @@ PLACES = ("<{}/NAME>", "</{}NAME>", "</NAME{}>", "</NAME{}x>", "<{0}/{0}N{0}AME{
 @pytest.mark.parametrize("name", TAGS)
 def test_no_character_that_is_not_seen_hides_a_closing_tag(name: str) -> None:
     """Of all code points, before, inside and after the name of each of our tags."""
-    unseen = find_unseen()
+    unseen = list_unseen()
     texts = [
         place.replace("N", name[0].upper()).replace("AME", name[1:]).format(character)
         for place in PLACES
@@ -178,7 +234,7 @@ def test_no_character_that_is_not_seen_hides_a_closing_tag(name: str) -> None:
 @pytest.mark.slow
 def test_a_letter_that_is_seen_makes_another_name() -> None:
     letters = [
-        c for c in map(chr, range(sys.maxunicode + 1)) if c.isalnum() and c not in find_unseen()
+        c for c in map(chr, range(sys.maxunicode + 1)) if c.isalnum() and c not in list_unseen()
     ]
     text = "\n".join(f"</subject{letter}>" for letter in letters)
     assert defuse(text) == text

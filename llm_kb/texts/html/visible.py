@@ -13,6 +13,7 @@ from llm_kb.texts.html.code import is_code, is_copy_button, is_line_number, read
 from llm_kb.texts.html.formulas import as_tex, formula_text
 from llm_kb.texts.html.tabs import find_tabs
 from llm_kb.texts.html.tree import BLOCKS, HEADINGS, TEXT, WORDS, Element, is_hidden
+from llm_kb.texts.safe import INVISIBLE
 
 _NEVER = frozenset(
     """
@@ -33,7 +34,7 @@ _PERMALINK = re.compile(
 )
 _SIGNS = frozenset("¶#§◆◇🔗⚓∞⛓🔖⌗↩⤴")
 """Texts of links to a heading from itself, and from a footnote back."""
-_UNSEEN = re.compile(r"[\s\u200b-\u200d\u2060\ufe0e\ufe0f\ufeff\xad]+")
+_UNSEEN = re.compile(rf"[\s{INVISIBLE}]+")
 _PERMALINK_WORDS = re.compile(
     r"(?:link|anchor|heading anchor|anchor link|permalink|permanent link|direct link|copy link)"
     r"|(?:permalink|permanent link|direct link|link|anchor) (?:to|for|of) .*|section titled .*",
