@@ -34,7 +34,6 @@ COMMANDS = {
     "reading": ("learn", "list", "prompt", "show"),
     "review": ("review",),
     "search": ("search",),
-    "test": ("test",),
     "used": ("used",),
 }
 """The commands of `llm kb` in each module of `llm_kb/commands`."""
@@ -67,7 +66,6 @@ SECTIONS = {
     "Set up": (
         "init",
         "check",
-        "test",
         "agents",
         "mcp",
         "config",

@@ -37,10 +37,6 @@ def test_check_finds_nothing(run_llm: RunLlm) -> None:
     assert result.stdout.startswith("nothing wrong in ")
 
 
-def test_its_questions_are_answered(run_llm: RunLlm) -> None:
-    assert run_llm(["kb", "test"]).exit_code == 0
-
-
 @pytest.mark.parametrize("topic", SUBJECTS)
 def test_a_topic_lists_its_subjects(run_llm: RunLlm, topic: str) -> None:
     listing = run_llm(["kb", "learn", topic]).stdout

@@ -1,8 +1,8 @@
 """Real questions: asked by users of projects, each searched as `llm kb init` leaves it.
 
-`questions/asked/` has a file for each project in the format of `llm kb test`, with all places in
-the documentation that answer. Choices were made with the questions of `tune`, each written anew
-from a thread; those of `report` were written when the ranking was almost done. Those of `unseen`
+`questions/asked/` has a file for each project, with all places in the documentation that answer.
+Choices were made with the questions of `tune`, each written anew from a thread; those of
+`report` were written when the ranking was almost done. Those of `unseen`
 were made after that by somebody who had not seen it, each from a thread and before any search, and
 choices were made with them as well. Those of `last` and `newer` were made in the same way, with the
 gold completed from plain full-text search, and so were those of `kept`, which were measured once,
@@ -23,15 +23,16 @@ from collections.abc import Iterator
 from contextlib import chdir
 from pathlib import Path
 from shutil import copytree
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from known_items import QUESTIONS
 from sources import CACHE, TABLES, Source, clone, fetch
 
-from llm_kb.commands.test import read_questions
-from llm_kb.config.workspace import decode_bytes
 from llm_kb.files.fields import decode_toml
 from llm_kb.knowledge_base.api import KnowledgeBase
+from llm_kb.rendering.parts import decode_exactly, find_line_numbers, find_spans
+from llm_kb.subjects.patterns import split_knowledge
+from llm_kb.texts.outlines.outline import find_outline
 
 PROJECTS: dict[str, dict[str, Source | str]] = {
     split: {
@@ -87,11 +88,25 @@ def read_projects(split: str) -> Iterator[Project]:
         with chdir(directory):
             kb = KnowledgeBase.discover()
         path = QUESTIONS / f"asked/{name}.toml"
-        asked, _ = read_questions(kb, decode_bytes(path.read_bytes(), path), path)
-        questions = [
-            Asked(question.text, tuple(question.places)) for question in asked if question.answers
-        ]
-        yield Project(directory, kb, questions)
+        asked = decode_toml(path.read_text(encoding="utf-8"))["question"]
+        yield Project(directory, kb, [_read(kb, each) for each in asked if each["answer"]])
+
+
+def _read(kb: KnowledgeBase, table: dict[str, Any]) -> Asked:
+    answers = [table["answer"]] if isinstance(table["answer"], str) else table["answer"]
+    return Asked(table["ask"], tuple(place for each in answers for place in _find(kb, each)))
+
+
+def _find(kb: KnowledgeBase, answer: str) -> Iterator[tuple[str, str, tuple[int, int]]]:
+    """Yield the topic, the path and the lines of each place that an answer names."""
+    topic, pattern = split_knowledge(answer)
+    selection = kb.require(topic, pattern)
+    opened = kb.find_topic(topic)
+    for subject in selection.subjects:
+        text = decode_exactly(opened.topic.read(subject).data)
+        anchors = [anchor for anchor in selection.asked_of(subject) if anchor]
+        for span in find_spans(find_outline(subject.path, text), anchors)[0]:
+            yield opened.config.id, subject.path, find_line_numbers(text, span.start, span.end)
 
 
 def _check_out(directory: Path, source: Source | str) -> None:

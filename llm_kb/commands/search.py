@@ -19,7 +19,6 @@ from llm_kb.commands import _options, _output
 from llm_kb.config.workspace import find_cwd
 from llm_kb.errors import join_names
 from llm_kb.files.atomic import WriteError, replace_file
-from llm_kb.host.log import record_missed
 from llm_kb.host.rewriting import rewrite_question
 from llm_kb.host.terminal import draw_progress, is_terminal, style
 from llm_kb.knowledge_base.api import KnowledgeBase
@@ -99,7 +98,6 @@ def search(
         make 2>&1 | llm kb search
     """
     kb = KnowledgeBase.discover(fragments=kb_cfg)
-    asked = query
     if model := model or kb.config.rewrite:
         query, note = rewrite_question(kb, query, model, _output.say if verbose else None)
         _output.say(f"llm-kb: {note}")
@@ -124,8 +122,6 @@ def search(
         _output.show("\n".join(_render(kb, passage) for passage in found.passages), nl=False)
         if found.passages and is_terminal(sys.stdout):
             _output.show(f"\n{style(_say_next(found.passages, count), dim=True)}")
-    if not found.passages or found.counts:
-        record_missed(kb.config.workspace, asked)
     if not found.passages:
         nowhere = kb.explain_nothing() if not topics and not kb.menu_ids else found.why_nothing
         _say_all([visible_line(nowhere or _NOWHERE)])

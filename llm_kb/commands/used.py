@@ -8,7 +8,7 @@ import click
 
 from llm_kb.commands._options import kb_cfg_option
 from llm_kb.commands._output import say, show, show_json
-from llm_kb.host.log import list_missed, read_turns
+from llm_kb.host.log import read_turns
 from llm_kb.host.terminal import style
 from llm_kb.knowledge_base.api import KnowledgeBase
 from llm_kb.upkeep.usage import count_uses, render_usage
@@ -23,17 +23,16 @@ def used(json_: bool, kb_cfg: tuple[str, ...]) -> None:
 
     For each subject, this shows how often models read it with learn, how often their
     searches found it, and in how many conversations -k, kb: or kb-search: sent it. It also
-    lists subjects that were never read, names that failed, and searches that found nothing,
-    yours with 'llm kb search' included. Names are resolved against today's files. Only
-    requests of 'llm prompt' and 'llm chat' in this workspace count, and only logged ones.
+    lists subjects that were never read, names that failed, and searches that found nothing.
+    Names are resolved against today's files. Only requests of 'llm prompt' and 'llm chat' in
+    this workspace count, and only logged ones.
 
     \b
         llm kb used
         llm kb used --json
     """
     kb = KnowledgeBase.discover(fragments=kb_cfg)
-    missed = list_missed(kb.config.workspace)
-    usage = count_uses(kb, read_turns(required=not missed), missed)
+    usage = count_uses(kb, read_turns())
     if json_:
         show_json(usage)
     else:

@@ -10,13 +10,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import suppress
-from datetime import datetime, timezone
 from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple
 
 from llm_kb.errors import MAX_PATH_SHOWN, KbError, quote
-from llm_kb.files.atomic import WriteError, replace_file
 from llm_kb.host.llm_internals import find_asker, list_calls, list_fragments, open_log
 from llm_kb.host.request import SEARCH, SECTION
 from llm_kb.knowledge_base.tool_text import PROPOSE
@@ -25,10 +23,6 @@ from llm_kb.upkeep.usage import Turn
 
 _MARK = f"{SECTION}{{"
 """The start of the source of a memory, which is JSON."""
-
-
-MOST_MISSED, LONGEST_MISSED = 200, 1_000
-"""The searches of a person that are kept, and the characters of each."""
 
 
 class Memory(NamedTuple):
@@ -87,16 +81,14 @@ def find_conversation(proposal: str) -> str:
     return ""
 
 
-def read_turns(*, required: bool = True) -> Iterator[Turn]:
+def read_turns() -> Iterator[Turn]:
     """Yield the turns that used this plugin, oldest first.
 
-    Raises KbError if the log does not exist, where it is required, or cannot be read, for
-    instance because it is locked, or an earlier `llm` wrote it.
+    Raises KbError if the log does not exist or cannot be read, for instance because it is
+    locked, or an earlier `llm` wrote it.
     """
     path = find_user_dir() / "logs.db"
     if not path.is_file():
-        if not required:
-            return
         raise KbError(
             f"the log of llm, {quote(str(path), MAX_PATH_SHOWN)}, is not there; `llm logs status`"
             " says whether llm keeps one"
@@ -112,25 +104,3 @@ def read_turns(*, required: bool = True) -> Iterator[Turn]:
                     for tool, arguments, answer, failed in list_calls(log, row[0])
                 ]
                 yield Turn(row[1], memory.workspace, sent, passages, calls)
-
-
-def record_missed(workspace: Path | None, question: str) -> None:
-    """Record a person's search that found nothing, unless `llm logs off` asks for no log."""
-    if workspace is None or (find_user_dir() / "logs-off").exists():
-        return
-    now = datetime.now(timezone.utc).isoformat()
-    records = [*_read_missed(), (now, str(workspace), question[:LONGEST_MISSED])][-MOST_MISSED:]
-    with suppress(WriteError, OSError):
-        replace_file(find_user_dir() / "kb" / "missed.json", json.dumps(records).encode())
-
-
-def list_missed(workspace: Path | None) -> list[str]:
-    """Return the searches of a person that found nothing in a workspace."""
-    return [question for _, where, question in _read_missed() if where == str(workspace)]
-
-
-def _read_missed() -> list[tuple[str, str, str]]:
-    with suppress(OSError, ValueError, TypeError):
-        text = (find_user_dir() / "kb" / "missed.json").read_text()
-        return [(str(when), str(where), str(what)) for when, where, what in json.loads(text)]
-    return []

@@ -38,10 +38,8 @@ class Turn(NamedTuple):
     """
 
 
-def count_uses(kb: OpenTopics, turns: Iterable[Turn], missed: Sequence[str] = ()) -> dict[str, Any]:
+def count_uses(kb: OpenTopics, turns: Iterable[Turn]) -> dict[str, Any]:
     """Return the uses of one workspace, as `--json` prints them: topics in the menu and others.
-
-    `missed` are the searches of a person that found nothing.
 
     Each subject has three numbers, the most used is first: how often models loaded it, how often
     their searches found it, and in how many conversations it was sent at the start. Names are
@@ -52,7 +50,7 @@ def count_uses(kb: OpenTopics, turns: Iterable[Turn], missed: Sequence[str] = ()
     conversations: set[str] = set()
     uses: dict[str, Counter[Subject]] = {name: Counter() for name in ("loaded", "found", "given")}
     failed: Counter[str] = Counter()
-    found_nothing = Counter(missed)
+    found_nothing: Counter[str] = Counter()
     workspace = str(kb.config.workspace or "")
     for turn in (turn for turn in turns if turn.workspace == workspace):
         conversations.add(turn.conversation)

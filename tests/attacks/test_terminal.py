@@ -68,7 +68,6 @@ JSON_COMMANDS = {
     "prompt": ["prompt", "-k", "t/a"],
     "review": ["review"],
     "search": ["search", "needle"],
-    "test": ["test"],
     "used": None,  # needs a log: below
     "knowledge list": ["knowledge", "list"],
     "references approve": None,  # its answer is that of create
@@ -96,8 +95,6 @@ def workspace(
     texts = "".join(f'{key} = "\u202e日本\u2066"\n' for key in ("introduction", "description"))
     config = f'[kb.topic.t]\nsubjects = "kb"\n{texts}'
     (repo.path / "llm-kb.toml").write_text(config, encoding="utf-8")
-    asked = '[[question]]\nask = "needle \u202e日本\u2066"\nanswer = "t/a"\n'
-    (repo.path / "questions.toml").write_text(asked, encoding="utf-8")
     repo.write_note(STORE)
     body = f"About {EVIL}"
     created = run_llm(

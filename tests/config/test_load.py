@@ -375,11 +375,6 @@ def test_ones_own_configuration_in_a_checkout_of_someone_else_is_trusted_and_use
     assert run_llm(["kb", "trust", "-y"]).exit_code == 0
     used = run_llm(["kb", "learn", "project", "a"])
     assert (used.exit_code, used.stdout, used.stderr) == (0, "Walruses swim.\n", "")
-    (workspace / "questions.toml").write_text(
-        '[[question]]\nask = "walruses"\nanswer = "project/a"\n'
-    )
-    give_away(workspace / "questions.toml")
-    assert run_llm(["kb", "test"]).exit_code == 0
 
 
 @root_only
