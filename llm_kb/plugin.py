@@ -31,10 +31,9 @@ COMMANDS = {
     "init": ("init",),
     "mcp": ("mcp",),
     "new": ("edit", "new"),
-    "reading": ("learn", "list", "prompt", "show"),
+    "reading": ("learn", "list", "prompt", "show", "used"),
     "review": ("review",),
     "search": ("search",),
-    "used": ("used",),
 }
 """The commands of `llm kb` in each module of `llm_kb/commands`."""
 
@@ -252,7 +251,7 @@ class LazyGroup(DefaultGroup):  # type: ignore[misc]  # the library has no types
             return super().invoke(ctx)
         except Exception as error:
             # Imported here: only a failing command needs it.
-            from llm_kb.commands._output import explain
+            from llm_kb.terminal.output import explain
 
             explained = explain(error, ctx, getattr(ctx, "arg0", None), self.list_commands(ctx))
             if explained is error:
@@ -336,7 +335,7 @@ def make_options() -> list[click.Option]:
 
 def complete_pattern(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
     """Complete a value of `-k`."""
-    from llm_kb.commands._options import complete_topic_slash_slug
+    from llm_kb.terminal.options import complete_topic_slash_slug
 
     return complete_topic_slash_slug(ctx, param, incomplete)
 

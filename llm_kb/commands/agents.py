@@ -7,13 +7,13 @@ from pathlib import Path
 
 import click
 
-from llm_kb.commands import _config, _output
 from llm_kb.config.layers import by_topic
 from llm_kb.config.load import read_layer
 from llm_kb.config.workspace import owner_of
 from llm_kb.host.coding_agents import name_command
 from llm_kb.knowledge_base.user_dir import load_here
 from llm_kb.subjects.topics import TopicConfig
+from llm_kb.terminal import configured, output
 from llm_kb.upkeep.agent_files import Change, plan_removal, plan_writing
 
 
@@ -41,16 +41,16 @@ def agents(check: bool, remove: bool, yes: bool) -> None:
     planned = plan_removal(root) if remove else plan_writing(root, topics, name_command())
     changes = [change for change in planned if change.is_needed]
     if not changes:
-        _output.say("Nothing to remove." if remove else "Everything is up to date.")
+        output.say("Nothing to remove." if remove else "Everything is up to date.")
         return
     names = ", ".join(change.path for change in changes)
     if check:
         raise click.ClickException(f"not up to date: {names}; run `llm kb agents`")
     _show(changes)
-    _output.confirm(f"Take this out of {names}?" if remove else f"Write {names}?", yes=yes)
+    output.confirm(f"Take this out of {names}?" if remove else f"Write {names}?", yes=yes)
     for change in changes:
         change.apply(root)
-    _output.say(f"{'Changed' if remove else 'Wrote'} {names}")
+    output.say(f"{'Changed' if remove else 'Wrote'} {names}")
 
 
 def _find_topics() -> tuple[Path, Sequence[TopicConfig]]:
@@ -58,7 +58,7 @@ def _find_topics() -> tuple[Path, Sequence[TopicConfig]]:
 
     Raises KbError, and ClickException without a workspace or topics.
     """
-    file = _config.nearest_file(user=False)
+    file = configured.nearest_file(user=False)
     own = by_topic(read_layer(file))
     topics = [t for t in load_here().topics if t.id in own and t.enable]
     if not topics:
@@ -70,9 +70,9 @@ def _show(changes: Sequence[Change]) -> None:
     """Print each text that is written, with its files, and what it replaces."""
     for change in changes:
         if change.replaced:
-            _output.say(f"{change.path} has other lines between the marks; they are replaced:")
-            _output.show_content(change.replaced)
+            output.say(f"{change.path} has other lines between the marks; they are replaced:")
+            output.show_content(change.replaced)
     for text in dict.fromkeys(change.written for change in changes if change.written):
         paths = [change.path for change in changes if change.written == text]
-        _output.say(f"{' and '.join(paths)}:")
-        _output.show_content(text)
+        output.say(f"{' and '.join(paths)}:")
+        output.show_content(text)

@@ -11,14 +11,14 @@ from textwrap import fill
 
 import click
 
-from llm_kb.commands._options import kb_cfg_option
-from llm_kb.commands._output import say, show, show_json
 from llm_kb.config.workspace import find_cwd
 from llm_kb.errors import ConfigError
-from llm_kb.host.terminal import draw_progress, is_terminal, style
 from llm_kb.knowledge_base.api import KnowledgeBase
 from llm_kb.knowledge_base.subject_list import name_place
 from llm_kb.rendering.plain_text import count, count_columns
+from llm_kb.terminal.options import kb_cfg_option
+from llm_kb.terminal.output import say, show, show_json
+from llm_kb.terminal.screen import draw_progress, is_terminal, style
 from llm_kb.upkeep.check import LEVELS, Finding, Inspection, Rule
 
 MOST_SHOWN = 8

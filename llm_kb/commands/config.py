@@ -11,9 +11,6 @@ from pathlib import Path
 
 import click
 
-from llm_kb.commands import _config
-from llm_kb.commands._options import complete_slug, complete_topic, kb_cfg_option
-from llm_kb.commands._output import confirm, say, show, show_content, show_json
 from llm_kb.config.changes import define_topic, drop_topic, edit_patterns
 from llm_kb.config.layers import TOPIC, LayerSource, by_topic, list_defaults, topic_key
 from llm_kb.config.load import read_layer, read_layers, user_source
@@ -29,6 +26,9 @@ from llm_kb.rendering.plain_text import command_line, count, name_some
 from llm_kb.subjects.patterns import parse_pattern
 from llm_kb.subjects.selection import find_near, select
 from llm_kb.subjects.topics import Layout
+from llm_kb.terminal import configured
+from llm_kb.terminal.options import complete_slug, complete_topic, kb_cfg_option
+from llm_kb.terminal.output import confirm, say, show, show_content, show_json
 from llm_kb.texts.formats import MARKDOWN_ENDING
 from llm_kb.upkeep.check import find_overlaps
 from llm_kb.upkeep.first_topics import find_layout
@@ -103,7 +103,7 @@ def path(user: bool) -> None:
         llm kb path
         $EDITOR "$(llm kb path)"
     """
-    file = (None if user else _config.workspace_file()) or user_source(find_user_dir())
+    file = (None if user else configured.workspace_file()) or user_source(find_user_dir())
     show_content(os.fsencode(file.path))  # as bytes: a name need not be text
 
 
@@ -148,9 +148,9 @@ def untrust() -> None:
 
 
 def _require_workspace() -> Path:
-    file = _config.workspace_file()
+    file = configured.workspace_file()
     if file is None:
-        _config.require_cwd()
+        configured.require_cwd()
         raise click.ClickException("there is no workspace here; see 'llm kb init'")
     return file.path
 
@@ -189,7 +189,7 @@ def add(
         llm kb add book book --include '*.asc' --ignore 'drafts/'
         llm kb add notes ~/notes --user
     """
-    file = _config.nearest_file(user=user)
+    file = configured.nearest_file(user=user)
     place = Path(os.path.normpath((find_cwd() or Path("/")) / directory))
     is_there = os.path.isdir(place)  # noqa: PTH112 - it never raises, however long the name
     is_skills = is_there and find_layout(place) is Layout.SKILLS
@@ -202,7 +202,7 @@ def add(
         "layout": Layout.SKILLS.value if is_skills else None,
     }
     given = {name: value for name, value in fields.items() if value is not None}
-    is_valid = _config.edit_file(file, partial(define_topic, id_=topic, fields=given))
+    is_valid = configured.edit_file(file, partial(define_topic, id_=topic, fields=given))
     say(f"Added topic {topic} to {show_place(file.path)}")
     if is_valid:
         _leave_out(file, topic)
@@ -235,7 +235,7 @@ def _leave_out(file: LayerSource, id_: str) -> None:
             if not DirectoryTopic(config).excludes(f"{below}/x{MARKDOWN_ENDING}"):
                 rules = [f"/{escape(below)}/"]
                 change = partial(edit_patterns, id_=config.id, name="ignore", patterns=rules)
-                _config.edit_file(file, change)
+                configured.edit_file(file, change)
                 say(f"Topic {config.id} leaves it out from now on (ignore: {rules[0]})")
 
 
@@ -250,9 +250,9 @@ def remove(topic: str, yes: bool) -> None:
         llm kb remove project
         llm kb remove project -y
     """
-    file = _config.file_of_topic(topic)
+    file = configured.file_of_topic(topic)
     confirm(f"Remove topic {topic} from {show_place(file.path)}?", yes=yes)
-    _config.edit_file(file, partial(drop_topic, id_=topic))
+    configured.edit_file(file, partial(drop_topic, id_=topic))
     say(f"Removed topic {topic} from {show_place(file.path)}; its files are where they were")
 
 
@@ -308,14 +308,14 @@ _EFFECTS = {
 def _edit_list(topic: str, name: str, patterns: Sequence[str], *, remove: bool) -> None:
     """Add patterns to a list of a topic, or remove them. Raises KbError."""
     wanted = [parse_pattern(pattern).text for pattern in patterns]
-    file, key = _config.file_of_topic(topic), topic_key(topic, name)
+    file, key = configured.file_of_topic(topic), topic_key(topic, name)
     before = read_layer(file).get(key)
     if not remove:
         wanted = _require_matches(topic, name, wanted)
     elif before and isinstance(before.value, tuple):
         wanted = [escape(each) if escape(each) in before.value else each for each in wanted]
     change = partial(edit_patterns, id_=topic, name=name, patterns=wanted, remove=remove)
-    _config.edit_file(file, change)
+    configured.edit_file(file, change)
     now = read_layer(file)[key]
     held = now.value if isinstance(now.value, tuple) else ()
     when = "already" if before == now else "now"

@@ -10,8 +10,6 @@ from shutil import get_terminal_size
 import click
 from click import wrap_text
 
-from llm_kb.commands._config import edit_file, require_cwd, workspace_file
-from llm_kb.commands._output import confirm, say, show
 from llm_kb.config.changes import define_topic
 from llm_kb.config.workspace import WORKSPACE_FILES, find_foreign_owner
 from llm_kb.errors import show_place
@@ -19,6 +17,8 @@ from llm_kb.files.atomic import create_below, make_directory_below
 from llm_kb.files.containment import resolve_links
 from llm_kb.knowledge_base.user_dir import load_here
 from llm_kb.rendering.plain_text import command_line, count, shorten
+from llm_kb.terminal.configured import edit_file, require_cwd, workspace_file
+from llm_kb.terminal.output import confirm, say, show
 from llm_kb.texts.safe import visible_line
 from llm_kb.upkeep.accounts import Leftover
 from llm_kb.upkeep.first_topics import Proposal, Proposals, propose_topics

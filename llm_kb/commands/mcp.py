@@ -9,14 +9,14 @@ from pathlib import Path
 
 import click
 
-from llm_kb.commands import _config, _options, _output
 from llm_kb.config.workspace import find_workspace, owner_of
 from llm_kb.errors import KbError, show_place
 from llm_kb.files.repository import find_repository
 from llm_kb.host.mcp.server import run
-from llm_kb.host.terminal import is_terminal
 from llm_kb.knowledge_base.api import KnowledgeBase
 from llm_kb.knowledge_base.user_dir import find_user_dir
+from llm_kb.terminal import configured, options, output
+from llm_kb.terminal.screen import is_terminal
 
 _CLIENTS = ("claude", "codex", "cursor", "gemini", "opencode", "qwen", "vscode")
 
@@ -33,7 +33,7 @@ SLOW = (
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="Serve the knowledge base in effect here, not in the current directory",
 )
-@_options.knowledge_options
+@options.knowledge_options
 @click.option(
     "--install", type=click.Choice(_CLIENTS), help="Write the configuration of this client instead"
 )
@@ -64,14 +64,14 @@ def mcp(
         except KbError as error:
             if knowledge or kb_cfg:
                 raise
-            _output.say(f"llm-kb: {error}. The entry works once that is fixed")
+            output.say(f"llm-kb: {error}. The entry works once that is fixed")
         options = ["--directory", str(directory.absolute())] if directory else []
         for name, values in (("-k", knowledge), ("--kb-cfg", kb_cfg)):
             options += [word for value in values for word in (name, value)]
         _change_client(install, options, yes=yes)
         return
     if is_terminal(sys.stdin):
-        _output.say("llm-kb: waiting for an MCP client on standard input; Ctrl-C ends")
+        output.say("llm-kb: waiting for an MCP client on standard input; Ctrl-C ends")
     run(discover)
 
 
@@ -79,7 +79,7 @@ def _change_client(client: str, options: Sequence[str], *, yes: bool) -> None:
     """Add the server to a client, and say what changes."""
     from llm_kb.host.mcp import clients  # noqa: PLC0415 - a client's start does not need it
 
-    cwd = _config.require_cwd()
+    cwd = configured.require_cwd()
     workspace = find_workspace(cwd, {}, user_dir=find_user_dir())
     repository = find_repository(cwd)
     root = repository.root if repository else cwd
@@ -88,13 +88,13 @@ def _change_client(client: str, options: Sequence[str], *, yes: bool) -> None:
     entry, data = clients.add_server(client, file, command)
     place = show_place(file)
     if data is None:
-        _output.say(f"{place} already has this server")
+        output.say(f"{place} already has this server")
         return
-    _output.show_content(entry)
-    _output.confirm(f"Write this into {place}?", yes=yes)
+    output.show_content(entry)
+    output.confirm(f"Write this into {place}?", yes=yes)
     clients.write_file(client, project, data)
-    _output.say(f"Wrote {place}; restart {client}, or let it reload its servers")
+    output.say(f"Wrote {place}; restart {client}, or let it reload its servers")
     if client == "claude":
-        _output.say("Claude Code asks you to approve the server when you start it in this project")
+        output.say("Claude Code asks you to approve the server when you start it in this project")
     if command[0] == "llm":
-        _output.say(SLOW)
+        output.say(SLOW)

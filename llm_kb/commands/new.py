@@ -13,21 +13,21 @@ from typing import BinaryIO
 
 import click
 
-from llm_kb.commands._options import complete_topic_slash_slug
-from llm_kb.commands._output import say, show_content
 from llm_kb.config.load import find_kind
 from llm_kb.errors import KbError, NoMatchError, UnknownTopicError, show_place
 from llm_kb.files.atomic import create_below, replace_below
 from llm_kb.files.containment import read_regular, resolve_links
 from llm_kb.files.directory_topic import DirectoryTopic
 from llm_kb.files.layouts import place_subject
-from llm_kb.host.terminal import confirm_on_tty, has_terminal, is_terminal
 from llm_kb.knowledge_base.kinds import GIVEN
 from llm_kb.knowledge_base.user_dir import load_here
 from llm_kb.rendering.differences import render_difference
 from llm_kb.rendering.plain_text import command_line
 from llm_kb.subjects.selection import find_near
 from llm_kb.subjects.topics import Layout, TopicConfig
+from llm_kb.terminal.options import complete_topic_slash_slug
+from llm_kb.terminal.output import say, show_content
+from llm_kb.terminal.screen import confirm_on_tty, has_terminal, is_terminal
 from llm_kb.texts.decoding import explain_conversion, is_binary
 from llm_kb.texts.formats import MARKDOWN_ENDING
 from llm_kb.texts.safe import visible_line

@@ -1,4 +1,4 @@
-"""`llm kb list`, `learn`, `show` and `prompt`: what there is, on disk and as a model gets it."""
+"""`llm kb list`, `learn`, `show`, `prompt`, `used`: what there is, what is sent, what was read."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ from typing import Any
 
 import click
 
-from llm_kb.commands import _config, _options, _output
 from llm_kb.host.coding_agents import name_command
-from llm_kb.host.terminal import is_terminal, style
+from llm_kb.host.log import read_turns
 from llm_kb.knowledge_base import subject_list
 from llm_kb.knowledge_base.api import KnowledgeBase
 from llm_kb.knowledge_base.open_topic import EmptyTopicError, OpenTopic
@@ -21,11 +20,14 @@ from llm_kb.rendering.plain_text import estimate_tokens
 from llm_kb.rendering.section import Menu, render_section
 from llm_kb.subjects.patterns import split_knowledge
 from llm_kb.subjects.selection import Selection
+from llm_kb.terminal import configured, options, output
+from llm_kb.terminal.screen import is_terminal, style
+from llm_kb.upkeep.usage import count_uses, render_usage
 
 
 @click.command("list")
-@click.argument("topic", required=False, shell_complete=_options.complete_topic)
-@click.argument("patterns", nargs=-1, metavar="[PATTERN]...", shell_complete=_options.complete_slug)
+@click.argument("topic", required=False, shell_complete=options.complete_topic)
+@click.argument("patterns", nargs=-1, metavar="[PATTERN]...", shell_complete=options.complete_slug)
 @click.option("all_", "--all", is_flag=True, help="Include hidden, disabled and skipped subjects")
 @click.option(
     "queries",
@@ -37,7 +39,7 @@ from llm_kb.subjects.selection import Selection
 )
 @click.option("json_", "--json", is_flag=True, help="Output as a JSON array")
 @click.option("nl", "--nl", is_flag=True, help="Output as newline-delimited JSON")
-@_options.knowledge_options
+@options.knowledge_options
 def list_(
     topic: str | None,
     patterns: tuple[str, ...],
@@ -75,7 +77,7 @@ def list_(
         listed = [t for t in subject_list.list_topics(kb, everything=all_) if _is_about(t, queries)]
         records = [t.as_dict() for t in listed]
     if json_ or nl:
-        (_output.show_json_lines if nl else _output.show_json)(records)
+        (output.show_json_lines if nl else output.show_json)(records)
         return
     width = get_terminal_size().columns if is_terminal(sys.stdout) else None
     if topic is None:
@@ -85,11 +87,11 @@ def list_(
             _style(line) for each in listed for line in subject_list.render_subjects(each, width)
         ]
     # One write for all of them: thousands of small ones take longer than the walk.
-    _output.show("".join(f"{line}\n" for line in lines), nl=False)
+    output.show("".join(f"{line}\n" for line in lines), nl=False)
     if not any(opened.config.is_offered for opened in kb.topics.values()):
-        _output.say(f"llm-kb: {kb.explain_nothing()}")
+        output.say(f"llm-kb: {kb.explain_nothing()}")
     elif queries and not records:
-        _output.say(f"llm-kb: {_explain_nothing(topic, queries)}")
+        output.say(f"llm-kb: {_explain_nothing(topic, queries)}")
 
 
 def _is_about(listed: subject_list.ListedTopic, queries: Sequence[str]) -> bool:
@@ -130,9 +132,9 @@ def _style(line: str) -> str:
 
 
 @click.command()
-@click.argument("topic", shell_complete=_options.complete_topic)
-@click.argument("patterns", nargs=-1, metavar="[PATTERN]...", shell_complete=_options.complete_slug)
-@_options.knowledge_options
+@click.argument("topic", shell_complete=options.complete_topic)
+@click.argument("patterns", nargs=-1, metavar="[PATTERN]...", shell_complete=options.complete_slug)
+@options.knowledge_options
 def learn(
     topic: str, patterns: tuple[str, ...], knowledge: tuple[str, ...], kb_cfg: tuple[str, ...]
 ) -> None:
@@ -148,12 +150,12 @@ def learn(
         llm kb learn project 'maintainers/*' README
     """
     kb = KnowledgeBase.discover(fragments=kb_cfg, knowledge=knowledge)
-    _config.say_withheld(kb.config)
+    configured.say_withheld(kb.config)
     text = kb.learn(topic, list(patterns) or None)
-    _output.show_content(text, nl=not text.endswith("\n"))
+    output.show_content(text, nl=not text.endswith("\n"))
     opened = None if patterns else kb.topics.get(topic)
     if opened is not None and not opened.listing.listed:
-        _output.say(f"llm-kb: {EmptyTopicError(opened.config, opened.listing)}")
+        output.say(f"llm-kb: {EmptyTopicError(opened.config, opened.listing)}")
 
 
 @click.command()
@@ -162,9 +164,9 @@ def learn(
     metavar="TOPIC/PATTERN...",
     nargs=-1,
     required=True,
-    shell_complete=_options.complete_topic_slash_slug,
+    shell_complete=options.complete_topic_slash_slug,
 )
-@_options.kb_cfg_option
+@options.kb_cfg_option
 def show(names: tuple[str, ...], kb_cfg: tuple[str, ...]) -> None:
     """
     Print subjects as they are on disk, one after the other
@@ -181,7 +183,7 @@ def show(names: tuple[str, ...], kb_cfg: tuple[str, ...]) -> None:
     # Find all before printing any: partial output is easily mistaken for all of it.
     for opened, selection in [_find(kb, name) for name in names]:
         for data in kb.read_raw(opened, selection):
-            _output.show_content(data, nl=False)
+            output.show_content(data, nl=False)
 
 
 def _find(kb: KnowledgeBase, name: str) -> tuple[OpenTopic, Selection]:
@@ -191,7 +193,7 @@ def _find(kb: KnowledgeBase, name: str) -> tuple[OpenTopic, Selection]:
 
 
 @click.command()
-@_options.knowledge_options
+@options.knowledge_options
 @click.option("--preloaded", is_flag=True, help="Without the menu, as -k sends it without -T learn")
 @click.option("--shell", is_flag=True, help="For a model that runs commands and has no such tools")
 @click.option("--tokens", is_flag=True, help="Show what each part costs instead of the section")
@@ -218,26 +220,26 @@ def prompt(
         llm code -s "$(llm kb prompt --shell)"
     """
     kb = KnowledgeBase.discover(fragments=kb_cfg, knowledge=knowledge)
-    _config.say_withheld(kb.config)
+    configured.say_withheld(kb.config)
     command = name_command() if shell else ""
     if tokens or json_:
         costs = count_costs(kb, learn=not preloaded, shell=command)
         if json_:
-            _output.show_json(costs)
+            output.show_json(costs)
         else:
             header, *rows = render_costs(costs).splitlines()
             rows = [style(row, bold=row.startswith("total ") or None) for row in rows]
-            _output.show("\n".join([style(header, dim=True), *rows]))
+            output.show("\n".join([style(header, dim=True), *rows]))
         return
     search = not (preloaded or shell) and kb.offers_search()
     section = kb.section(learn=not preloaded, search=search, shell=command)
     if section is not None:
-        _output.show_content(section)
+        output.show_content(section)
     else:
-        _output.say(f"llm-kb: {kb.explain_nothing(learn=not preloaded)}")
+        output.say(f"llm-kb: {kb.explain_nothing(learn=not preloaded)}")
     cuts = () if preloaded else kb.menu(command).cuts
     for line in (*(["; ".join(cuts)] if cuts else []), *kb.lost_imports):
-        _output.say(f"llm-kb: {line}")
+        output.say(f"llm-kb: {line}")
 
 
 def count_costs(kb: OpenTopics, *, learn: bool, shell: str = "") -> dict[str, Any]:
@@ -281,3 +283,31 @@ def render_costs(costs: Mapping[str, Any]) -> str:
         all_of_it = f"{inlined:>9,}" if inlined is not None else ""
         lines.append(f"{name:{width}}  {tokens:>9,}  {all_of_it}".rstrip())
     return "\n".join(lines)
+
+
+@click.command()
+@click.option("json_", "--json", is_flag=True, help="Output as JSON")
+@options.kb_cfg_option
+def used(json_: bool, kb_cfg: tuple[str, ...]) -> None:
+    """
+    Show what models read here, according to llm's log
+
+    For each subject, this shows how often models read it with learn, how often their
+    searches found it, and in how many conversations -k, kb: or kb-search: sent it. It also
+    lists subjects that were never read, names that failed, and searches that found nothing.
+    Names are resolved against today's files. Only requests of 'llm prompt' and 'llm chat' in
+    this workspace count, and only logged ones.
+
+    \b
+        llm kb used
+        llm kb used --json
+    """
+    kb = KnowledgeBase.discover(fragments=kb_cfg)
+    usage = count_uses(kb, read_turns())
+    if json_:
+        output.show_json(usage)
+    else:
+        for line in render_usage(usage, get_terminal_size().columns):
+            output.show(line if line.startswith(" ") else style(line, bold=True))
+    if not usage["conversations"]:
+        output.say("llm-kb: the log has no request with knowledge of this workspace")

@@ -10,17 +10,17 @@ from pathlib import Path
 import click
 
 from llm_kb.capture.store import load_store
-from llm_kb.commands._output import ask, review_each, say, show, show_content, show_json
 from llm_kb.commands.new import open_editor
 from llm_kb.errors import KbError
 from llm_kb.files.repository import find_repository
-from llm_kb.host import terminal
 from llm_kb.host.log import find_conversation
 from llm_kb.host.propose_tool import say_expired
 from llm_kb.host.reference_calls import find_library, open_plans
 from llm_kb.knowledge_base.api import KnowledgeBase
 from llm_kb.knowledge_base.proposals import ChangedError, Proposal
 from llm_kb.rendering.plain_text import count
+from llm_kb.terminal import screen
+from llm_kb.terminal.output import ask, review_each, say, show, show_content, show_json
 from llm_kb.texts.safe import visible_line
 from llm_kb.upkeep.proposed import Desk, View
 
@@ -145,7 +145,7 @@ def _render(view: View) -> Iterator[str]:
     proposal = view.proposal
     new = " (new)" if proposal.base is None else ""
     when = proposal.changed_at[:16].replace("T", " ")
-    subject = terminal.style(visible_line(proposal.subject), bold=True)
+    subject = screen.style(visible_line(proposal.subject), bold=True)
     yield f"{subject}{new}  {proposal.id}  {when}"
     yield f"  file: {visible_line(f'{proposal.root}/{proposal.path}')}"
     for edit in proposal.edits:
@@ -155,7 +155,7 @@ def _render(view: View) -> Iterator[str]:
     colors = {"-": "red", "+": "green", "@": "cyan"}
     for line in view.difference:
         color = colors.get(line[:1])
-        yield terminal.style(line, fg=color) if color else line
+        yield screen.style(line, fg=color) if color else line
     yield from (f"  note: {visible_line(note)}" for note in view.notes or ["none"])
 
 

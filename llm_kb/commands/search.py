@@ -15,18 +15,18 @@ from typing import Any
 
 import click
 
-from llm_kb.commands import _options, _output
 from llm_kb.config.workspace import find_cwd
 from llm_kb.errors import join_names
 from llm_kb.files.atomic import WriteError, replace_file
 from llm_kb.host.rewriting import rewrite_question
-from llm_kb.host.terminal import draw_progress, is_terminal, style
 from llm_kb.knowledge_base.api import KnowledgeBase
 from llm_kb.knowledge_base.subject_list import name_file
 from llm_kb.knowledge_base.tool_text import DEFAULT_LIMIT
 from llm_kb.knowledge_base.user_dir import find_user_dir
 from llm_kb.rendering.passages import Passage, Passages, find_notes
 from llm_kb.rendering.plain_text import MAX_NAMED, command_line, count_columns, wrap_prose
+from llm_kb.terminal import options, output
+from llm_kb.terminal.screen import draw_progress, is_terminal, style
 from llm_kb.texts.formats import find_converter, find_format
 from llm_kb.texts.safe import visible_line, visible_text
 
@@ -34,7 +34,7 @@ _NOWHERE = "no text that was searched has a word of that; try different or fewer
 
 
 @click.command()
-@_options.query_argument
+@options.query_argument
 @click.option(
     "topics",
     "-t",
@@ -42,7 +42,7 @@ _NOWHERE = "no text that was searched has a word of that; try different or fewer
     multiple=True,
     metavar="TOPIC",
     help="Search this topic only",
-    shell_complete=_options.complete_topic,
+    shell_complete=options.complete_topic,
 )
 @click.option(
     "-n",
@@ -61,8 +61,8 @@ _NOWHERE = "no text that was searched has a word of that; try different or fewer
 )
 @click.option("-v", "--verbose", is_flag=True, help="Show what that model is sent")
 @click.option("json_", "--json", is_flag=True, help="Output as JSON")
-@_options.filter_options
-@_options.kb_cfg_option
+@options.filter_options
+@options.kb_cfg_option
 def search(
     query: str,
     topics: tuple[str, ...],
@@ -99,8 +99,8 @@ def search(
     """
     kb = KnowledgeBase.discover(fragments=kb_cfg)
     if model := model or kb.config.rewrite:
-        query, note = rewrite_question(kb, query, model, _output.say if verbose else None)
-        _output.say(f"llm-kb: {note}")
+        query, note = rewrite_question(kb, query, model, output.say if verbose else None)
+        output.say(f"llm-kb: {note}")
     find = partial(
         kb.find_passages, query, limit=count, progress=draw_progress("Indexing"), **filters
     )
@@ -117,24 +117,24 @@ def search(
     is_weak = bool(found.passages and found.counts)
     _say_all(notes if is_weak else ())  # before somebody believes the passages
     if json_:
-        _output.show_json([_as_dict(passage) for passage in found.passages])
+        output.show_json([_as_dict(passage) for passage in found.passages])
     else:
-        _output.show("\n".join(_render(kb, passage) for passage in found.passages), nl=False)
+        output.show("\n".join(_render(kb, passage) for passage in found.passages), nl=False)
         if found.passages and is_terminal(sys.stdout):
-            _output.show(f"\n{style(_say_next(found.passages, count), dim=True)}")
+            output.show(f"\n{style(_say_next(found.passages, count), dim=True)}")
     if not found.passages:
         nowhere = kb.explain_nothing() if not topics and not kb.menu_ids else found.why_nothing
         _say_all([visible_line(nowhere or _NOWHERE)])
     _say_all(() if is_weak else notes)
     if found.unknown and found.unsearched:
-        _output.say("llm-kb: -t TOPIC searches one of them, --all the fetched ones too")
+        output.say("llm-kb: -t TOPIC searches one of them, --all the fetched ones too")
     if not found.passages:
         raise SystemExit(1)
 
 
 def _say_all(notes: Iterable[str]) -> None:
     for note in notes:
-        _output.say(f"llm-kb: {note}")
+        output.say(f"llm-kb: {note}")
 
 
 def _join(found: Passages, fetched: Passages) -> Passages:

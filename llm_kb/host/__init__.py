@@ -1,1 +1,1 @@
-"""The integration with `llm`: options, tools, loaders, the MCP server and the terminal."""
+"""The integration with `llm`: options, tools, loaders, and the MCP server."""

@@ -12,7 +12,7 @@ import click
 
 from llm_kb.config.workspace import find_cwd, mentions_auto
 from llm_kb.errors import KbError
-from llm_kb.host.terminal import say
+from llm_kb.terminal.screen import say
 from llm_kb.texts.safe import visible_text
 
 SHELL_TOOL = "execute_command"

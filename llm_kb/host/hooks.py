@@ -27,7 +27,6 @@ from llm_kb.host.capture_tools import make_emit_tool
 from llm_kb.host.log import Memory, read_memory, render_memory
 from llm_kb.host.propose_tool import find_token, make_propose_tool, say_waiting
 from llm_kb.host.rewriting import rewrite_question
-from llm_kb.host.terminal import draw_progress, say
 from llm_kb.knowledge_base.api import KnowledgeBase, attach
 from llm_kb.knowledge_base.learning import PictureRules
 from llm_kb.knowledge_base.open_topic import follow_imports
@@ -37,6 +36,7 @@ from llm_kb.rendering.passages import explain_nothing, render_passages
 from llm_kb.rendering.presentation import Picture, list_pictures
 from llm_kb.rendering.section import describe_large
 from llm_kb.subjects.patterns import split_knowledge
+from llm_kb.terminal.screen import draw_progress, say
 
 if TYPE_CHECKING:
     from llm_kb.host.prompt_options import Arguments  # it imports the commands of the host

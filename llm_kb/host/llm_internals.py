@@ -15,7 +15,6 @@ arguments `system`, `directory` of llm-coding-agent's `code`: its menu | it is l
 the text "Chain limit of ": a hint at `--cl` | the host's message as it is
 `turns`, `turn_fragments`, `fragments` of the log: what was sent | `-c` leaves `learn` out
 `messages`, `parts` of the log: `llm kb used` | an error
-the file `logs-off` of `llm logs off`: `llm kb search` records what it did not find | it does so
 `llm.cli.logs_on`, `logs_db_path`, `llm.migrations.migrate`, `Response.log_to_db`: the log of
 `capture` | a warning; what was captured stays
 

@@ -23,7 +23,7 @@ from llm_kb.host import llm_internals
 from llm_kb.host import request as requests
 from llm_kb.host.coding_agents import extend_system
 from llm_kb.host.llm_internals import HostChangedError
-from llm_kb.host.terminal import say
+from llm_kb.terminal.screen import say
 
 FRAGMENT_KEYS = ("system_fragments", "fragments")
 

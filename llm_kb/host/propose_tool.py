@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from llm_kb.host.log import find_conversation
-from llm_kb.host.terminal import say
 from llm_kb.knowledge_base.proposing import open_inbox, propose, render_answer
 from llm_kb.knowledge_base.tool_text import PROPOSE
 from llm_kb.rendering.plain_text import count
+from llm_kb.terminal.screen import say
 
 if TYPE_CHECKING:
     from llm import Tool

@@ -20,11 +20,11 @@ from llm_kb.host.reference_calls import (
     open_plans,
     read,
 )
-from llm_kb.host.terminal import can_ask, confirm, say
 from llm_kb.knowledge_base.tool_text import ToolText, read_arguments
 from llm_kb.references.library import Library
 from llm_kb.references.lookup import find_topic, topic_entry
 from llm_kb.references.topic.topic_file import parse_changes
+from llm_kb.terminal.screen import can_ask, confirm, say
 from llm_kb.texts.safe import visible_line
 
 if TYPE_CHECKING:

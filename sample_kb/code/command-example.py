@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from llm_kb.commands._output import show, show_json
 from llm_kb.knowledge_base.user_dir import load_here
+from llm_kb.terminal.output import show, show_json
 
 
 @click.command()

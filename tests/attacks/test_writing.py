@@ -234,7 +234,7 @@ OWN = {
     "files/atomic.py": ["mkdir", "mkdir"],  # the functions that everything else uses
     "files/conversion.py": ["mkdir", "replace_file"],  # a cache in the user's directory
     "files/git.py": ["symlink_to"],  # a temporary directory
-    "host/terminal.py": ["open"],  # the user's terminal
+    "terminal/screen.py": ["open"],  # the user's terminal
     "knowledge_base/proposals.py": ["replace_file"],  # what waits, in the user's directory
     "references/library.py": ["mkdir", "rename", "rmtree", "rmtree", "rmtree"],
     "references/plan.py": ["move", "rename", "rename", "rename"],

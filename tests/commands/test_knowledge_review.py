@@ -43,7 +43,7 @@ def test_without_a_terminal_nothing_is_asked(repo: Repo, run_llm: RunLlm) -> Non
 @pytest.fixture
 def answer(monkeypatch: pytest.MonkeyPatch, run_llm: RunLlm) -> Callable[..., str]:
     """Run a command with typed answers, as if on a terminal."""
-    monkeypatch.setattr("llm_kb.host.terminal.has_terminal", lambda: True)
+    monkeypatch.setattr("llm_kb.terminal.screen.has_terminal", lambda: True)
 
     def run(*args: str, typed: str) -> str:
         result = run_llm([*KNOWLEDGE, *args], input=typed)

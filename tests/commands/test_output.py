@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from llm_kb.commands import _output
+from llm_kb.terminal import output
 from llm_kb.texts.safe import UNUSABLE
 
 texts = st.text(st.characters(exclude_categories=[]) | st.sampled_from("\x9b\u202e\U000e0041\n"))
@@ -20,7 +20,7 @@ values = st.recursive(texts, lambda inner: st.lists(inner) | st.dictionaries(tex
 def test_json_says_the_same_and_holds_no_code(
     capfdbinary: pytest.CaptureFixture[bytes], value: object
 ) -> None:
-    for show in (_output.show_json, lambda value: _output.show_json_lines([value])):
+    for show in (output.show_json, lambda value: output.show_json_lines([value])):
         show(value)
         printed = capfdbinary.readouterr().out.decode()
         assert set(UNUSABLE.findall(printed)) == {"\n"}
@@ -31,5 +31,5 @@ def test_json_says_the_same_and_holds_no_code(
 def test_a_document_may_have_any_encoding_of_json(
     capfdbinary: pytest.CaptureFixture[bytes], encoding: str
 ) -> None:
-    _output.show_json_document('["\x9b日本"]\n'.encode(encoding))
+    output.show_json_document('["\x9b日本"]\n'.encode(encoding))
     assert capfdbinary.readouterr().out.decode() == '["\\u009b日本"]\n'

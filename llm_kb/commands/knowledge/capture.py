@@ -11,10 +11,10 @@ import click
 
 from llm_kb.capture.commits import Briefing, Journal, plan_commits, resolve_commits
 from llm_kb.capture.store import require_repository
-from llm_kb.commands._config import require_cwd
-from llm_kb.commands._output import confirm, say, show
 from llm_kb.host.capture_agent import GO_ON, MAX_ENTRIES, Captured, capture_commits
 from llm_kb.rendering.plain_text import count, shorten
+from llm_kb.terminal.configured import require_cwd
+from llm_kb.terminal.output import confirm, say, show
 from llm_kb.texts.safe import one_line
 
 if TYPE_CHECKING:

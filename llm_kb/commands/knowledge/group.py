@@ -14,14 +14,14 @@ from click.shell_completion import CompletionItem
 
 from llm_kb.capture import annotation, emission, entries, notes, rendering, store, sync
 from llm_kb.capture.rendering import render_short
-from llm_kb.commands import _output
-from llm_kb.commands._config import require_cwd
-from llm_kb.commands._options import F, complete_quietly
-from llm_kb.commands._output import review_each, say, show
 from llm_kb.files.atomic import WriteError, find_inside, read_below, replace_below
 from llm_kb.files.containment import resolve_links
 from llm_kb.host.capture_tools import LIVE_INPUT
 from llm_kb.rendering.plain_text import count
+from llm_kb.terminal import output
+from llm_kb.terminal.configured import require_cwd
+from llm_kb.terminal.options import F, complete_quietly
+from llm_kb.terminal.output import review_each, say, show
 from llm_kb.texts.safe import visible_line, visible_text
 
 _FIELDS = {
@@ -137,7 +137,7 @@ def list_(scope: str | None, json_: bool) -> None:
     if json_:
         # Without a filter the note is printed to the byte, whichever program wrote it.
         data = note.data if note.data and scope is None else entries.dump_store(shown)
-        _output.show_json_document(data)
+        output.show_json_document(data)
         return
     text = rendering.render_store(shown, store.read_doubts(here, shown.entries))
     # With `color` click does not search the text for control sequences; it has none.
@@ -300,7 +300,7 @@ def schema() -> None:
         llm kb knowledge schema
     """
     dialect = "https://json-schema.org/draft/2020-12/schema"
-    _output.show_json({"$schema": dialect, "title": "LiveInput", **LIVE_INPUT})
+    output.show_json({"$schema": dialect, "title": "LiveInput", **LIVE_INPUT})
 
 
 @click.command()
@@ -321,7 +321,7 @@ def annotate(file: BinaryIO) -> None:
         EOF
     """
     live = annotation.parse_live_input(file.read())
-    _output.show_json(annotation.annotate(require_cwd(), live))
+    output.show_json(annotation.annotate(require_cwd(), live))
 
 
 def check_remote(_ctx: click.Context, _param: click.Parameter, value: str) -> str:
@@ -392,7 +392,7 @@ def export(file: str | None, scope: str | None, check: bool) -> None:
         raise click.UsageError("--check needs --to FILE")
     if file is None:
         if kept.entries:
-            _output.show_content(block, nl=False)
+            output.show_content(block, nl=False)
         else:
             say("Nothing to export.")
         return

@@ -6,10 +6,8 @@ from typing import Any
 
 import click
 
-from llm_kb.commands._output import ask, say, show_json
 from llm_kb.commands.references import group
 from llm_kb.errors import KbError
-from llm_kb.host.terminal import can_ask, confirm
 from llm_kb.references.errors import SaidNoError, UnknownPlanError
 from llm_kb.references.fetch.create import carry_out, create_topic, refresh_topic
 from llm_kb.references.library import Library
@@ -18,6 +16,8 @@ from llm_kb.references.plan import PendingPlans, pending_entry, render_plan
 from llm_kb.references.sources.records import MAX_CRAWL_DEPTH, MAX_CRAWL_PAGES, PACKAGE_PAGES
 from llm_kb.references.topic import topic_file
 from llm_kb.rendering.plain_text import count
+from llm_kb.terminal.output import ask, say, show_json
+from llm_kb.terminal.screen import can_ask, confirm
 from llm_kb.texts.safe import visible_line
 
 MAX_AGE = 30

@@ -11,18 +11,19 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.shell_completion import CompletionItem
 
-from llm_kb.commands._options import complete_quietly, filter_options, query_argument
-from llm_kb.commands._output import confirm, say, show_content, show_json
 from llm_kb.errors import KbError
-from llm_kb.host import reference_calls, terminal
+from llm_kb.host import reference_calls
 from llm_kb.host.reference_calls import search_references
-from llm_kb.host.terminal import can_ask, is_terminal, style
 from llm_kb.knowledge_base.tool_text import DEFAULT_LIMIT
 from llm_kb.references.errors import SaidNoError
 from llm_kb.references.library import Library
 from llm_kb.references.lookup import find_id, list_topics, topic_details
 from llm_kb.references.topic.topic_file import Status
 from llm_kb.rendering.plain_text import count, shorten
+from llm_kb.terminal import screen
+from llm_kb.terminal.options import complete_quietly, filter_options, query_argument
+from llm_kb.terminal.output import confirm, say, show_content, show_json
+from llm_kb.terminal.screen import can_ask, is_terminal, style
 from llm_kb.texts.safe import one_line, visible_line, visible_text
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def approve_plan(library: Library, plan: Plan, *, yes: bool) -> bool:
     if not can_ask():
         needed = reference_calls.open_plans(library).ask_later(plan)
         raise KbError(f"{needed}, or repeat this with -y")
-    if not terminal.confirm("Keep this?" if plan.is_measured else "Contact these hosts?"):
+    if not screen.confirm("Keep this?" if plan.is_measured else "Contact these hosts?"):
         raise SaidNoError(plan.request.title)
     return True
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from llm_kb.host import terminal
-from llm_kb.host.terminal import is_terminal, style
+from llm_kb.terminal import screen
+from llm_kb.terminal.screen import is_terminal, style
 from tests.conftest import RunLlm
 from tests.preloaded import Process
 from tests.terminal import run_on_terminal
@@ -90,7 +90,7 @@ def test_a_full_disk_is_told(workspace: Path, command: str) -> None:
 def test_long_work_without_a_terminal_prints_one_line(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    show = terminal.draw_progress("Indexing", line_after=0)
+    show = screen.draw_progress("Indexing", line_after=0)
     show(1_000, 2_000)
     show(1_500, 2_000)
     show(2_000, 2_000)

@@ -17,7 +17,7 @@ from typing import TypeVar
 import click
 
 from llm_kb.errors import KbError, UnknownTopicError, find_similar
-from llm_kb.host import terminal
+from llm_kb.terminal import screen
 from llm_kb.texts.safe import UNUSABLE, visible_line, visible_text
 
 _NOT_A_LINE_END = re.compile(rf"(?!\n){UNUSABLE.pattern}")
@@ -36,7 +36,7 @@ def show(text: str, *, nl: bool = True) -> None:
 def show_content(content: str | bytes, *, nl: bool = True) -> None:
     """Print content: byte for byte into a pipe or file, as `visible_text` on a terminal."""
     data = content.encode("utf-8", "backslashreplace") if isinstance(content, str) else content
-    if terminal.is_terminal(sys.stdout):
+    if screen.is_terminal(sys.stdout):
         click.echo(visible_text(data.decode("utf-8", "backslashreplace")), nl=nl)
     else:
         # As bytes: click strips parts of a string, and the locale may lack characters.
@@ -82,11 +82,11 @@ def ask(question: str, *, yes: bool = False) -> bool:
     """Ask on a terminal and return the answer; without a terminal require `-y`."""
     if yes:
         return True
-    if not terminal.can_ask():
+    if not screen.can_ask():
         raise click.ClickException(
             f"there is no terminal to ask on: {visible_line(question)} Pass -y to say yes"
         )
-    return terminal.confirm(visible_line(question))
+    return screen.confirm(visible_line(question))
 
 
 def explain(
@@ -144,7 +144,7 @@ def review_each(
     """
     if not waiting:
         say("Nothing to review.")
-    elif not terminal.has_terminal():
+    elif not screen.has_terminal():
         raise click.ClickException(
             f"{len(waiting):,} to review, and no terminal to ask on; {others} do without"
         )
@@ -157,7 +157,7 @@ def review_each(
 
 def _ask(item: T, act: Callable[[str, T], bool]) -> str:
     while True:
-        terminal.drop_typed()
+        screen.drop_typed()
         key: str = click.prompt(_MENU, type=click.Choice(list(KEYS)), show_choices=False, err=True)
         try:
             if act(key, item):

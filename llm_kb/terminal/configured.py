@@ -8,7 +8,6 @@ from pathlib import Path
 
 import click
 
-from llm_kb.commands._output import say
 from llm_kb.config.changes import edit_config
 from llm_kb.config.layers import LayerSource, by_topic
 from llm_kb.config.load import find_kind, find_source, read_layer, user_source
@@ -18,6 +17,7 @@ from llm_kb.config.workspace import find_cwd, find_workspace
 from llm_kb.errors import ConfigError, UnknownTopicError
 from llm_kb.knowledge_base.kinds import GIVEN
 from llm_kb.knowledge_base.user_dir import find_user_dir, load_here
+from llm_kb.terminal.output import say
 
 
 def require_cwd() -> Path:

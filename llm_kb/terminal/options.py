@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
-from llm_kb.host.terminal import is_terminal
 from llm_kb.search.roles import ROLES, Role, Scope
+from llm_kb.terminal.screen import is_terminal
 
 if TYPE_CHECKING:
     from llm_kb.knowledge_base.open_topic import OpenTopic

@@ -1,0 +1,1 @@
+"""What commands share: options, output, questions, progress, the configuration that they edit."""
