@@ -1,0 +1,1 @@
+"""What people and models got of ten small projects, recorded to the byte."""
