@@ -209,7 +209,6 @@ TABLES: Mapping[str, Mapping[str, Key]] = {
         "disabled": Key(read_pattern, is_list=True, work=4),
         "include": Key(fields.read_line, is_list=True, replaces=True),
         "ignore": Key(fields.read_line, is_list=True),
-        "ignored": Key(fields.read_flag),
         "layout": Key(_choice(*(layout.value for layout in Layout))),
         "generated": Key(fields.read_flag),
     },

@@ -297,7 +297,7 @@ def _find_problem(
     fields = settings[id_]
     setters = {origin.layer for setting in fields.values() for origin in setting.origins}
     if kind := find_kind(id_, given):
-        for name in ("disabled", "include", "ignore", "ignored", "layout", "generated"):
+        for name in ("disabled", "include", "ignore", "layout", "generated"):
             # An empty list counts as unset: it remains after the last pattern is removed.
             if name in fields and fields[name].value:
                 return (

@@ -13,7 +13,7 @@ from llm_kb.errors import UnreadableError
 from llm_kb.files.containment import Containment
 from llm_kb.files.conversion import ConversionError, Conversions
 from llm_kb.files.converters import MAX_BYTES
-from llm_kb.files.git_ignored import GitIgnored
+from llm_kb.files.git_ignored import GitIgnored, Ignored
 from llm_kb.files.layouts import SKILL_FILE, find_skill
 from llm_kb.files.topic_documents import TopicDocuments, find_place
 from llm_kb.files.walk import FoundFiles, Stamps, Walk, Way, describe
@@ -46,17 +46,22 @@ class DirectoryTopic:
 
     No file is remembered between calls, so each sees the directory as it is then. `index` is the
     path of the index that it shares with others, None for one in memory; `workspace` is the
-    directory to which paths in it are relative. After each listing the sizes of documents of
+    directory to which paths in it are relative; `git` says what git ignores, and may be shared with
+    others. After each listing the sizes of documents of
     `sized_bytes` in all are looked up.
     """
 
-    def __init__(
+    is_ours = False
+    """Whether we wrote its directory, so that it does not matter what git ignores."""
+
+    def __init__(  # noqa: PLR0913 - each is one thing to know of the topic
         self,
         config: TopicConfig,
         conversions: Conversions | None = None,
         *,
         index: Path | None = None,
         workspace: Path | None = None,
+        git: GitIgnored | None = None,
         sized_bytes: int = 30_000_000,
     ) -> None:
         self.config = config
@@ -64,6 +69,7 @@ class DirectoryTopic:
         self._conversions = conversions or Conversions(None)
         self._index = index
         self._workspace = workspace
+        self._git = None if self.is_ours else git or GitIgnored()
         self._is_skills = config.layout is Layout.SKILLS
 
     def in_menu(self, *, asked: bool, tools: Collection[str]) -> bool:
@@ -73,7 +79,8 @@ class DirectoryTopic:
     def documents(self) -> TopicDocuments:
         """Return its subjects as a search reads them."""
         place = find_place(self.config.root, self._workspace)
-        return TopicDocuments(self, index=self._index, place=place)
+        ignored = self._find_ignored().make_state(f"{self.config.root}/")
+        return TopicDocuments(self, index=self._index, place=place, rules=ignored)
 
     def find_file(self, path: str) -> Path | None:
         """Return the file at a path, which its owner may edit."""
@@ -102,7 +109,7 @@ class DirectoryTopic:
         if not self.config.disabled:
             return ()
         kept = {subject.path for subject in self.list().subjects}
-        every = DirectoryTopic(replace(self.config, disabled=())).list().subjects
+        every = DirectoryTopic(replace(self.config, disabled=()), git=self._git).list().subjects
         return [subject for subject in every if subject.path not in kept]
 
     def list_idle(self) -> Sequence[str]:
@@ -155,7 +162,12 @@ class DirectoryTopic:
                 if not self._is_disabled(subject, target, skill):
                     subjects.append(subject)
         skipped = sorted(walk.skipped, key=lambda each: (each.path, each.reason))
-        return Listing(subjects=_name_subjects(subjects), skipped=skipped, absent=walk.absent)
+        return Listing(
+            subjects=_name_subjects(subjects),
+            skipped=skipped,
+            absent=walk.absent,
+            notice=self._find_ignored().problem,
+        )
 
     def _make_subject(self, found: FoundFiles, name: str) -> Subject:
         place = found.place
@@ -220,9 +232,11 @@ class DirectoryTopic:
         lines, skipped = self._read_rules()
         # Later rules win, so a `.kbignore` cannot re-include what the configuration ignores.
         rules = IgnoreRules(((RULES_FILE, lines), ("ignore", self.config.ignore)))
-        git = None if self.config.ignored else GitIgnored(self.config.root)
         problems = [*skipped, *rules.problems, *self._include.problems]
-        return Walk(self._containment, rules, self._include, git, problems)
+        return Walk(self._containment, rules, self._include, self._find_ignored(), problems)
+
+    def _find_ignored(self) -> Ignored:
+        return self._git.find(self.config.root) if self._git else Ignored()
 
     def _read_rules(self) -> tuple[Sequence[str], Sequence[Skipped]]:
         """Return the lines of the topic's `.kbignore`, or the reason why it cannot be read."""

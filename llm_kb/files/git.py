@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import os
 import shutil
+import stat
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from llm_kb.errors import KbError
+from llm_kb.errors import KbError, show_place
 from llm_kb.files.processes import (
     TimedOutError,
     TooMuchOutputError,
@@ -22,6 +23,7 @@ from llm_kb.files.processes import (
     run_program,
     start_guard,
 )
+from llm_kb.files.repository import find_repository
 
 MAX_OUTPUT = 100_000_000
 """The most bytes of output of a command."""
@@ -31,9 +33,15 @@ TOO_LARGE = 125
 NOT_STARTED = 126
 """The codes of a GitError for a command that did not run to its end."""
 
-MOST_SECONDS = 60
-"""How long a command may take that no other time is given for: the files of a repository may be
-pipes, or name some, and git waits for these."""
+MOST_SECONDS = 20
+"""How long a command may take that no other time is given for: the files of a repository may name
+pipes, and git waits for these."""
+
+_FILES = (
+    *("HEAD", "index", "config", "config.worktree", "packed-refs", "shallow"),
+    *("info/attributes", "info/exclude", "info/grafts", "objects/info/alternates"),
+)
+"""What git reads of a repository before anything else."""
 
 MAX_OBJECT = 4_000_000
 """The most bytes of the objects that are read at once."""
@@ -136,6 +144,8 @@ def run_git(  # noqa: PLR0913 - the arguments of a process
     program = find_program("git")
     if program is None:
         raise GitError(args, NOT_STARTED, "git is not installed or not on PATH")
+    if found := _find_pipe(cwd):
+        raise GitError(args, NOT_STARTED, f"{show_place(found)} is not a regular file")
     options = [word for key, value in (*_SETTINGS, *settings) for word in ("-c", f"{key}={value}")]
     command = _limited([program, *options, *args], max_file)
     try:
@@ -159,6 +169,17 @@ def run_git(  # noqa: PLR0913 - the arguments of a process
     if ended.code:
         raise GitError(args, ended.code, ended.messages.decode(errors="replace"))
     return ended.output
+
+
+def _find_pipe(cwd: Path | None) -> Path | None:
+    """Return what stands in place of a file of the repository, and is none: git would wait."""
+    found = find_repository(cwd)
+    for place in {found.git_dir, found.common_dir} if found else ():
+        for name in _FILES:
+            with suppress(OSError, ValueError):
+                if not stat.S_ISREG((place / name).stat().st_mode):
+                    return place / name
+    return None
 
 
 @contextmanager

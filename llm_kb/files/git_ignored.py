@@ -1,40 +1,30 @@
-"""The untracked files below a topic that git ignores, and repositories of their own below it.
-
-Nothing starts git: its rules and its index are read, each bounded. Without a readable
-index nothing counts as ignored, since what git tracks it never ignores.
-"""
+"""What git ignores, as git itself says, and the repositories of their own below a topic."""
 
 from __future__ import annotations
 
+import hashlib
 import os
-import re
 import stat
-import struct
+import time
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from functools import cached_property, lru_cache
 from pathlib import Path
 
 from llm_kb.files.containment import read_regular
-from llm_kb.files.repository import Repository, find_repository
-from llm_kb.subjects.ignore import IgnoreRules
+from llm_kb.files.git import GitError, run_git
+from llm_kb.files.repository import find_repository
+from llm_kb.subjects.selection import compose
 
-RULES = ".gitignore"
+MOST_SECONDS = 2.0
+"""How long git may take to say what it ignores, and how long its answer counts."""
 
+_MOST_BYTES = 16_000_000
 
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """What is read at most."""
+_COMMAND = ("ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z")
 
-    rules_bytes: int = 200_000
-    """Of all `.gitignore` files together: rules are compiled, and compared with every path."""
-    index_bytes: int = 64_000_000
-    entries: int = 500_000
-    """Files in the index."""
-    names_bytes: int = 64_000_000
-    """Of all their names: an entry may repeat the one before it, and add to it."""
+_failures: dict[str, str] = {}
+"""Why git could not answer, by work tree: it is not asked again in this process."""
 
 
 def is_repository(directory: str) -> bool:
@@ -47,206 +37,104 @@ def is_repository(directory: str) -> bool:
     return False
 
 
-class GitIgnored:
-    """What git ignores and does not track below a directory, by paths relative to it.
+class Ignored:
+    """The untracked paths that git ignores in a work tree.
 
-    `read` are the files that the answers so far depend on, relative as well, and `problems` those
-    that were not used, each with the reason.
+    Of an ignored directory only its own path is there. `problem` is the reason why there are none.
     """
 
-    def __init__(self, root: Path, limits: Limits | None = None) -> None:
-        self._root = os.fspath(root)
-        self._limits = limits or Limits()
-        self._left = self._limits.rules_bytes
-        self._rules: dict[str, IgnoreRules | None] = {}
-        self._places: dict[str, bool] = {}
-        self.read: set[str] = set()
-        self.problems: list[tuple[str, str]] = []
-        found = find_repository(root)
-        self._repository = found or Repository(root=root, git_dir=root, common_dir=root)
-        below = root.relative_to(self._repository.root).as_posix()
-        self._prefix = "" if below == "." else f"{below}/"
-        # A topic whose own directory is ignored is meant as it is.
-        self._applies = found is not None and not self._ignores_place(self._prefix)
+    def __init__(self, root: str = "", paths: Sequence[str] = (), problem: str = "") -> None:
+        """`root` ends in `/`, and so do those of the paths in it that are directories'."""
+        self.problem = problem
+        # Composed, as git has the names on a Mac.
+        self._root = compose(root)
+        self._paths = sorted(map(compose, paths))
+        self._names: dict[str, set[str]] = {}
+        for path in self._paths:
+            above, name = _split(self._root + path)
+            self._names.setdefault(above, set()).add(name)
 
-    def leaves_out(self, path: str) -> bool:
-        """Tell whether git ignores an untracked file, or a directory without tracked files.
+    def list_names(self, directory: str) -> Collection[str]:
+        """Return the names in NFC that are ignored in a directory, which ends in `/`."""
+        return self._names.get(compose(directory), ()) if self._names else ()
 
-        The path of a directory ends in `/`.
+    def holds(self, path: str) -> bool:
+        """Tell whether a path, which ends in `/` for a directory, or one above it is ignored."""
+        path = compose(path)
+        while self._names and len(path) > len(self._root):
+            path, name = _split(path)
+            if name in self.list_names(path):
+                return True
+        return False
+
+    def means(self, directory: str) -> bool:
+        """Tell whether a directory is ignored itself, or one above it.
+
+        One of which git names what it ignores in it is not.
         """
-        return self._applies and self._ignores(self._prefix + path) and not self._has(path)
+        directory = compose(directory)
+        while len(directory) > len(self._root):
+            above, name = _split(directory)
+            if name in self.list_names(above) and len(self._list_below(directory)) == 1:
+                return True
+            directory = above
+        return False
 
-    def _has(self, path: str) -> bool:
-        """Tell whether git tracks a file, or a file in a directory; True if that is not known."""
-        tracked = self._tracked
-        if tracked is None:
-            return True
-        place = self._prefix + path
-        at = bisect_left(tracked, place)
-        return at < len(tracked) and (tracked[at] == place or tracked[at].startswith(_end(place)))
+    def make_state(self, directory: str) -> str:
+        """Return a text that changes with what is ignored in a directory."""
+        paths = "\0".join(self._list_below(directory)).encode(errors="surrogateescape")
+        return hashlib.blake2b(paths, digest_size=8).hexdigest()
 
-    @cached_property
-    def _tracked(self) -> Sequence[str] | None:
-        index = os.fspath(self._repository.git_dir / "index")
-        name = os.path.relpath(index, self._root)
-        self.read.add(name)
-        tracked = None
+    def _list_below(self, directory: str) -> Sequence[str]:
+        start = compose(directory)[len(self._root) :]
+        if not start:
+            return self._paths
+        first = bisect_left(self._paths, start)
+        return self._paths[first : bisect_left(self._paths, f"{start[:-1]}0", first)]
+
+
+class GitIgnored:
+    """What git ignores; it is asked once for each work tree."""
+
+    def __init__(self) -> None:
+        self._answers: dict[str, tuple[float, Ignored]] = {}
+
+    def find(self, directory: Path) -> Ignored:
+        """Return what git ignores in the work tree of a topic.
+
+        A topic whose own directory is ignored is meant as it is.
+        """
+        found = find_repository(directory)
+        if found is None:
+            return Ignored()
+        root = os.path.join(found.root, "")  # noqa: PTH118 - as text, with a slash at its end
+        asked, answer = self._answers.get(root, (0.0, None))
+        if answer is None or time.monotonic() - asked > MOST_SECONDS:
+            answer = _ask(root)
+            self._answers[root] = time.monotonic(), answer
+        return Ignored() if answer.means(os.path.join(directory, "")) else answer  # noqa: PTH118
+
+
+def _ask(root: str) -> Ignored:
+    if root not in _failures:
         try:
-            status = os.stat(index)  # noqa: PTH116 - as text, for speed
-            key = (index, status.st_size, status.st_mtime_ns, status.st_ino)
-            tracked = _load_index(key, self._limits)
-        except FileNotFoundError:
-            return ()  # nothing was added yet
-        except OSError:
-            pass
-        if tracked is None:
-            self.problems.append((name, "it cannot be read: no file counts as ignored by git"))
-        return tracked
-
-    def _ignores(self, path: str) -> bool:
-        """Tell whether a path in the work tree is ignored, or a directory above it."""
-        above = path[: path.rfind("/", 0, -1) + 1]
-        return self._ignores_place(above) or self._matches(path)
-
-    def _ignores_place(self, place: str) -> bool:
-        if not place:
-            return False
-        if place not in self._places:
-            self._places[place] = self._ignores(place)
-        return self._places[place]
-
-    def _matches(self, path: str) -> bool:
-        """Return what the last rule for a path says, those nearest to it first."""
-        for above in reversed([*_list_above(path)]):
-            rules = self._load_rules(above)
-            verdict = rules.decide(path[len(above) :]) if rules else None
-            if verdict is not None:
-                return verdict
-        verdicts = (rules.decide(path) for rules in self._everywhere)
-        return next((verdict for verdict in verdicts if verdict is not None), False)
-
-    def _load_rules(self, place: str) -> IgnoreRules | None:
-        if place not in self._rules:
-            self._rules[place] = self._read_rules(f"{self._repository.root}/{place}{RULES}")
-        return self._rules[place]
-
-    @cached_property
-    def _everywhere(self) -> Sequence[IgnoreRules]:
-        """The rules of the clone, and of the user."""
-        of_clone = self._read_rules(f"{self._repository.common_dir}/info/exclude")
-        settings = _list_settings_of_user()
-        self.read.update(os.path.relpath(each, self._root) for each in settings)
-        of_user = self._read_rules(_find_rules_of_user(settings), follow_link=True)
-        return [rules for rules in (of_clone, of_user) if rules]
-
-    def _read_rules(self, path: str, *, follow_link: bool = False) -> IgnoreRules | None:
-        path = os.path.normpath(path)
-        name = os.path.relpath(path, self._root)
-        self.read.add(name)
-        data = b""
-        with suppress(OSError):
-            data = read_regular(path, follow_link=follow_link, most=self._left + 1)
-        if len(data) > self._left:
-            self.problems.append((name, "its rules are left out: all such files are too long"))
-            return None
-        self._left -= len(data)
-        rules = IgnoreRules([(RULES, data.decode("utf-8-sig", "replace").splitlines())])
-        self.problems += [(name, problem.reason) for problem in rules.problems[:1]]
-        return rules
+            answer = run_git(
+                *_COMMAND,
+                cwd=Path(root),
+                timeout=MOST_SECONDS,
+                max_output=_MOST_BYTES,
+                # Nothing is run that it names, so it may be another user's.
+                settings=[("safe.directory", "*")],
+                env={"GIT_WORK_TREE": "."},
+            )
+        except GitError as error:
+            _failures[root] = f"git cannot say what it ignores, so nothing counts as that: {error}"
+        else:
+            return Ignored(root, [*filter(None, os.fsdecode(answer).split("\0"))])
+    return Ignored(root, problem=_failures[root])
 
 
-def _end(place: str) -> str:
-    return place if place.endswith("/") else f"{place}/"
-
-
-def _list_above(path: str) -> Iterator[str]:
-    """Yield the directories above a path, the outermost first, each ending in `/`."""
-    yield ""
-    at = path.find("/")
-    while 0 <= at < len(path) - 1:
-        yield path[: at + 1]
-        at = path.find("/", at + 1)
-
-
-_EXCLUDES_FILE = re.compile(r"(?im)^[ \t]*excludesfile[ \t]*=[ \t]*\"?([^\"\n#;]+)")
-
-
-def _list_settings_of_user() -> Sequence[str]:
-    """Return the configuration files of git for the user, there or not."""
-    home = os.path.expanduser("~")  # noqa: PTH111 - a user may have none
-    settings = os.environ.get("XDG_CONFIG_HOME") or f"{home}/.config"
-    return f"{home}/.gitconfig", f"{settings}/git/config"
-
-
-def _find_rules_of_user(settings: Sequence[str]) -> str:
-    """Return the file with the rules for all repositories of the user, there or not.
-
-    https://git-scm.com/docs/gitignore
-    """
-    for file in settings:
-        with suppress(OSError):
-            text = read_regular(file, follow_link=True, most=100_000).decode(errors="replace")
-            if found := _EXCLUDES_FILE.search(text):
-                return os.path.expanduser(found[1].strip())  # noqa: PTH111 - as above
-    return f"{os.path.dirname(settings[-1])}/ignore"  # noqa: PTH120 - as text, like the others
-
-
-# The index
-
-
-@lru_cache(maxsize=8)
-def _load_index(key: tuple[str, int, int, int], limits: Limits) -> Sequence[str] | None:
-    """Return the sorted paths of git's index; None for one that cannot be read."""
-    try:
-        data = read_regular(key[0], most=limits.index_bytes + 1)
-    except OSError:
-        return None
-    if len(data) > limits.index_bytes:
-        return None
-    for hash_size in (20, 32):
-        with suppress(ValueError, IndexError, struct.error):
-            return sorted(map(os.fsdecode, _parse_index(data, hash_size, limits)))
-    return None
-
-
-def _parse_index(data: bytes, hash_size: int, limits: Limits) -> list[bytes]:
-    """Return the names in an index of version 2 to 4. Raises what the caller suppresses.
-
-    https://git-scm.com/docs/index-format
-    """
-    signature, version, number = struct.unpack_from(">4sII", data)
-    if signature != b"DIRC" or version not in {2, 3, 4} or number > limits.entries:
-        raise ValueError
-    names: list[bytes] = []
-    at, name, left = 12, b"", limits.names_bytes
-    for _ in range(number):
-        start = at
-        at += 40 + hash_size
-        (flags,) = struct.unpack_from(">H", data, at)
-        at += 4 if flags & 0x4000 else 2
-        kept = 0
-        if version == 4:
-            kept, at = _read_number(data, at)
-        end = data.index(0, at)
-        name = (name[: len(name) - kept] if version == 4 else b"") + data[at:end]
-        left -= len(name)
-        if left < 0 or min(len(name), 0xFFF) != flags & 0xFFF:
-            raise ValueError
-        names.append(name)
-        at = end + 1 if version == 4 else start + (end - start + 8) // 8 * 8
-    while at + 8 <= len(data) - hash_size:
-        kind, size = struct.unpack_from(">4sI", data, at)
-        if kind == b"link":  # most entries are in another file
-            raise ValueError
-        at += 8 + size
-    return names
-
-
-def _read_number(data: bytes, at: int) -> tuple[int, int]:
-    """Return a number of variable length, and the position after it."""
-    value = data[at] & 0x7F
-    for after in range(at + 1, at + 8):
-        if not data[after - 1] & 0x80:
-            return value, after
-        value = ((value + 1) << 7) | (data[after] & 0x7F)
-    raise ValueError
+def _split(path: str) -> tuple[str, str]:
+    """Return the directory above a path, with a slash, and the last name, with one if it has."""
+    at = path.rfind("/", 0, -1) + 1
+    return path[:at], path[at:]

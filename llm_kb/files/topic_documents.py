@@ -99,7 +99,7 @@ class TopicDocuments:
         self._role_of = role_of
         # The settings that determine which files are documents.
         chosen = (
-            *(config.layout, config.include, config.disabled, config.ignore, config.ignored),
+            *(config.layout, config.include, config.disabled, config.ignore),
             config.allow_links_to,
         )
         kept = (can_convert(), hidden, config.generated)

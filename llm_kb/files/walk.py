@@ -12,13 +12,13 @@ import os
 import stat
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from heapq import heappop, heappush
 from pathlib import Path
 from typing import NamedTuple
 
 from llm_kb.files.containment import Containment, OutsideError, stamp
-from llm_kb.files.git_ignored import GitIgnored, is_repository
+from llm_kb.files.git_ignored import Ignored, is_repository
 from llm_kb.files.layouts import MAX_LEVELS, SKILL_FILE, is_agent_skill
 from llm_kb.subjects.ignore import RULES_FILE, IgnoreRules, Include, is_always_ignored
 from llm_kb.subjects.selection import compose, strip_dots
@@ -98,13 +98,13 @@ class Walk:
         containment: Containment,
         ignore: IgnoreRules,
         include: Include,
-        git: GitIgnored | None = None,
+        ignored: Ignored,
         skipped: Sequence[Skipped] = (),
     ) -> None:
         self._containment = containment
         self._ignore = ignore
         self._include = include
-        self._git = git
+        self._ignored = ignored
         self.absent: Counter[str] = Counter()
         self.skipped = list(skipped)
         self._stamps = {RULES_FILE: _read_stamp(containment.prefix + RULES_FILE)}
@@ -130,10 +130,11 @@ class Walk:
             is_moved = f"{real}/" != self._containment.prefix + place.path
             moved = self._containment.relative(f"{real}/") if is_moved else None
             found = FoundFiles(place, moved, {})
+            ignored = self._ignored.list_names(f"{real}/")
             for name, type_ in types.items():
                 if way and not way.keeps(name):
                     continue
-                child = self._sort_entry(found, name, type_)
+                child = self._sort_entry(found, name, type_, ignored)
                 if child and (way is None or way.enters(child.slug[:-1])):
                     heappush(pending, child)
             if SKILL_FILE in found.targets and is_agent_skill(
@@ -143,8 +144,6 @@ class Walk:
                 del found.targets[SKILL_FILE]
             if found.targets:
                 yield found
-        for path, reason in self._git.problems if self._git else ():
-            self.skip(path, reason)
 
     def _list_place(self, place: Place) -> tuple[str, Mapping[str, int]]:
         """Return the real path of a directory and the types of its entries.
@@ -166,10 +165,18 @@ class Walk:
         self._is_complete = False
         return "", {}
 
-    def _sort_entry(self, found: FoundFiles, name: str, type_: int) -> Place | None:
-        """Add an entry to the files of its directory, or return it as a directory to enter."""
+    def _sort_entry(
+        self, found: FoundFiles, name: str, type_: int, ignored: Collection[str]
+    ) -> Place | None:
+        """Add an entry to the files of its directory, or return it as a directory to enter.
+
+        `ignored` are the names in that directory that git ignores.
+        """
         place, target = found.place, None
         if not self._admits(place, name, type_):
+            return None
+        if ignored and compose(name) + "/" * (type_ == stat.S_IFDIR) in ignored:
+            self.absent[GIT_IGNORED] += 1
             return None
         if type_ == stat.S_IFLNK:
             type_, target = self._follow_link(place.path + name)
@@ -196,9 +203,6 @@ class Walk:
                 is_directory = os.path.isdir(self._containment.prefix + path)
             if not is_directory or not self._include.enters(f"{path}/"):
                 return False
-        if self._git and self._git.leaves_out(path + "/" * is_directory):
-            self.absent[GIT_IGNORED] += 1
-            return False
         flaw = find_flaw(name)
         if flaw:
             self.skip(path, flaw)
@@ -236,7 +240,7 @@ class Walk:
         include = self._include
         if not (include.enters(path) if path.endswith("/") else include.takes(path)):
             return True
-        if self._git and self._git.leaves_out(path):
+        if self._ignored.holds(self._containment.prefix + path):
             return True
         names = path.split("/")
         above = ("/".join(names[:count]) for count in range(1, len(names)))
@@ -258,8 +262,6 @@ class Walk:
         # Imported here, since every command imports this module.
         from llm_kb.search.index.documents import tick  # noqa: PLC0415
 
-        for path in self._git.read if self._git else ():
-            self._stamps[path] = _read_stamp(self._containment.prefix + path)
         now = time.time_ns()
         times = [each[0] for each in self._stamps.values() if each]
         is_settled = all(now - mtime_ns >= tick(mtime_ns) for mtime_ns in times)

@@ -15,6 +15,7 @@ from llm_kb.capture import captured
 from llm_kb.config.settings import Config
 from llm_kb.files.conversion import Conversions
 from llm_kb.files.directory_topic import DirectoryTopic
+from llm_kb.files.git_ignored import GitIgnored
 from llm_kb.files.topic_documents import TopicDocuments, Watched, find_index
 from llm_kb.references import fetched
 from llm_kb.subjects.topics import CONFIGURED, Kind, Subject, TopicConfig
@@ -51,8 +52,9 @@ user with this directory."""
 def _find_configured(config: Config, cwd: Path | None, user_dir: Path) -> Iterator[Topic]:  # noqa: ARG001 - of others
     conversions = Conversions(user_dir / CONVERTED)
     index = find_index(user_dir, config.workspace)
+    git = GitIgnored()
     for topic in config.topics:
-        yield DirectoryTopic(topic, conversions, index=index, workspace=config.workspace)
+        yield DirectoryTopic(topic, conversions, index=index, workspace=config.workspace, git=git)
 
 
 SHIPPED = Kind(ids="llm-kb")
@@ -61,6 +63,8 @@ SHIPPED = Kind(ids="llm-kb")
 
 class ShippedTopic(DirectoryTopic):
     """The subjects that come with the package, for models that gather or capture knowledge."""
+
+    is_ours = True
 
     def in_menu(self, *, asked: bool, tools: Collection[str]) -> bool:
         """Tell whether a menu has it: if a tool is offered that it describes."""
@@ -76,7 +80,6 @@ def _find_shipped(config: Config, cwd: Path | None, user_dir: Path) -> Iterator[
         introduction="How to gather references, to capture what a repository teaches, and to"
         " propose pages.",
         root=Path(__file__).parent / "skills",
-        ignored=True,
         is_offered=config.capture_offer or config.propose_offer,
     )
     yield ShippedTopic(shipped, index=find_index(user_dir, config.workspace))

@@ -47,6 +47,8 @@ class FetchedTopic(DirectoryTopic):
     no workspace, whose topics come first.
     """
 
+    is_ours = True
+
     def __init__(self, described: TopicFile, library: Library, *, is_alone: bool = False) -> None:
         directory = library.directory(described.id)
         super().__init__(
@@ -106,7 +108,6 @@ def _make_config(described: TopicFile, directory: Path) -> TopicConfig:
         id=described.id,
         kind=KIND,
         root=resolve_links(directory),
-        ignored=True,
         title=described.title,
         introduction=topic_file.make_snippet(described.body) or None,
         description=topic_file.without_heading(described.title, described.body) or None,

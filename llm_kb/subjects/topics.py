@@ -115,8 +115,6 @@ class TopicConfig:
     include: tuple[str, ...] = ()
     """Patterns of the files that it takes; without any it takes all."""
     ignore: tuple[str, ...] = ()
-    ignored: bool = False
-    """Whether it also has the untracked files that a `.gitignore` above or in it names."""
     layout: Layout = Layout.FILES
     allow_links_to: tuple[Path, ...] = ()
     """Directories outside `root` that links may lead to, without links; set by the user layer."""
@@ -189,11 +187,15 @@ class Listing:
     skipped: Sequence[Skipped] = ()
     absent: Mapping[str, int] = field(default_factory=dict)
     """The number of files and directories that are not part of the topic, by reason."""
+    notice: str = ""
+    """Why something may be part of it that should not be."""
 
     @property
     def notes(self) -> Sequence[str]:
         """What is not part of the topic, in a line each."""
-        return [f"{number:,} left out: {reason}" for reason, number in sorted(self.absent.items())]
+        absent = sorted(self.absent.items())
+        counts = [f"{number:,} left out: {reason}" for reason, number in absent]
+        return [*counts, *filter(None, [self.notice])]
 
     @property
     def listed(self) -> Sequence[Subject]:

@@ -79,8 +79,7 @@ class Rule(Enum):
     GONE_PATH = _NOTE, "The text may be out of date: name what took its place, or leave it out."
     ABSENT = (
         _NOTE,
-        "Models do not see them: `ignored = true` takes what git ignores; give another repository"
-        " a topic of its own.",
+        "Models do not see them: git ignores them, or they need a topic of their own.",
     )
     UNLISTED = _NOTE, "No topic has them: `llm kb init` proposes topics, `llm kb add` makes one."
     INCLUDED = (

@@ -13,7 +13,6 @@ from typing import NamedTuple, TypeAlias
 from urllib.parse import unquote
 
 from llm_kb.files.git import TIMED_OUT, TOO_LARGE, GitError, run_git
-from llm_kb.files.git_ignored import GitIgnored
 from llm_kb.files.repository import Repository
 from llm_kb.search.roles import Role, find_role
 from llm_kb.subjects.links import WIKI_LINK
@@ -193,8 +192,6 @@ class History(NamedTuple):
     """Sorted, each with a `/` at its end, so that a directory is found by what was in it."""
     cut: str = ""
     """Why paths that were deleted may be missing; empty if none are."""
-    git: GitIgnored | None = None
-    """What git ignores: a path of that is written by a build."""
 
     def find_gone(self, text: str, place: PurePosixPath) -> Iterator[tuple[str, Span]]:
         """Yield what is wrong with each path in backticks that is gone, and its first place.
@@ -214,7 +211,12 @@ class History(NamedTuple):
         return name not in self.below and not any(_exists(self.root / each) for each in meant)
 
     def _is_built(self, path: str) -> bool:
-        return self.git is not None and any(map(self.git.leaves_out, (path, f"{path}/")))
+        """Tell whether git ignores a path, which a build writes then."""
+        try:
+            run_git("check-ignore", "--no-index", "-q", "--", path, f"{path}/", cwd=self.root)
+        except GitError:
+            return False
+        return True
 
     def _was_deleted(self, path: str) -> bool:
         at = bisect_left(self.deleted, f"{path}/")
@@ -262,7 +264,7 @@ def read_history(
     paths = frozenset(_read_names(present))
     below = frozenset(path.rpartition("/")[2] for path in paths if "/" in path)
     gone = sorted({f"{path}/" for path in _read_names(deleted)})
-    return History(root, paths, below, gone, cut, GitIgnored(root))
+    return History(root, paths, below, gone, cut)
 
 
 def _read_deleted(root: Path, commits: bytes, seconds: float) -> tuple[bytes, bool]:

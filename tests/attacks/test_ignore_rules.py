@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import random
-import struct
 import subprocess
 from itertools import product
 from pathlib import Path
 
 import pytest
 
-from llm_kb.files.git_ignored import GitIgnored
 from llm_kb.subjects.ignore import IgnoreRules, Include
 from tests.conftest import RunLlm
-from tests.cost import at_most, peak_of
+from tests.cost import at_most
 
 RULES = [
     *("a", "/a", "a/", "a/b", "/a/b", "a/b/", "*", "*/", "/*", "?", "*.md", "/*.md", "a*", "*a*"),
@@ -231,29 +229,6 @@ def test_a_directory_is_compared_with_one_level_of_each_pattern(level: str) -> N
     with at_most(1):
         for number in range(100):
             include.enters(f"{'a/' * 98}{number}/")
-
-
-def test_the_names_of_an_index_are_bounded_together(tmp_path: Path) -> None:
-    """In version 4 each name repeats the one before it, so that all are the square of the file."""
-    number, size, names = 12_000, 0, bytearray()
-    for _ in range(number):
-        size += 10
-        names += bytes(60) + struct.pack(">H", min(size, 0xFFF)) + b"\0" + b"a" * 10 + b"\0"
-    (tmp_path / ".git").mkdir()
-    (tmp_path / ".git/HEAD").write_text("ref: refs/heads/main\n")
-    index = struct.pack(">4sII", b"DIRC", 4, number) + names + bytes(20)
-    (tmp_path / ".git/index").write_bytes(index)
-    (tmp_path / ".gitignore").write_text("x\n")
-    assert peak_of(lambda: GitIgnored(tmp_path).leaves_out("x")) < 200_000_000
-    assert not GitIgnored(tmp_path).leaves_out("x")
-
-
-def test_an_index_that_ends_in_a_number_ignores_nothing(tmp_path: Path) -> None:
-    (tmp_path / ".git").mkdir()
-    (tmp_path / ".git/HEAD").write_text("ref: refs/heads/main\n")
-    (tmp_path / ".git/index").write_bytes(struct.pack(">4sII", b"DIRC", 4, 1) + bytes(62))
-    (tmp_path / ".gitignore").write_text("x\n")
-    assert not GitIgnored(tmp_path).leaves_out("x")
 
 
 def test_a_link_to_an_ignored_directory_lists_nothing(tmp_path: Path, run_llm: RunLlm) -> None:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 import subprocess
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from llm_kb.files.directory_topic import DirectoryTopic
-from llm_kb.files.git_ignored import GitIgnored, Limits
+from llm_kb.files.git_ignored import GitIgnored
 from llm_kb.subjects.topics import TopicConfig
+from tests.conftest import RunLlm
 
 
 def git(root: Path, *args: str) -> str:
@@ -33,11 +36,96 @@ def repository(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def list_paths(root: Path, *, ignored: bool = False) -> list[str]:
-    catalog = DirectoryTopic(
-        TopicConfig(id="t", root=Path(os.path.realpath(root)), ignored=ignored)
+def list_paths(root: Path) -> list[str]:
+    topic = DirectoryTopic(TopicConfig(id="t", root=Path(os.path.realpath(root))))
+    return sorted(subject.path for subject in topic.list().subjects if not subject.hidden)
+
+
+def name_own_rules(repository: Path) -> None:
+    make(repository, {"rules": "b.md\n"})
+    git(repository, "config", "core.excludesFile", str(repository / "rules"))
+
+
+def include_a_file_of_settings(repository: Path) -> None:
+    make(Path.home(), {".gitconfig": "[include]\n\tpath = more\n"})
+    make(Path.home(), {"more": "[core]\n\texcludesFile = ~/rules\n", "rules": "b.md\n"})
+
+
+def include_a_file_for_this_directory(repository: Path) -> None:
+    place = f'[includeIf "gitdir:{os.path.realpath(repository)}/"]\n\tpath = more\n'
+    make(Path.home(), {".gitconfig": place, "rules": "b.md\n"})
+    make(Path.home(), {"more": "[core]\n\texcludesFile = ~/rules\n"})
+
+
+def split_the_index(repository: Path) -> None:
+    make(repository, {".gitignore": "b.md\n"})
+    git(repository, "add", "docs/a.md")
+    git(repository, "update-index", "--split-index")
+
+
+def ignore_case(repository: Path) -> None:
+    git(repository, "config", "core.ignoreCase", "true")
+    make(repository, {".gitignore": "B.MD\nBUILD/\n", "docs/build/x.md": ""})
+
+
+def track_in_an_ignored_directory(repository: Path) -> None:
+    make(repository, {".gitignore": "build/\n", "docs/build/x.md": "", "docs/build/deep/y.md": ""})
+    git(repository, "add", "-f", "docs/build/deep/y.md")
+
+
+def add_rules_in_directories(repository: Path) -> None:
+    make(repository, {".gitignore": "*.gen.md\n!keep.gen.md\n", "docs/.gitignore": "/sub/b.*\n"})
+    make(repository, {"docs/c.gen.md": "", "docs/keep.gen.md": "", "docs/sub/.gitignore": "!d*\n"})
+    make(repository, {"docs/sub/d.gen.md": ""})
+
+
+def write_odd_rules(repository: Path) -> None:
+    odd = "a.md\n./docs/b.md\n./src/a.ts\n[z-a]\na[\n!\n\\\nx//y\n[[:nope:]]\nb?.md\n"
+    make(repository, {".gitignore": f"{odd}{'x' * 5_000}\n", "docs/b\u00e9.md": ""})
+
+
+def write_odd_names(repository: Path) -> None:
+    make(
+        repository, {".gitignore": "*.log.md\n", "docs/two\nlines.log.md": "", "docs/ä.log.md": ""}
     )
-    return sorted(subject.path for subject in catalog.list().subjects if not subject.hidden)
+
+
+def exclude_in_the_clone(repository: Path) -> None:
+    make(repository, {".git/info/exclude": "b.md\n", ".gitignore": "!a.md\n"})
+
+
+CASES = (
+    name_own_rules, include_a_file_of_settings, include_a_file_for_this_directory, split_the_index,
+    ignore_case, track_in_an_ignored_directory, add_rules_in_directories, write_odd_rules,
+    write_odd_names, exclude_in_the_clone,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("prepare", CASES, ids=lambda each: each.__name__)
+def test_what_git_ignores_is_no_subject(repository: Path, prepare: Callable[[Path], None]) -> None:
+    prepare(repository)
+    asked = ("ls-files", "-z", "--cached", "--others", "--exclude-standard", "docs")
+    known = [path.removeprefix("docs/") for path in git(repository, *asked).split("\0")]
+    shown = sorted(path for path in known if path.endswith(".md") and "\n" not in path)
+    assert list_paths(repository / "docs") == shown
+    assert len(shown) < len([*(repository / "docs").rglob("*.md")])
+
+
+@pytest.mark.parametrize("rule", ["./build", "./src/a.ts", "[z-a]", "a[", "!", "x" * 5_000])
+def test_a_rule_of_git_is_no_error_of_ours(repository: Path, run_llm: RunLlm, rule: str) -> None:
+    make(repository, {".gitignore": f"{rule}\n", "README.md": "# Hi\n\nText.\n"})
+    assert run_llm(["kb", "init"]).exit_code == 0
+    checked = run_llm(["kb", "check"])
+    assert (checked.exit_code, "gitignore" in checked.output) == (0, False), checked.output
+    assert "skipped" not in run_llm(["kb", "list"]).output
+
+
+def test_the_settings_of_the_environment_count(
+    repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make(repository, {"mine": f"[core]\n\texcludesFile = {repository}/rules\n", "rules": "b.md\n"})
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(repository / "mine"))
+    assert list_paths(repository / "docs") == ["a.md"]
 
 
 RULES = {
@@ -47,22 +135,6 @@ RULES = {
     "docs/sub/local.md": "", "docs/sub/x.gen.md": "", "docs/build/deep/y.md": "",
     "docs/build/deep/tracked.md": "", "docs/é.gen.md": "", "docs/local.md": "",
 }  # fmt: skip
-
-
-@pytest.mark.parametrize("version", ["2", "3", "4"])
-def test_the_files_that_git_would_not_add_are_left_out(repository: Path, version: str) -> None:
-    make(repository, RULES)
-    git(repository, "config", "index.version", version)
-    git(repository, "add", ".")
-    git(repository, "add", "-f", "docs/build/deep/tracked.md", "docs/é.gen.md")
-    git(repository, "update-index", "--index-version", version)
-    shown = git(repository, "ls-files", "-z", "-co", "--exclude-standard", "docs").split("\0")
-    known = sorted(path.removeprefix("docs/") for path in shown if path.endswith(".md"))
-    assert list_paths(repository / "docs") == known
-    assert "build/deep/tracked.md" in known
-    assert "sub/x.gen.md" in known
-    assert "sub/local.md" not in known
-    assert len(list_paths(repository / "docs", ignored=True)) == 12
 
 
 def test_they_are_counted(repository: Path) -> None:
@@ -77,40 +149,46 @@ def test_a_topic_in_an_ignored_directory_is_meant(repository: Path) -> None:
     assert list_paths(repository / "notes/x") == ["a.md"]
 
 
-def test_no_index_and_an_unreadable_one_are_different(repository: Path) -> None:
-    make(repository, {".gitignore": "b.md\n"})
-    assert list_paths(repository / "docs") == ["a.md"]
+def test_what_is_ignored_in_a_topic_is_left_out_though_it_is_all_of_it(repository: Path) -> None:
+    make(repository, {".gitignore": "*.log.md\n", "logs/b.log.md": "", "logs/c/d.log.md": ""})
+    assert list_paths(repository / "logs") == []
+    assert list_paths(repository / "logs/c") == []
+
+
+def fail(repository: Path) -> str:
     (repository / ".git/index").write_bytes(b"DIRC\0\0\0\2\0\0\0\7damaged")
-    assert list_paths(repository / "docs") == ["a.md", "sub/b.md"]
+    return "index file smaller than expected"
 
 
-def test_what_is_read_is_bounded(repository: Path) -> None:
+def wait_for_rules(repository: Path) -> str:
+    (repository / ".gitignore").unlink()
+    os.mkfifo(repository / ".gitignore")
+    return "timed out after 2 s"
+
+
+def wait_for_a_file(repository: Path) -> str:
+    (repository / ".git/packed-refs").unlink(missing_ok=True)
+    os.mkfifo(repository / ".git/packed-refs")
+    return "packed-refs is not a regular file"
+
+
+@pytest.mark.parametrize("damage", [fail, wait_for_rules, wait_for_a_file])
+def test_without_an_answer_nothing_is_ignored_and_one_line_says_so(
+    repository: Path, run_llm: RunLlm, damage: Callable[[Path], str]
+) -> None:
     make(repository, {".gitignore": "b.md\n"})
-    git(repository, "add", "docs/a.md", ".gitignore")
-    root = repository / "docs"
-    assert GitIgnored(root).leaves_out("sub/b.md")
-    for key, most in {"index_bytes": 10, "entries": 1, "rules_bytes": 1}.items():
-        git_ignored = GitIgnored(root, Limits(**{key: most}))
-        assert not git_ignored.leaves_out("sub/b.md")
-        problem = {
-            "index_bytes": ("../.git/index", "it cannot be read: no file counts as ignored by git"),
-            "entries": ("../.git/index", "it cannot be read: no file counts as ignored by git"),
-            "rules_bytes": ("../.gitignore", "its rules are left out: all such files are too long"),
-        }[key]
-        assert problem in git_ignored.problems
-
-
-def test_rules_that_are_too_many_are_said_and_comments_are_no_rules(repository: Path) -> None:
-    make(repository, {".gitignore": "# comment\n\n" * 500 + "b.md\n"})
-    git(repository, "add", "docs/a.md", ".gitignore")
-    git_ignored = GitIgnored(repository / "docs")
-    assert git_ignored.leaves_out("sub/b.md")
-    assert git_ignored.problems == []
-    (repository / ".gitignore").write_text("x\n" * 500 + "b.md\n")
-    git_ignored = GitIgnored(repository / "docs")
-    assert not git_ignored.leaves_out("sub/b.md")
-    reason = "the rules from line 501 on are left out: there are too many"
-    assert git_ignored.problems == [("../.gitignore", reason)]
+    make(repository, {"llm-kb.toml": '[kb.topic.docs]\nsubjects = "docs"\nintroduction = "X."\n'})
+    assert "sub/b" not in run_llm(["kb", "list", "docs"]).output
+    reason = damage(repository)
+    started = time.monotonic()
+    for arguments in (["list", "docs"], ["list", "docs"], ["search", "b"]):
+        result = run_llm(["kb", *arguments])
+        assert result.exit_code == 0, result.output
+    assert time.monotonic() - started < 5
+    listed = run_llm(["kb", "list", "docs"]).output
+    assert "sub/b" in listed
+    assert listed.count("git cannot say what it ignores") == 1
+    assert reason in " ".join(listed.split())
 
 
 def test_rules_of_the_clone_and_of_the_user_count(
@@ -119,15 +197,13 @@ def test_rules_of_the_clone_and_of_the_user_count(
     make(repository, {"docs/c.md": "", "docs/d.md": "", "docs/e.md": "", ".gitignore": "!e.md\n"})
     home = tmp_path_factory.mktemp("home")
     monkeypatch.setenv("HOME", str(home))
+    monkeypatch.delenv("GIT_CONFIG_GLOBAL")
     monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
     make(home, {".config/git/ignore": "d.md\ne.md\n"})
     make(repository, {".git/info/exclude": "c.md\n"})
     assert list_paths(repository / "docs") == ["a.md", "e.md", "sub/b.md"]
     make(home, {".gitconfig": "[core]\n\texcludesFile = ~/rules # mine\n", "rules": "b.md\n"})
     assert list_paths(repository / "docs") == ["a.md", "d.md", "e.md"]
-    ignored = GitIgnored(repository / "docs")
-    assert ignored.leaves_out("b.md")
-    assert os.path.relpath(home / ".gitconfig", repository / "docs") in ignored.read
     git(repository, "add", "docs/a.md")
     git(repository, "commit", "-qm", "a")
     tree = tmp_path_factory.mktemp("tree") / "t"
@@ -168,14 +244,51 @@ def test_repositories_below_a_topic_are_left_out(repository: Path) -> None:
     assert list_paths(root / "tree") == ["docs/a.md", "docs/sub/b.md"]
 
 
-def test_a_change_of_the_rules_or_the_index_is_seen(repository: Path) -> None:
-    make(repository, {".gitignore": "# nothing\n"})
-    root = repository / "docs"
-    catalog = DirectoryTopic(TopicConfig(id="t", root=root))
-    exclude = repository / ".git/info/exclude"
-    own = Path.home() / ".gitconfig"
-    for path in (repository / ".gitignore", exclude, own, root, root / "sub", root / "a.md"):
+def change_rules(repository: Path) -> None:
+    make(repository, {".gitignore": "b.md\n"})
+
+
+def change_the_clone(repository: Path) -> None:
+    make(repository, {".git/info/exclude": "b.md\n"})
+
+
+def change_settings(repository: Path) -> None:
+    make(Path.home(), {".gitconfig": "[core]\n\texcludesFile = ~/rules\n", "rules": "b.md\n"})
+
+
+@pytest.mark.parametrize("change", [change_rules, change_the_clone, change_settings])
+def test_a_changed_rule_is_noticed_by_the_next_search(
+    repository: Path, run_llm: RunLlm, change: Callable[[Path], None]
+) -> None:
+    make(repository, {"llm-kb.toml": '[kb.topic.docs]\nsubjects = "docs"\nintroduction = "X."\n'})
+    make(repository, {"docs/sub/b.md": "# B\n\nwalrus\n"})
+    for path in repository.rglob("*"):
         os.utime(path, (1_000_000_000, 1_000_000_000))
-    _, stamps = catalog.list_watched()
-    assert stamps is not None
-    assert "../.gitignore" in stamps
+    for _ in range(2):
+        assert "walrus" in run_llm(["kb", "search", "walrus"]).stdout
+    change(repository)
+    assert "walrus" not in run_llm(["kb", "search", "walrus"]).stdout
+
+
+def test_git_is_asked_once_for_all_topics_of_a_work_tree(
+    repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make(repository, {".gitignore": "b.md\n"})
+    shared = GitIgnored()
+    found = shared.find(repository / "docs")
+    monkeypatch.setenv("PATH", "/none")
+    assert shared.find(repository / "docs/sub") is found
+    assert found.list_names(f"{repository}/docs/sub/") == {"b.md"}
+
+
+def test_nothing_that_a_repository_names_is_run(repository: Path, tmp_path: Path) -> None:
+    make(repository, {".gitignore": "b.md\n", "run": "#!/bin/sh\ntouch ran\n"})
+    (repository / "run").chmod(0o755)
+    program = str(repository / "run")
+    git(repository, "config", "core.fsmonitor", program)
+    git(repository, "config", "core.hooksPath", str(repository))
+    git(repository, "config", "core.sshCommand", program)
+    git(repository, "config", "core.pager", program)
+    git(repository, "config", "core.worktree", "/")
+    assert list_paths(repository / "docs") == ["a.md"]
+    assert not (tmp_path / "ran").exists()
