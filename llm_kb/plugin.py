@@ -52,7 +52,7 @@ GROUPS = {
         "Fetch documentation of other projects, and keep it fresh",
         {
             "fetch": ("approve", "create", "pending", "refresh"),
-            "group": ("delete", "list", "search", "show", "verify"),
+            "group": ("delete", "list", "show"),
         },
     ),
 }

@@ -226,25 +226,21 @@ def read(library: Library, tool: ToolText, given: Mapping[str, Any]) -> Any:
     return search_references(library, given["question"], given.get("topic"), **filters)
 
 
-# Answers of `reference_search`, and of its command
+# Answers of `reference_search`
 
 LONGEST_DESCRIPTION = 500
 """Number of characters of a topic's description that precede the passages found in it."""
 
 
-def search_references(  # noqa: PLR0913 - each narrows the search
+def search_references(
     library: Library,
     question: str,
     topic: str | None = None,
-    limit: int = DEFAULT_LIMIT,
     *,
     scope: Scope | None = None,
     tags: Sequence[str] = (),
-    whole: bool = True,
 ) -> dict[str, Any]:
-    """Search the topics that `topic` names, or all that are not obsolete, for `limit` passages.
-
-    They are `whole`, or short excerpts for people.
+    """Search the topics that `topic` names, or all that are not obsolete.
 
     `tags` keeps the topics with one of them. The answer begins with the topics: those that were
     named, else those with a passage. It warns of files that were not searched. Raises
@@ -263,7 +259,7 @@ def search_references(  # noqa: PLR0913 - each narrows the search
     chosen = [chosen[number] for number in keep_tagged([each.tags for each in chosen], tags)]
     searched = [OpenTopic(FetchedTopic(each, library)) for each in chosen]
     answer = find_passages(
-        searched, question, limit, library.find_embedder, whole=whole, scope=scope
+        searched, question, DEFAULT_LIMIT, library.find_embedder, whole=True, scope=scope
     )
     topics = {each.id: each for each in chosen}
     found_in = dict.fromkeys(passage.topic for passage in answer.passages)

@@ -101,13 +101,6 @@ class DeniedError(KbError):
         )
 
 
-class SaidNoError(DeniedError):
-    """A plan that the operator denied, worded for the operator."""
-
-    def __init__(self, title: str) -> None:
-        KbError.__init__(self, f"you said no, so nothing is kept of {title!r}")
-
-
 class ApprovalNeededError(KbError):
     """A plan that was stored, and waits for the operator's approval."""
 

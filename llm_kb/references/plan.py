@@ -353,8 +353,6 @@ class PendingPlans:
         """Return the ids of all plans; what has expired, or a killed process left, is deleted."""
         found = []
         for name in list_names(self.directory):
-            if name.startswith("taken-"):
-                name = self._bring_back(name)
             if name.startswith("gone-"):
                 remove(self.directory / name)
             elif self._is_expired(self.directory / name):
@@ -362,22 +360,6 @@ class PendingPlans:
             elif _ID.fullmatch(name):
                 found.append(name)
         return sorted(set(found))
-
-    def _bring_back(self, name: str) -> str:
-        """Give a plan its name again that an earlier version took, and return it.
-
-        It was killed before it published the files; without them the rest is forgotten.
-        """
-        taken = self.directory / name
-        try:
-            fields = Fields(json.loads(read_regular(taken / _PLAN))).fields("plan")
-            plan = parse_plan(fields, self._settings.allow_protocols)
-            if plan.content:
-                (taken / _TOPIC / topic_directory.FILE_NAME).lstat()
-            taken.rename(self._place(plan.id))
-        except (OSError, ValueError, RecursionError, KbError):
-            return name if self._forget(taken) else ""
-        return plan.id
 
     def _forget(self, place: Path) -> bool:
         """Delete a directory; tell whether there was one.

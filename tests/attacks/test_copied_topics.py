@@ -53,7 +53,7 @@ def test_whatever_a_topic_says_of_itself_commands_go_on(
     for command in (
         ["references", "list"],
         ["references", "show", NAME],
-        ["references", "search", "hooks"],
+        ["search", "hooks"],
         ["references", "refresh", "--stale"],
         ["list"],
         ["prompt", "-k", f"{NAME}/**"],

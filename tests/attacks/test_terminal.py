@@ -55,8 +55,7 @@ COMMANDS = [
     ["knowledge", "list"],
     ["references", "list"],
     ["references", "show", "topic-evil"],
-    ["references", "search", "needle"],
-    ["references", "verify"],
+    ["references", "show", "--verify"],
     ["references", "pending"],
 ]
 
@@ -75,9 +74,7 @@ JSON_COMMANDS = {
     "references list": ["references", "list"],
     "references pending": ["references", "pending"],
     "references refresh": ["references", "refresh", "topic-evil", "-y"],
-    "references search": ["references", "search", "needle"],
     "references show": ["references", "show", "topic-evil"],
-    "references verify": ["references", "verify"],
 }
 
 

@@ -100,13 +100,13 @@ def test_it_is_told_of_and_the_others_are_listed(run_llm: RunLlm, broken: tuple[
     listed = run_llm(["kb", "references", "list"])
     assert (listed.exit_code, listed.stdout) == (
         0,
-        "topic-good  Good       0 files  fetched 2026-11-22  active\n",
+        "topic-good  Good       0 pages  fetched 2026-11-22  active\n",
     )
     assert f"Left out: {directory}/topic.md: {problem}" in listed.stderr.replace("\n", " ")
     topics = run_llm(["kb", "list", "--json"])
     assert (topics.exit_code, [t["id"] for t in json.loads(topics.stdout)]) == (0, ["topic-good"])
-    found = run_llm(["kb", "references", "search", "call", "hooks"])
-    assert (found.exit_code, "topic-good/hooks.md" in found.stdout) == (0, True)
+    found = run_llm(["kb", "search", "call", "hooks"])
+    assert (found.exit_code, "topic-good/hooks" in found.stdout) == (0, True)
 
 
 @pytest.mark.parametrize("options", [["-T", "learn"], ["-T", "References"], ["-k", "topic-good"]])
@@ -152,8 +152,8 @@ def test_a_broken_record_stops_no_prompt_and_is_verified_as_such(
     result = run_llm(["-m", "scripted", "-k", "topic-good/hooks", "hi"])
     assert (result.exit_code, result.stdout) == (0, "hello\n"), result.stderr
     assert "Call them first." in script.last.system
-    assert "topic-good/hooks.md" in run_llm(["kb", "references", "search", "hooks"]).stdout
-    verified = run_llm(["kb", "references", "verify"])
+    assert "topic-good/hooks" in run_llm(["kb", "search", "hooks"]).stdout
+    verified = run_llm(["kb", "references", "show", "--verify"])
     assert verified.exit_code == 1
     assert verified.stdout.startswith(f"topic-good: differs\n  problem: {record}: ")
     assert verified.stdout.endswith("delete it and refresh the topic\n")
@@ -161,7 +161,7 @@ def test_a_broken_record_stops_no_prompt_and_is_verified_as_such(
 
 def test_verify_says_what_is_wrong_and_goes_on(run_llm: RunLlm, broken: tuple[Path, str]) -> None:
     directory, problem = broken
-    result = run_llm(["kb", "references", "verify"])
+    result = run_llm(["kb", "references", "show", "--verify"])
     assert result.exit_code == 1
     assert result.stdout.startswith("topic-bad: differs\n")
     assert f"  problem: {directory}/topic.md: {problem}" in result.stdout
@@ -186,9 +186,9 @@ def test_names_that_are_no_text_are_told_as_codes(
 ) -> None:
     """Standard output takes what is text alone."""
     (root / "topic-good" / os.fsdecode(b"\xff\x1b.md")).write_text("")
-    shown, _ = Process(["kb", "references", "verify"]).communicate()
+    shown, _ = Process(["kb", "references", "show", "--verify"]).communicate()
     assert shown == "topic-good: differs\n  unknown: hooks.md\n  unknown: \\udcff\\x1b.md\n"
-    as_json, _ = Process(["kb", "references", "verify", "--json"]).communicate()
+    as_json, _ = Process(["kb", "references", "show", "--verify", "--json"]).communicate()
     assert json.loads(as_json)["topic-good"]["unknown"] == ["hooks.md", "\udcff\x1b.md"]
 
 

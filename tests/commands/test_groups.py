@@ -32,7 +32,7 @@ def test_options_of_a_group_are_those_of_list(run_llm: RunLlm, group: list[str])
         (["kb", "serach", "x"], "'cli kb search'"),
         (["kb", "serach"], "'cli kb search'"),
         (["kb", "chekc", "--json"], "'cli kb check'"),
-        (["kb", "references", "searhc", "x"], "'cli kb references search'"),
+        (["kb", "references", "refersh", "x"], "'cli kb references refresh'"),
         (["kb", "knowledge", "anotate", "x"], "'cli kb knowledge annotate'"),
     ],
     ids=" ".join,

@@ -91,25 +91,20 @@ def set_status(topic: str, status: str) -> None:
     path.write_text(re.sub(r"(?m)^status = .*$", f'status = "{status}"', path.read_text()))
 
 
-def test_list_show_search_and_verify_tell_of_it(run_llm: RunLlm, remote: Remote) -> None:
+def test_list_show_and_search_tell_of_it(run_llm: RunLlm, remote: Remote) -> None:
     create(run_llm, remote, "--body", "Frobnicates widgets.")
     today = time.strftime("%Y-%m-%d", time.gmtime())
     assert run_llm(["kb", "references"]).stdout == (
-        f"topic-frob  Frob       2 files  fetched {today}  active\n"
+        f"topic-frob  Frob       2 pages  fetched {today}  active\n"
     )
     assert [
         t["topic_id"] for t in json.loads(run_llm(["kb", "references", "list", "--json"]).stdout)
     ] == ["topic-frob"]
     assert "Frobnicates widgets." in run_llm(["kb", "references", "show", "topic-frob"]).stdout
-    found = run_llm(["kb", "references", "search", "on_mount", "-t", "frob", "-n", "1"])
-    assert found.stdout.startswith(
-        "topic-frob (Frob): Frobnicates widgets.\ntopic-frob/docs/a.md:1-3  Hooks\n"
-    )
-    assert "1 result (keyword" in found.stderr
-    assert (
-        run_llm(["kb", "references", "verify"]).stdout
-        == "topic-frob: unchanged since it was fetched\n"
-    )
+    found = run_llm(["kb", "search", "on_mount", "-t", "frob", "-n", "1"])
+    assert found.stdout.startswith("topic-frob/docs/a#hooks")
+    verified = run_llm(["kb", "references", "show", "--verify"]).stdout
+    assert verified == "topic-frob: unchanged since it was fetched\n"
     set_status("topic-frob", "obsolete")
     assert run_llm(["kb", "references"]).stdout == ""
     listed = run_llm(["kb", "references", "list", "--include-obsolete"]).stdout
@@ -124,12 +119,12 @@ def test_verify_names_what_differs_and_fails(
     (root / "README.md").write_text("mine")
     (root / "docs" / "a.md").unlink()
     (root / "new.md").write_text("new")
-    result = run_llm(["kb", "references", "verify", "topic-frob"])
+    result = run_llm(["kb", "references", "show", "--verify", "topic-frob"])
     assert (result.exit_code, result.stdout) == (
         1,
         "topic-frob: differs\n  modified: README.md\n  missing: docs/a.md\n  unknown: new.md\n",
     )
-    as_json = json.loads(run_llm(["kb", "references", "verify", "--json"]).stdout)
+    as_json = json.loads(run_llm(["kb", "references", "show", "--verify", "--json"]).stdout)
     assert as_json == {
         "topic-frob": {
             "modified": ["README.md"],
@@ -168,8 +163,8 @@ def test_a_topic_marked_stale_by_hand_is_so_everywhere_until_it_is_refreshed(
     (entry,) = json.loads(run_llm(["kb", "references", "list", "--json"]).stdout)
     assert (entry["status"], entry["is_stale"]) == ("stale", True)
     since = entry["fetched_at"]
-    found = run_llm(["kb", "references", "search", "on_mount", "--json"]).stdout
-    assert json.loads(found)["results"][0]["stale_since"] == since
+    (found, *_) = json.loads(run_llm(["kb", "search", "-t", "frob", "hooks", "--json"]).stdout)
+    assert found["origin"].endswith(f", STALE since {since}")
     learned = run_llm(["kb", "learn", "topic-frob", "docs/a"]).stdout
     assert f", STALE since {since}\n" in learned
 
@@ -270,20 +265,56 @@ def test_a_refresh_that_grows_needs_a_word_or_an_option(run_llm: RunLlm, remote:
     assert refreshed.stdout == "topic-frob: 1 added, 0 modified, 0 removed\n"
 
 
-def test_create_without_a_terminal_stores_the_plan(run_llm: RunLlm, remote: Remote) -> None:
-    arguments = ["kb", "references", "create", "--title", "Frob", "--git", remote.url]
-    result = run_llm(arguments)
-    (pending,) = json.loads(run_llm(["kb", "references", "pending", "--json"]).stdout)
-    assert result.exit_code == 1
-    said = f"llm kb references approve {pending['id']}, or repeat this with -y\n"
-    assert result.stderr.endswith(said)
-    assert pending["title"] == "Frob"
-    assert pending["summary"] == f"{remote.url} (2 files, 39 B)"
-    assert [(s["url"], s["files"], s["size"]) for s in pending["sources"]] == [(remote.url, 2, 39)]
-    assert pending["id"] in run_llm(["kb", "references", "pending"]).stdout
-    dropped = run_llm(["kb", "references", "pending", "--drop", pending["id"]])
-    assert dropped.stderr == f"Dropped {pending['id']}\n"
-    assert json.loads(run_llm(["kb", "references", "pending", "--json"]).stdout) == []
+def test_create_without_a_terminal_contacts_nobody(run_llm: RunLlm, site: Site) -> None:
+    page = site.put("/page", "<p>page</p>")
+    result = run_llm(["kb", "references", "create", "--title", "Frob", "--web", page])
+    assert (result.exit_code, result.stderr, site.requests) == (
+        1,
+        "Error: there is no terminal to ask on; -y fetches without asking\n",
+        [],
+    )
+
+
+@pytest.mark.parametrize("form", ["./{}", "{}", "~/{}"])
+def test_a_clone_of_ones_own_is_fetched_by_its_path_and_followed(
+    run_llm: RunLlm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str
+) -> None:
+    place = tmp_path / "my clones" / "frob"
+    clone = Remote(place, {"a.md": "# Hooks\n\non_mount\n"})
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    named = form.format("my clones/frob" if form[0] in ".~" else place)
+    made = run_llm(["kb", "references", "create", "--git", named, "-y"])
+    assert (made.exit_code, made.stdout) == (0, "topic-frob: 1 page\n")
+    assert made.stderr.endswith('\nNext: llm kb search -t topic-frob "…"\n')
+    assert f"  from {place.as_uri()}\n" in made.stderr
+    clone.write({"b.md": "b"})
+    refreshed = run_llm(["kb", "references", "refresh"])
+    assert refreshed.stdout == "topic-frob: 1 added, 0 modified, 0 removed\n"
+
+
+def test_a_clone_that_only_a_topic_file_names_is_not_read(
+    run_llm: RunLlm, remote: Remote, user_dir: Path, tmp_path: Path
+) -> None:
+    (user_dir / "kb.toml").unlink()
+    create(run_llm, remote)
+    other = Remote(tmp_path / "secret", {"a.md": "secret"})
+    path = user_dir / "kb" / "references" / "topic-frob" / "topic.md"
+    path.write_text(path.read_text().replace(remote.url, other.url))
+    refused = run_llm(["kb", "references", "refresh", "-y"])
+    assert (refused.exit_code, "must be a URL of http" in refused.stderr) == (1, True)
+
+
+def test_a_directory_is_read_in_place(
+    run_llm: RunLlm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "notes").mkdir()
+    monkeypatch.chdir(tmp_path)
+    refused = run_llm(["kb", "references", "create", "--git", "./notes", "-y"])
+    assert refused.stderr.endswith(
+        "Error: './notes' is not a git repository; models read a directory in place:\n"
+        "llm kb add NAME ./notes\n"
+    )
 
 
 def test_a_title_that_is_taken_is_an_error_that_names_its_topic(
@@ -294,16 +325,6 @@ def test_a_title_that_is_taken_is_an_error_that_names_its_topic(
     assert (again.exit_code, again.stdout) == (1, "")
     assert "there is a reference topic 'topic-frob' already" in again.stderr
     assert "llm kb references refresh topic-frob" in again.stderr
-
-
-def test_a_plan_approved_by_an_option_no_longer_waits(run_llm: RunLlm, remote: Remote) -> None:
-    run_llm(["kb", "references", "create", "--title", "Frob", "--git", remote.url])
-    (pending,) = json.loads(run_llm(["kb", "references", "pending", "--json"]).stdout)
-    create(run_llm, remote)
-    run_llm(["kb", "references", "delete", "topic-frob", "-y"])
-    again = run_llm(["kb", "references", "approve", "-y", pending["id"]])
-    assert (again.exit_code, "was used or dropped" in again.stderr) == (1, True)
-    assert run_llm(["kb", "references", "pending"]).stderr == "No plans are waiting for approval.\n"
 
 
 @pytest.mark.parametrize(
@@ -323,7 +344,8 @@ def test_a_plan_approved_by_an_option_no_longer_waits(run_llm: RunLlm, remote: R
         (["pending", "--drop", "0" * 32], 1, "it was used or dropped already"),
         (["pending", "--drop", "../x"], 1, "32 hexadecimal digits"),
         (["delete", "topic-x", "-y"], 1, "unknown reference topic"),
-        (["search", "x", "-t", "nothing"], 1, "unknown reference topic 'nothing'"),
+        (["show"], 2, "Missing argument 'TOPIC'"),
+        (["create", "--web", "ftp://e.org/", "--title", "T", "-y"], 1, "Error: url 'ftp://e.org/'"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
@@ -356,35 +378,6 @@ def test_a_broken_topic_is_told_of_and_stops_no_other(
     assert "topic-frob" in run_llm(["kb", "list"]).stdout
 
 
-def test_a_broken_topic_is_told_of_where_it_is_not_searched(
-    run_llm: RunLlm, remote: Remote, user_dir: Path
-) -> None:
-    create(run_llm, remote)
-    broken = user_dir / "kb" / "references" / "topic-broken"
-    broken.mkdir()
-    (broken / "topic.md").write_text("no front matter")
-    found = run_llm(["kb", "references", "search", "on_mount"])
-    assert (found.exit_code, found.stdout.startswith("topic-frob/docs/a.md:1-3")) == (0, True)
-    assert f"Warning: not searched: {broken / 'topic.md'}: it has no front m" in found.stderr
-    asked = run_llm(["kb", "references", "search", "on_mount", "-t", "topic-broken"])
-    assert (asked.exit_code, asked.stdout) == (1, "")
-    assert asked.stderr.startswith(f"Error: {broken / 'topic.md'}: it has no front matter")
-
-
-def test_search_says_which_topic_it_searched_or_names_the_nearest(
-    run_llm: RunLlm, remote: Remote
-) -> None:
-    create(run_llm, remote, "--tag", "widgets", title="Frob - Widgets")
-    found = run_llm(["kb", "references", "search", "on_mount", "-t", "frob docs"])
-    assert found.stderr == "1 result (keyword search of topic-frob-widgets)\n"
-    other = run_llm(["kb", "references", "search", "on_mount", "-t", "numpy widgets"])
-    assert (other.exit_code, other.stdout, other.stderr) == (
-        1,
-        "",
-        "Error: unknown reference topic 'numpy widgets'; nearest: topic-frob-widgets\n",
-    )
-
-
 def test_show_tells_of_a_topic_in_words(run_llm: RunLlm, remote: Remote, user_dir: Path) -> None:
     create(run_llm, remote, "--path", "docs/", "--path", "README.md", "--tag", "ä", "--tag", "b")
     shown = run_llm(["kb", "references", "show", "topic-frob"]).stdout
@@ -403,24 +396,6 @@ def test_show_tells_of_a_topic_in_words(run_llm: RunLlm, remote: Remote, user_di
         f"source: type=git, url={remote.url}, commit={remote.commit}, paths=docs/, README.md\n"
         "\n# Frob\n"
     )
-
-
-def test_a_plan_that_was_changed_is_listed_and_dropped(
-    run_llm: RunLlm, remote: Remote, user_dir: Path
-) -> None:
-    run_llm(["kb", "references", "create", "--title", "Frob", "--git", remote.url])
-    (path,) = (user_dir / "kb" / "references" / ".pending").glob("*/plan.json")
-    path.write_text(path.read_text().replace('"Frob"', '"Blorb"'))
-    listed = run_llm(["kb", "references", "pending"])
-    assert (listed.exit_code, listed.stdout, listed.stderr) == (
-        0,
-        "",
-        f"Left out: no plan '{path.parent.name}' to approve: its file was changed since it was"
-        " planned; --drop forgets it\n",
-    )
-    dropped = run_llm(["kb", "references", "pending", "--drop", path.parent.name])
-    assert (dropped.exit_code, dropped.stderr) == (0, f"Dropped {path.parent.name}\n")
-    assert run_llm(["kb", "references", "pending"]).stderr == "No plans are waiting for approval.\n"
 
 
 def test_interrupting_leaves_nothing_behind(
@@ -508,7 +483,6 @@ def test_every_command_understands_the_same_names(
     create(run_llm, remote, title="Another")
     for arguments in (
         ["references", "show", name],
-        ["references", "search", "-t", name, "hooks"],
         ["search", "-t", name, "hooks"],
         ["list", name],
         ["learn", name],

@@ -184,7 +184,7 @@ def test_without_a_terminal_the_model_is_told_and_the_plan_waits(
     (output,) = script.requests[1].outputs
     (pending,) = json.loads(run_llm(["kb", "references", "pending", "--json"]).stdout)
     assert output == (
-        f"Error: fetching 'Frob - Widgets' ({remote.url} (1 file, 50 B)) from this machine "
+        f"Error: fetching 'Frob - Widgets' ({remote.url} (1 file, 50 B)) from {remote.url} "
         f"needs the user's approval: llm kb references approve {pending['id']}. Tell the user so, "
         "go on without it, and do not try again"
     )
@@ -192,7 +192,7 @@ def test_without_a_terminal_the_model_is_told_and_the_plan_waits(
     assert current_library().ids() == []
 
     approved = run_llm(["kb", "references", "approve", "-y", pending["id"]])
-    assert approved.stdout == "topic-frob-widgets: 1 file, 1 chunk\n"
+    assert approved.stdout == "topic-frob-widgets: 1 page\n"
     again = run_llm(["kb", "references", "approve", "-y", pending["id"]])
     assert (again.exit_code, "was used or dropped" in again.stderr) == (1, True)
 

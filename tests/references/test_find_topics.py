@@ -198,7 +198,11 @@ def test_a_file_has_the_role_of_its_source(library: Library) -> None:
     for path in (*texts, "added.md"):
         (topic / path).write_text(f"frobnicate in {path}\n")
     (topic / ".provenance.json").write_bytes(render_provenance(Provenance(files=records)))
-    assert {hit["file"]: hit["role"] for hit in ask(library, "frobnicate", limit=9)["results"]} == {
+    hits = [
+        ask(library, "frobnicate", scope=Scope(paths=[path]))["results"][0]
+        for path in (*texts, "added.md")
+    ]
+    assert {hit["file"]: hit["role"] for hit in hits} == {
         "a.md": "docs",
         "tests-in-use.md": "docs",
         "changes.md": "changes",

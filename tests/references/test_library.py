@@ -315,7 +315,7 @@ def test_a_plan_is_used_up_although_the_index_was_interrupted(
     plan = store_plan(library, request(GitSource(url=remote.url)))
 
     def interrupt(step: str, done: int, total: int) -> None:
-        if step == "indexing":
+        if step == "Indexing":
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):

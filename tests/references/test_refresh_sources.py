@@ -331,6 +331,7 @@ def test_a_repository_that_was_added_takes_no_folder_of_one_that_is_down(
     added = f'[[sources]]\ntype = "git"\nurl = "{twins[0].url}"\n\n[[sources]]'
     edit(library, "[[sources]]", added)
     remote.directory.rename(remote.directory.with_name("away"))
+    library.approve_hosts("topic-frob", [twins[0].url])
     assert refresh(library)[:4] == (True, 3, 0, 0)
     files = files_of(library)
     assert before.items() < files.items()

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Collection, Sequence
+from pathlib import Path
 from typing import Any
 
 import click
 
 from llm_kb.commands.references import group
 from llm_kb.errors import KbError
-from llm_kb.references.errors import SaidNoError, UnknownPlanError
+from llm_kb.files.fields import Fields
+from llm_kb.references.errors import UnknownPlanError
 from llm_kb.references.fetch.create import carry_out, create_topic, refresh_topic
 from llm_kb.references.library import Library
 from llm_kb.references.lookup import find_id
 from llm_kb.references.plan import PendingPlans, pending_entry, render_plan
-from llm_kb.references.sources.records import MAX_CRAWL_DEPTH, MAX_CRAWL_PAGES, PACKAGE_PAGES
+from llm_kb.references.sources.records import (
+    MAX_CRAWL_DEPTH,
+    MAX_CRAWL_PAGES,
+    PACKAGE_PAGES,
+    Source,
+)
 from llm_kb.references.topic import topic_file
 from llm_kb.rendering.plain_text import count
 from llm_kb.terminal.output import ask, say, show_json
@@ -78,24 +87,49 @@ def create(title: str | None, body: str, yes: bool, json_: bool, **options: Any)
     if body == "-":
         raise click.UsageError('--body reads no standard input; write --body "$(cat FILE)"')
     library = group.current_library()
-    sources = _collect_sources(options)
+    options["git"] = [_find_clone(text) for text in options["git"]]
+    sources = _read_sources(_collect_sources(options), library.settings.allow_protocols)
     fields = {
         "title": title or _name_source(options),
         "body": body,
-        "sources": sources,
         "tags": list(options["tags"]),
         "max_age_days": options["max_age_days"],
     }
-    request = topic_file.parse_request(
-        fields,
-        created_by={"ghost": "operator"},
-        protocols=library.settings.allow_protocols,
-    )
+    request = topic_file.parse_request(fields, created_by={"ghost": "operator"}, sources=sources)
+    if not (yes or can_ask()):
+        raise click.ClickException("there is no terminal to ask on; -y fetches without asking")
     with group.show_progress() as progress:
         created = create_topic(
-            library, request, lambda plan: group.approve_plan(library, plan, yes=yes), progress
+            library, request, lambda plan: group.approve_plan(plan, yes=yes), progress
         )
     tell_created(created, json_=json_)
+
+
+def _find_clone(text: str) -> str:
+    """Return the URL of a clone on this machine that is given by its path; others unchanged."""
+    if not text.startswith(("/", "./", "../", "~/")) and text not in {".", ".."}:
+        return text
+    place = Path(text).expanduser().resolve()
+    if not any(os.path.lexists(place / name) for name in (".git", "HEAD")):
+        raise click.UsageError(
+            f"{text!r} is not a git repository; models read a directory in place:\n"
+            f"llm kb add NAME {text}"
+        )
+    return place.as_uri()
+
+
+def _read_sources(
+    tables: Sequence[dict[str, Any]], protocols: Collection[str]
+) -> list[Source | None]:
+    """Return the sources of the options. Raises KbError."""
+    problems: list[str] = []
+    sources = [
+        topic_file.read_new_source(Fields(table, problems=problems), (*protocols, "file"))
+        for table in tables
+    ]
+    if problems:
+        raise KbError("; ".join(problems))
+    return sources
 
 
 def _collect_sources(options: dict[str, Any]) -> list[dict[str, Any]]:
@@ -152,8 +186,8 @@ def tell_created(created: dict[str, Any], *, json_: bool) -> None:
     if json_:
         show_json(created)
     else:
-        files, chunks = count(created["file_count"], "file"), count(created["chunk_count"], "chunk")
-        click.echo(f"{created['topic_id']}: {files}, {chunks}")
+        click.echo(f"{created['topic_id']}: {count(created['file_count'], 'page')}")
+        say(f'Next: llm kb search -t {created["topic_id"]} "…"')
 
 
 @click.command()
@@ -219,10 +253,10 @@ def approve(plan_id: str, yes: bool, json_: bool) -> None:
     say(render_plan(plan))
     if not ask("Keep this?" if plan.is_measured else "Contact these hosts?", yes=yes):
         waiting.drop(plan_id)
-        raise SaidNoError(plan.request.title)
+        raise click.Abort
     with group.show_progress() as progress:
         created = carry_out(
-            library, plan_id, lambda plan: group.approve_plan(library, plan, yes=yes), progress
+            library, plan_id, lambda plan: group.approve_plan(plan, yes=yes), progress
         )
     tell_created(created, json_=json_)
 
@@ -271,7 +305,9 @@ def _refresh(library: Library, topic_id: str, *, yes: bool) -> dict[str, Any]:
             raise KbError(
                 f"{reason}; to fetch it all the same: llm kb references refresh {topic_id} -y"
             )
-        return confirm(visible_line(f"{topic_id}: {reason}. Keep it?"))
+        if not confirm(visible_line(f"{topic_id}: {reason}. Keep it?")):
+            raise click.Abort
+        return True
 
     with group.show_progress() as progress:
         refreshed = refresh_topic(library, topic_id, approve_changes, progress)

@@ -1,34 +1,28 @@
-"""`llm kb references`: list, search, describe, verify and delete topics, and what all share."""
+"""`llm kb references`: list, describe, verify and delete topics, and what all share."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from textwrap import indent
+from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any
 
 import click
 from click.shell_completion import CompletionItem
 
-from llm_kb.errors import KbError
 from llm_kb.host import reference_calls
-from llm_kb.host.reference_calls import search_references
-from llm_kb.knowledge_base.tool_text import DEFAULT_LIMIT
-from llm_kb.references.errors import SaidNoError
 from llm_kb.references.library import Library
 from llm_kb.references.lookup import find_id, list_topics, topic_details
 from llm_kb.references.topic.topic_file import Status
 from llm_kb.rendering.plain_text import count, shorten
 from llm_kb.terminal import screen
-from llm_kb.terminal.options import complete_quietly, filter_options, query_argument
+from llm_kb.terminal.options import complete_quietly
 from llm_kb.terminal.output import confirm, say, show_content, show_json
-from llm_kb.terminal.screen import can_ask, is_terminal, style
-from llm_kb.texts.safe import one_line, visible_line, visible_text
+from llm_kb.terminal.screen import is_terminal, style
+from llm_kb.texts.safe import one_line, visible_line
 
 if TYPE_CHECKING:
-    from click._termui_impl import ProgressBar
-
     from llm_kb.references.fetch.sources import Progress
     from llm_kb.references.plan import Plan
 
@@ -43,54 +37,36 @@ def current_library() -> Library:
     return library
 
 
-def approve_plan(library: Library, plan: Plan, *, yes: bool) -> bool:
-    """Show a plan and ask; without a terminal store it and say how to approve it."""
+def approve_plan(plan: Plan, *, yes: bool) -> bool:
+    """Show a plan and ask; raise Abort for a no."""
     # Imported here: these commands are loaded for a search as well.
     from llm_kb.references.plan import render_plan  # noqa: PLC0415
 
     say(render_plan(plan))
-    if yes:
-        return True
-    if not can_ask():
-        needed = reference_calls.open_plans(library).ask_later(plan)
-        raise KbError(f"{needed}, or repeat this with -y")
-    if not screen.confirm("Keep this?" if plan.is_measured else "Contact these hosts?"):
-        raise SaidNoError(plan.request.title)
+    if not yes and not screen.confirm("Keep this?" if plan.is_measured else "Contact these hosts?"):
+        raise click.Abort
     return True
 
 
 @contextmanager
 def show_progress() -> Iterator[Progress]:
-    """Draw progress bars on a terminal, one after the other; a label where nothing is counted."""
-    label = ""
-    bar: ProgressBar[int] | None = None
-
-    def finish() -> None:
-        nonlocal bar
-        if bar is not None:
-            bar.render_finish()
-            bar = None
+    """Show on one line of a terminal what is being done, and how much of it."""
+    last = ""
 
     def show(step: str, done: int, total: int) -> None:
-        nonlocal bar, label
-        if step != label or not total:
-            finish()
-            label = step
-        shown = visible_line(step[:1].upper() + step[1:])
-        if not total:
-            if step:
-                say(shown)
-            return
-        if bar is None:
-            bar = click.progressbar(length=total, label=shown[:60], file=sys.stderr)
-            bar.render_progress()
-        bar.length = total  # a crawl finds more pages as it goes
-        bar.update(done - bar.pos)
+        nonlocal last
+        share = f"  {min(100, 100 * done // total)}%" if total else ""
+        room = get_terminal_size().columns - len(share) - 1
+        line = f"{visible_line(step)[:room]}{share}" if step else ""
+        if line != last:
+            click.echo(f"\r{line}\x1b[K", nl=False, err=True)
+            last = line
 
     try:
         yield show if is_terminal(sys.stderr) else lambda *_: None
     finally:
-        finish()
+        if last:
+            click.echo("\r\x1b[K", nl=False, err=True)
 
 
 @complete_quietly
@@ -143,7 +119,7 @@ def _render_entries(entries: Sequence[dict[str, Any]]) -> Iterator[str]:
         status = entry["status"]
         if status != Status.ACTIVE.value:
             status = style(status, fg="yellow")
-        files, fetched = count(entry["file_count"], "file"), (entry["fetched_at"] or "never")[:10]
+        files, fetched = count(entry["file_count"], "page"), (entry["fetched_at"] or "never")[:10]
         trust = f", trust {entry['trust_score']}/10" if "trust_score" in entry else ""
         yield f"{id_}  {title:{titles}}  {files:>12}  fetched {fetched}  {status}{trust}"
         if "outdated" in entry:
@@ -151,16 +127,28 @@ def _render_entries(entries: Sequence[dict[str, Any]]) -> Iterator[str]:
 
 
 @click.command()
-@topic_argument
+@click.argument("topic", required=False, shell_complete=complete_reference)
+@click.option(
+    "--verify", is_flag=True, help="Compare its files with what was fetched; or all topics'"
+)
 @json_option
-def show(topic: str, json_: bool) -> None:
+def show(topic: str | None, verify: bool, json_: bool) -> None:
     """
     Show what a reference topic is and where it came from
 
+    --verify compares the files with what was fetched, without TOPIC those of all topics. The
+    exit code is 1 if one differs or cannot be read.
+
     \b
         llm kb references show topic-dioxus-ui
+        llm kb references show --verify
     """
     library = current_library()
+    if verify:
+        _verify(library, [find_id(library, topic)] if topic else library.ids(), json_=json_)
+        return
+    if topic is None:
+        raise click.UsageError("Missing argument 'TOPIC'.")
     details = topic_details(library, find_id(library, topic))
     if json_:
         show_json(details)
@@ -174,80 +162,9 @@ def show(topic: str, json_: bool) -> None:
     show_content(f"\n{body}")
 
 
-@click.command()
-@query_argument
-@click.option(
-    "-t",
-    "--topic",
-    metavar="TOPIC",
-    help="Search this topic only: its id, its title, or words that name it",
-    shell_complete=complete_reference,
-)
-@click.option(
-    "limit",
-    "-n",
-    "--count",
-    default=DEFAULT_LIMIT,
-    show_default=True,
-    type=click.IntRange(1),
-    help="Most results",
-)
-@filter_options
-@json_option
-def search(
-    query: str,
-    topic: str | None,
-    limit: int,
-    filters: dict[str, Any],
-    json_: bool,
-) -> None:
-    """
-    Search the files of reference topics
-
-    Shows excerpts, as `llm kb search` does; --json has the whole passages. Without QUERY,
-    or if it is '-', standard input is searched for. The
-    exit status is 1 if nothing is found.
-
-    \b
-        llm kb references search "component lifecycle hooks" -t dioxus
-    """
-    answer = search_references(current_library(), query, topic, limit, whole=json_, **filters)
-    if json_:
-        show_json(answer)
-        return
-    for about in answer["topics"]:
-        if "description" in about:
-            trust = f", trust {about['trust_score']}/10" if "trust_score" in about else ""
-            named = f"{about['topic_id']} ({about['title']}{trust})"
-            click.echo(visible_line(f"{named}: {about['description']}"))
-    for hit in answer["results"]:
-        click.echo(_render_hit(hit))
-    found = count(len(answer["results"]), "result")
-    where = " of " + ", ".join(each["topic_id"] for each in answer["topics"]) if topic else ""
-    say(f"{found} ({' and '.join(answer['legs'])} search{where})")
-    for warning in answer.get("warnings", ()):
-        say(f"Warning: {warning}")
-    if not answer["results"]:
-        raise SystemExit(1)
-
-
-@click.command()
-@click.argument("topics", nargs=-1, metavar="[TOPIC]...", shell_complete=complete_reference)
-@json_option
-def verify(topics: tuple[str, ...], json_: bool) -> None:
-    """
-    Compare the files of topics with what was fetched
-
-    Without TOPIC, all topics are compared. The exit code is 1 if a file differs or cannot
-    be read.
-
-    \b
-        llm kb references verify
-        llm kb references verify topic-dioxus-ui --json
-    """
-    library = current_library()
-    chosen = [find_id(library, topic) for topic in topics] or library.ids()
-    found = {topic: library.verify(topic) for topic in chosen}
+def _verify(library: Library, topics: Sequence[str], *, json_: bool) -> None:
+    """Print how the files of topics differ from what was fetched; exit with 1 if any does."""
+    found = {topic: library.verify(topic) for topic in topics}
     if json_:
         show_json(found)
     differs = {topic: any(table.values()) for topic, table in found.items()}
@@ -276,13 +193,6 @@ def delete(topic: str, yes: bool) -> None:
     confirm(f"Delete {topic}?", yes=yes)
     library.delete(topic)
     say(f"Deleted {topic}")
-
-
-def _render_hit(hit: dict[str, Any]) -> str:
-    text = indent(visible_text(hit["text"].rstrip()), "    ")
-    place = style(f"{hit['topic_id']}/{visible_line(hit['file'])}:{hit['lines']}", fg="cyan")
-    origin = style(f"  {visible_line(hit['origin'])}", dim=True)
-    return f"{place}  {visible_line(hit['title'])}\n{origin}\n{text}\n"
 
 
 def _render_value(value: object) -> str:

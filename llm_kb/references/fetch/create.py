@@ -236,11 +236,11 @@ def index_topic(library: Library, topic_id: str, progress: Progress) -> tuple[in
     topic = FetchedTopic(library.read(topic_id), library).index_documents()
 
     def embed() -> tuple[int, list[str]]:
-        with open_current(library.index, [topic], partial(progress, "indexing")) as index:
+        with open_current(library.index, [topic], partial(progress, "Indexing")) as index:
             chunks = index.count_chunks(topic_id)
             try:
                 if embedder := library.find_embedder():
-                    embedding = partial(progress, "embedding")
+                    embedding = partial(progress, "Embedding")
                     update_vectors(index, embedder, progress=embedding)
             except EmbeddingError as error:
                 return chunks, [str(error)]

@@ -96,7 +96,7 @@ def fetch_sources(
             has_folder=has_folders,
             progress=progress,
         )
-        progress(f"looking at {source.url}", 0, 0)
+        progress(_short(source.url), 0, 0)
         try:
             with _explain(source):
                 planned = _fetch_source(task, source)
@@ -110,6 +110,10 @@ def fetch_sources(
     progress("", 0, 0)
     _link_pages(staged)
     return tuple(fetched)
+
+
+def _short(url: str) -> str:
+    return url.partition("://")[2]
 
 
 @contextmanager
@@ -177,7 +181,7 @@ def _asked_host(source: records.Source) -> str:
 def _fetch_git(task: _Task, source: records.GitSource) -> PlannedSource:
     """Fetch the files of a repository at its present commit; those with the same blob are kept."""
     policy = task.remotes.policy
-    rules.check_git_url(source.url, policy.allow_protocols)
+    rules.check_git_url(source.url, policy.protocols(source.url))
     if not task.staged.old.is_new:
         source = follow_package(source, task.remotes)
     pinned = replace(source, commit=find_commit(source, policy))
@@ -202,7 +206,7 @@ def _fetch_git(task: _Task, source: records.GitSource) -> PlannedSource:
             pointers += 1
         else:
             task.staged.write(folder + path, data, _record_blob(task, pinned, wanted[path]))
-        task.progress(f"fetching {source.url}", done, len(files))
+        task.progress(_short(source.url), done, len(files))
     if pointers:
         left_out = [*left_out, f"left out: {count(pointers, 'file')} in Git LFS, never fetched"]
     return task.measure(pinned, (*notes, *left_out))
@@ -278,7 +282,7 @@ def _fetch_crawl(task: _Task, source: records.CrawlSource) -> PlannedSource:
         record.url: record.conditions if is_same and old.has({path: record}) else {}
         for path, record in files.items()
     }
-    progress = partial(task.progress, f"looking at {source.url}")
+    progress = partial(task.progress, _short(source.url))
     crawl = find_pages(source, task.policy, known, progress)
     if not crawl.pages and crawl.failed:
         raise FetchError(source.url, next(iter(crawl.failed.values())))

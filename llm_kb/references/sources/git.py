@@ -94,7 +94,7 @@ def ask_server(
     pinned, ssh_options = _pin(source, policy)
     ssh = git.git_environment().get("GIT_SSH_COMMAND", "ssh")
     environment = {
-        "GIT_ALLOW_PROTOCOL": ":".join(sorted(rules.git_protocols(policy.allow_protocols))),
+        "GIT_ALLOW_PROTOCOL": ":".join(sorted(rules.git_protocols(policy.protocols(source.url)))),
         "GIT_ASKPASS": "",
         "GIT_DIR": "." if cwd else os.devnull,
         "GIT_SSH_COMMAND": f"{ssh} -oBatchMode=yes{ssh_options}",
@@ -183,9 +183,9 @@ def _pin(source: GitSource, policy: rules.Policy) -> tuple[dict[str, str], str]:
     Without them a second answer of the name server could lead git elsewhere (DNS rebinding).
     """
     split = urlsplit(source.url)
+    rules.require_approved(source.url, policy)
     if split.scheme == "file" or not split.hostname:
         return {}, ""
-    rules.require_approved(source.url, policy)
     host, port = split.hostname, split.port or rules.USUAL_PORTS[split.scheme]
     addresses = rules.resolve_host(source.url, host, port, policy)
     listed = [f"[{address}]" if ":" in address else address for address in addresses]

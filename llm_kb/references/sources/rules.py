@@ -76,7 +76,12 @@ def check_web_url(url: str) -> str:
 
 
 def host_and_port(url: str) -> str:
-    """Return the host of a URL, with its port unless it is the usual one; empty without a host."""
+    """Return the host of a URL, with its port unless it is the usual one; empty without a host.
+
+    A file is its own host.
+    """
+    if url.startswith("file:"):
+        return url
     try:
         split = urlsplit(url)
         host, port = split.hostname or "", split.port
@@ -252,10 +257,15 @@ class Policy:
     hosts: frozenset[str] | None = None
     """The only hosts that may be asked, as `host_and_port` writes them; None for any public one."""
     trusted: frozenset[str] = frozenset()
-    """The hosts that git may log in to, as `host_and_port` writes them."""
+    """The hosts that git may log in to, and the clones of this machine that it may read, as
+    `host_and_port` writes them."""
     resolver: Resolver = system_resolver
     conversions: Conversions = field(default_factory=partial(Conversions, None))
     """Converts the documents of a plan, which share its time."""
+
+    def protocols(self, url: str) -> Sequence[str]:
+        """Return the protocols that git may use for a URL besides the usual ones."""
+        return (*self.allow_protocols, *(["file"] if url in self.trusted else []))
 
 
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")

@@ -343,19 +343,19 @@ def parse_request(
     *,
     created_by: Mapping[str, str],
     protocols: Collection[str] = (),
+    sources: Sequence[Source | None] = (),
 ) -> TopicFile:
-    """Return the description of a new topic from its fields; raise TopicFileError for all flaws."""
+    """Return the description of a new topic from its fields; raise TopicFileError for all flaws.
+
+    Its `sources` are given, or fields as well.
+    """
     fields = Fields(arguments)
     title = fields.text("title", read=read_title)
     tables = fields.list_of_fields("sources")
-    if not 1 <= len(tables) <= MAX_SOURCES:
+    if not 1 <= len(tables or sources) <= MAX_SOURCES:
         fields.report("sources", f"found {len(tables):,}; allowed: 1 to {MAX_SOURCES}")
         tables = ()
-    sources = [read_source(each, protocols=protocols) for each in tables]
-    for each, source in zip(tables, sources, strict=True):
-        length = len("".join([source.url, *source.paths])) if source else 0
-        if length > MAX_SOURCE:
-            each.report("", f"url and paths have {length:,} characters, over {MAX_SOURCE:,}")
+    sources = sources or [read_new_source(each, protocols) for each in tables]
     request = TopicFile(
         id=make_topic_id(title),
         title=title,
@@ -369,6 +369,15 @@ def parse_request(
     fields.reject_unknown()
     refuse_problems(fields, WHERE)
     return request
+
+
+def read_new_source(fields: Fields, protocols: Collection[str]) -> Source | None:
+    """Return the source that a table describes; None, with problems recorded, if it is invalid."""
+    source = read_source(fields, protocols=protocols)
+    length = len("".join([source.url, *source.paths])) if source else 0
+    if length > MAX_SOURCE:
+        fields.report("", f"url and paths have {length:,} characters, over {MAX_SOURCE:,}")
+    return source
 
 
 def request_table(request: TopicFile) -> dict[str, Any]:
