@@ -17,9 +17,9 @@ from llm_kb.knowledge_base.api import KnowledgeBase
 from llm_kb.knowledge_base.subject_list import name_place
 from llm_kb.rendering.plain_text import count, count_columns
 from llm_kb.terminal.options import kb_cfg_option
-from llm_kb.terminal.output import say, show, show_json
+from llm_kb.terminal.output import show, show_json
 from llm_kb.terminal.screen import draw_progress, is_terminal, style
-from llm_kb.upkeep.check import LEVELS, Finding, Inspection, Rule
+from llm_kb.upkeep.check import CONFIGURATION, LEVELS, Finding, count_pages, find_problems
 
 MOST_SHOWN = 8
 """The most findings of one rule that a report lists."""
@@ -35,8 +35,8 @@ def check(json_: bool, kb_cfg: tuple[str, ...]) -> None:
     Find what is wrong with the knowledge base, or could be better
 
     Reads what searches read. References to subjects are followed when they are
-    written as a call: learn("project", "review"). Exits with 1 if there are errors,
-    and with 0 otherwise, so it can be a pre-commit hook.
+    written as a call: learn("project", "review"). Exits with 1 if there are errors
+    in this project, and with 0 otherwise, so it can be a pre-commit hook.
 
     \b
         llm kb check
@@ -49,14 +49,10 @@ def check(json_: bool, kb_cfg: tuple[str, ...]) -> None:
         kb = KnowledgeBase.discover(fragments=kb_cfg)
     except ConfigError as error:
         file = name_place(error.where, cwd)
-        found = [Finding(Rule.CONFIGURATION, file, problem) for problem in error.problems]
+        found = [Finding(CONFIGURATION, file, problem) for problem in error.problems]
     else:
-        inspection = Inspection(kb, cwd, draw_progress("Checking"))
-        found, subjects = inspection.run(), inspection.subjects
-        left_out = kb.config.check_ignore
-        for rule, limit in inspection.limits:
-            if rule.id not in left_out:
-                say(f"llm-kb: {limit}")
+        found, left_out = find_problems(kb, draw_progress("Checking")), kb.config.check_ignore
+        subjects = count_pages(kb)
     findings = [finding for finding in found if finding.rule.id not in left_out]
     if json_:
         show_json([_describe(finding) for finding in findings])

@@ -18,27 +18,6 @@ TAG = re.compile(r"</?[A-Za-z][^<>]{0,2000}>")
 LINK = re.compile(r"!?\[([^\[\]]*)\](?:\([^()]*\)|\[[^\[\]]*\])")
 """A link or a picture of Markdown, whose text is its first group."""
 
-_INCLUDES = {
-    "markdown": re.compile(
-        r"""^[ \t>]*-{1,9}8<-{1,9}[ \t]+"(?P<snippet>[^"\n]{1,300})\""""
-        r"|^[ \t>]*[`~:]{3,9}\{(?:literal)?include\}[ \t]+(?P<myst>\S{1,300})"
-        r"|(?<!\\)\{\{#(?:rustdoc_)?include[ \t]+(?P<book>[^}\s]{1,300})",
-        re.MULTILINE,
-    ),
-    "rst": re.compile(r"^\.\.[ \t]+(?:literal)?include::[ \t]+(\S{1,300})", re.MULTILINE),
-    "asciidoc": re.compile(r"^include::([^\[\]\s]{1,300})\[", re.MULTILINE),
-    "org": re.compile(r'^#\+include:[ \t]+"?([^"\s]{1,300})', re.MULTILINE | re.IGNORECASE),
-}
-"""The directives by which a text of each markup takes another, whose text models do not see."""
-
-_SIGNS_OF_INCLUDES = {
-    "markdown": ("include}", "#include", "#rustdoc_include", "8<"),
-    "rst": ("include::",),
-    "asciidoc": ("include::",),
-    "org": ("include:", "INCLUDE:"),
-}
-"""One of these is in each of the directives: to look for them takes a tenth of the time."""
-
 CODE = re.compile(r"(?<!`)(`+)(?!`)[^`\n]{0,1000}\1(?!`)")
 _INK = re.compile(r"[^\n]+")
 _FENCE = re.compile(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+){0,20}(`{3,}(?=[^`]*$)|~{3,})")
@@ -116,11 +95,3 @@ def hide_unread(text: str) -> str:
 
 def _blank(text: str) -> str:
     return _INK.sub(lambda line: " " * len(line[0]), text)
-
-
-def find_includes(text: str, markup: str) -> Iterator[tuple[str, tuple[int, int]]]:
-    """Yield the other texts that a text includes, as written, and the place of each name."""
-    is_likely = any(sign in text for sign in _SIGNS_OF_INCLUDES.get(markup, ()))
-    for match in _INCLUDES[markup].finditer(text) if is_likely else ():
-        group = match.lastindex or 0
-        yield match[group], match.span(group)

@@ -7,28 +7,24 @@ import re
 import shlex
 import stat
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
 from llm_kb.files.containment import Containment
 from llm_kb.files.layouts import is_agent_skill
-from llm_kb.knowledge_base.open_topic import OpenTopic
 from llm_kb.rendering.plain_text import MAX_NAMED, count
 from llm_kb.search.question import STOP_WORDS
 from llm_kb.search.roles import Role, find_role
-from llm_kb.subjects.ignore import Include, is_always_ignored
+from llm_kb.subjects.ignore import is_always_ignored
 from llm_kb.texts import formats
 from llm_kb.texts.decoding import SNIFFED_BYTES, decode_text, is_binary
 from llm_kb.texts.folding import WORD, fold
-from llm_kb.upkeep.project_files import RULES, find_project
+from llm_kb.upkeep.project_files import RULES
 
 MOST_LINES = 3
 """The most kinds of text files that have a line each."""
-
-MOST_ENTRIES = 20_000
-"""The most files of a directory without git among which `check` looks for texts in no topic."""
 
 _MOST_READ = 50
 """The most files of one extension that are read to tell text from other data."""
@@ -82,57 +78,6 @@ def account_for(root: Path, paths: Iterable[str]) -> list[Leftover]:
         *([Leftover(f"text files ({kinds}{more})", rest)] if rest else []),
         *named,
     ]
-
-
-def find_unlisted(
-    root: Path, topics: Sequence[OpenTopic], most: int = MOST_ENTRIES
-) -> Mapping[str, Sequence[str]]:
-    """Return the texts of a project that no topic has or leaves out, by their first directory.
-
-    These are pages that no rule of `init` leaves out, and prose of no known format. Raises KbError
-    if there are too many files to look at: without git `most` of them.
-    """
-    settled = [_find_settled(root, topic) for topic in topics]
-
-    def is_settled(path: str) -> bool:
-        return any(each(path) for each in settled)
-
-    project = find_project(root, most, is_settled)
-    classify = _Classifier(root)
-    found = [path for path, (rule, _) in project.pages.items() if not rule]
-    texts = _group_by_kind(
-        path
-        for path in project.listed
-        if path not in project.pages
-        and formats.find_format(path) is None
-        and not is_settled(path)
-        and classify(path) == _TEXTS
-    )
-    for paths in texts.values():
-        found += paths if _is_prose(classify.containment, paths) else ()
-    places: defaultdict[str, list[str]] = defaultdict(list)
-    for path in sorted(found):
-        places[path.partition("/")[0] if "/" in path else ""].append(path)
-    return places
-
-
-def _find_settled(root: Path, opened: OpenTopic) -> Callable[[str], bool]:
-    """Return a test for the files that a topic has, or that its settings leave out."""
-    topic = opened.config
-    inside = os.path.relpath(topic.root, os.path.realpath(root)).replace(os.sep, "/")
-    prefix = "" if inside == "." else f"{inside}/"
-    # A rule that ignores everything is written before those that keep something.
-    taken = {subject.path for subject in opened.listing.subjects}
-    include = Include(topic.include)
-    is_chain = "*" in topic.ignore
-
-    def is_settled(path: str) -> bool:
-        if not path.startswith(prefix):
-            return False
-        below = path[len(prefix) :]
-        return below in taken or (not is_chain and include.takes(below))
-
-    return is_settled
 
 
 def _group_by_kind(paths: Iterable[str]) -> dict[str, list[str]]:

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 
-from llm_kb.config.workspace import find_cwd
 from llm_kb.errors import KbError
 from llm_kb.files.atomic import replace_below
 from llm_kb.knowledge_base.api import KnowledgeBase
@@ -16,7 +15,8 @@ from llm_kb.knowledge_base.proposals import ChangedError, Proposal, digest
 from llm_kb.knowledge_base.proposing import find_topic, make_edits, open_inbox, read_place
 from llm_kb.rendering.differences import render_difference
 from llm_kb.texts.safe import visible_text
-from llm_kb.upkeep.check import Inspection
+from llm_kb.upkeep.check import check_text, list_own
+from llm_kb.upkeep.links import Links
 
 ASKED = 400
 """The characters of a new text by which a passage is looked for that says the same."""
@@ -57,12 +57,12 @@ class Desk:
     def __init__(self, kb: KnowledgeBase) -> None:
         self._kb = kb
         self.inbox = open_inbox(kb)
-        self._check = self._begin()
+        self._links = self._begin()
 
-    def _begin(self) -> Inspection:
-        """Return an inspection of the files as they are now, which lists and reads each once."""
+    def _begin(self) -> Links:
+        """Return what pages may lead to as the files are now, which lists and reads each once."""
         self._kb.renew()
-        return Inspection(self._kb, find_cwd() or Path("/"), lambda _done, _all: None)
+        return Links(self._kb, list_own(self._kb))
 
     def list_waiting(self) -> list[Proposal]:
         """Return the proposals that wait, without those that were kept just before a crash."""
@@ -105,7 +105,7 @@ class Desk:
             yield f"{address} says nearly the same"
         opened = self._kb.find_topic(view.proposal.topic)
         old, new = (
-            {(e.rule, e.what) for e in self._check.inspect_text(opened, view.proposal.path, text)}
+            {(e.rule, e.what) for e in check_text(self._links, opened, view.proposal.path, text)}
             for text in (view.before or "", view.after or "")
         )
         for rule, what in sorted(new - old, key=lambda each: each[1]):
@@ -134,7 +134,7 @@ class Desk:
         if not (after and after.strip()):
             raise KbError(f"{proposal.id}: {view.notes[0]}")
         self.inbox.drop(proposal, kept=digest(after), write=partial(self._write, view, after))
-        self._check = self._begin()
+        self._links = self._begin()
         return Path(proposal.root, proposal.path)
 
     def _write(self, view: View, text: str) -> None:

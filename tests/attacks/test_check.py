@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
-from llm_kb.files.repository import find_repository
 from llm_kb.subjects.links import LinkTargets
 from llm_kb.subjects.topics import Subject, slugify
-from llm_kb.upkeep.check import Rule, _locate_first
-from llm_kb.upkeep.named_places import read_history
+from llm_kb.upkeep.check import DANGLING, locate
 from tests.commands.workspaces import write_files
 from tests.conftest import RunLlm
 from tests.cost import at_most, cases, peak_of
@@ -40,6 +37,11 @@ TREES: dict[str, Mapping[str, str]] = {
         f"kb/.h{number}.md": " ".join(f"h{other}" for other in range(400)) for number in range(400)
     },
     "unseen characters": {"kb/a.md": "\u200b\n" * 125_000},
+    "links of wikis": {**SUBJECTS, "kb/a.md": "[[s1]]" + "[[s1#x]] [[y]]" * 30_000},
+    "tags of templates": {
+        "kb/a.md": "[[a]]" + "{{< a >}}[[b]]{{< /a >}}" * 20_000 + "{{< a" * 50_000
+    },
+    "quoted headings": {"kb/a.md": "[x](#y)\n" + "> - 1. " * 100_000 + "\n" + "> # h\n" * 50_000},
     "open quotes": {"kb/a.md": 'learn("t", [' * 50_000 + "](<" * 50_000},
 }
 
@@ -66,7 +68,7 @@ def test_a_thousand_references_are_followed(run_llm: RunLlm, tmp_path: Path) -> 
 def test_the_lines_of_a_page_and_its_findings_do_not_multiply() -> None:
     problems = [("x", (2_000_000 + number, 2_000_001 + number)) for number in range(1_000)]
     with at_most(1.0):
-        found = [*_locate_first(Rule.DANGLING, "a.md", "\n" * 2_002_000, problems, 1_000)]
+        found = [*locate(DANGLING, "a.md", "\n" * 2_002_000, problems, 1_000)]
     assert [each.line for each in found] == [*range(2_000_001, 2_001_001)]
 
 
@@ -80,22 +82,6 @@ def test_a_configuration_with_thousands_of_mistakes(run_llm: RunLlm, tmp_path: P
 
 
 DEEP = "/".join(["d" * 30] * 100)
-
-
-def test_the_directories_of_deleted_paths_and_their_lengths_do_not_multiply(
-    tmp_path: Path,
-) -> None:
-    """A commit may have deleted what no disk could hold."""
-    subprocess.run(["git", "init", "-q", "-b", "main", str(tmp_path)], check=True)
-    changes = [f"M 100644 inline {DEEP}/{n}/{DEEP}/x\ndata 0\n" for n in range(20)]
-    who = "committer a <a@b> 1700000000 +0000\ndata 0\n"
-    stream = f"commit refs/heads/main\n{who}{''.join(changes)}commit refs/heads/main\n{who}"
-    command = ["git", "-C", str(tmp_path), "fast-import", "--quiet"]
-    subprocess.run(command, input=f"{stream}deleteall\n".encode(), check=True)
-    repository = find_repository(tmp_path)
-    assert repository
-    assert peak_of(lambda: read_history(repository)) < 2_000_000
-    assert len(read_history(repository).deleted) == 20
 
 
 def test_the_levels_of_paths_and_their_lengths_do_not_multiply() -> None:

@@ -18,7 +18,7 @@ from llm_kb.config.workspace import MAX_BYTES
 from llm_kb.errors import MAX_MESSAGE, MAX_PROBLEMS, ConfigError, KbError
 from llm_kb.knowledge_base.api import KnowledgeBase
 from llm_kb.knowledge_base.subject_list import list_topics
-from llm_kb.upkeep.check import Inspection
+from llm_kb.upkeep.check import find_problems
 from tests.cost import at_most, cases
 
 SECONDS = 2
@@ -233,7 +233,7 @@ def count_work(directory: Path, files: int) -> int:
         kb = KnowledgeBase.discover(directory)
         kb.section()
         list(kb.find_passages("walrus").passages)
-        Inspection(kb, directory, lambda *_: None).run()
+        find_problems(kb)
         list(list_topics(kb, everything=True))
     finally:
         sys.setprofile(None)

@@ -5,17 +5,16 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from llm_kb.rendering.plain_text import count_columns
-from llm_kb.upkeep.check import Rule
+from llm_kb.upkeep.check import DANGLING, DEAD_LINK
 from tests.commands.workspaces import write_files
 from tests.conftest import RunLlm
-from tests.git_templates import copy_empty_repository, copy_repository
+from tests.git_templates import copy_empty_repository
 from tests.terminal import run_on_terminal
 
 CONFIG = '[kb.topic.a]\nintroduction = "What it is."\nsubjects = "kb"\n'
@@ -45,7 +44,7 @@ def test_a_finding_as_json(run_llm: RunLlm, tmp_path: Path) -> None:
             "file": "kb/one.md",
             "line": 2,
             "what": "no subject of topic 'a' matches 'x'",
-            "advice": Rule.DANGLING.advice,
+            "advice": DANGLING.advice,
         }
     ]
 
@@ -54,7 +53,7 @@ def test_a_file_that_no_search_reads_is_named(run_llm: RunLlm, tmp_path: Path) -
     write_files(tmp_path, GOOD)
     os.truncate(tmp_path / "kb/one.md", 20_000_001)
     what = "no search reads it: it is larger than 20 MB"
-    assert check(run_llm, 0) == [("oversize", "kb/one.md", None, what)]
+    assert check(run_llm, 0) == [("skipped", "kb/one.md", None, what)]
 
 
 def test_the_sample_is_clean(run_llm: RunLlm, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -147,9 +146,18 @@ def test_the_sample_is_clean(run_llm: RunLlm, monkeypatch: pytest.MonkeyPatch) -
             id="name that cannot be",
         ),
         pytest.param(
-            {"kb/review.md": "# Review\n\n## Who\n"},
-            ("no-text", "kb/review.md", None, "it has no text below its heading"),
-            id="headings alone",
+            {"kb/x.min.js": "x\n"},
+            ("skipped", "kb/x.min.js", None, "no search reads it: it is written by a machine"),
+            id="not searched",
+        ),
+        pytest.param(
+            {
+                "llm-kb.toml": f'{CONFIG}title = "T"\n[kb.topic.t]\nsubjects = "t"\n'
+                'introduction = "x"\n',
+                "t/x.md": "x",
+            },
+            ("configuration", "llm-kb.toml", None, "topics 'a' and 't' have one title in any case"),
+            id="titles that differ in case alone",
         ),
         pytest.param(
             {"llm-kb.toml": CONFIG.replace("introduction", "description")},
@@ -175,12 +183,12 @@ def test_findings(
     finding: tuple[str, str, int | None, str],
 ) -> None:
     write_files(tmp_path, {**GOOD, **files})
-    level = Rule[finding[0].upper().replace("-", "_")].level
-    found = check(run_llm, 1 if level == "error" else 0)
+    is_error = finding[0] in {"unmatched", "invisible", "dangling"} or "control" in finding[3]
+    found = check(run_llm, is_error)
     *place, what = finding
     matching = [f for f in found if list(f[:3]) == place and f[3].startswith(what)]
     assert len(matching) == 1
-    assert {f[0] for f in found} <= {finding[0], "empty-topic", "unlisted"}
+    assert {f[0] for f in found} <= {finding[0], "empty-topic"}
 
 
 def test_a_missing_directory(run_llm: RunLlm, tmp_path: Path) -> None:
@@ -248,54 +256,10 @@ def test_a_collection_of_skills_as_people_keep_it(run_llm: RunLlm, tmp_path: Pat
     write_files(tmp_path, {"kb/pdf/SKILL.md": skill, "kb/pdf/forms.md": "See scripts/fill.py.\n"})
     write_files(tmp_path, {"kb/pdf/scripts/fill.py": "import check\n", "kb/pdf/check.py": "x\n"})
     assert check(run_llm, 0) == []
-    write_files(tmp_path, {"kb/pdf/SKILL.md": "Nothing.\n", "kb/xls/skill.md": "x\n"})
+    write_files(tmp_path, {"kb/xls/skill.md": "x\n"})
     assert check(run_llm, 1) == [
         ("skipped", "kb/xls/skill.md", None, "its name must be SKILL.md, in upper case"),
-        ("skill", "kb/pdf/SKILL.md", None, "its front matter has no name and description"),
     ]
-
-
-SKILL = "---\nname: pdf-forms\ndescription: Fills forms.\n---\n# PDF\n"
-
-
-@pytest.mark.parametrize(
-    ("text", "what"),
-    [
-        pytest.param(SKILL, None, id="good"),
-        pytest.param(
-            SKILL.replace("name:", "title:"), "its front matter has no name", id="no name"
-        ),
-        pytest.param(
-            SKILL.replace("pdf-forms", "forms"),
-            "its name 'forms' is not that of its directory, 'pdf-forms', in at most 64 lower-case"
-            " letters, digits and single hyphens",
-            id="another name",
-        ),
-        pytest.param(
-            SKILL.replace("pdf-forms", "PDF Forms"),
-            "its name 'PDF Forms' is not that of its directory, 'pdf-forms', in at most 64"
-            " lower-case letters, digits and single hyphens",
-            id="name with spaces",
-        ),
-        pytest.param(
-            SKILL.replace("description", "summary"),
-            "its front matter has no description",
-            id="no description",
-        ),
-        pytest.param(
-            SKILL.replace("Fills forms.", "x" * 1025),
-            "its description has 1,025 characters; the most is 1,024",
-            id="long description",
-        ),
-    ],
-)
-def test_skills_follow_their_specification(
-    run_llm: RunLlm, tmp_path: Path, text: str, what: str | None
-) -> None:
-    write_files(tmp_path, {"llm-kb.toml": f'{CONFIG}layout = "skills"\n'})
-    write_files(tmp_path, {"kb/pdf-forms/SKILL.md": text})
-    file = "kb/pdf-forms/SKILL.md"
-    assert check(run_llm, 0) == ([] if what is None else [("skill", file, None, what)])
 
 
 def test_without_a_configuration(run_llm: RunLlm, tmp_path: Path) -> None:
@@ -376,7 +340,6 @@ def test_each_link_that_leads_to_nothing_is_a_finding(run_llm: RunLlm, tmp_path:
         ("dead-link", "kb/two.md", 24, f"a link leads to nothing: ../../{tmp_path.name}/gone.md"),
         ("dead-link", "kb/two.md", 24, "a link leads to nothing: flat.md"),
         ("dead-link", "kb/two.md", 24, "a link leads to nothing: same.md"),
-        ("unlisted", "README.md", None, "1 text in this directory in no topic"),
     ]
     assert check(run_llm, 0) == expected
     # The pages of ExDoc are all in one directory.
@@ -428,53 +391,31 @@ def test_links_of_wikis_lead_to_subjects(run_llm: RunLlm, tmp_path: Path) -> Non
 [[in a comment]] and [a link](gone.md)
 ]]] --> <!--[[end]]-->
 [[none]], [[none#part]], [[b/none]], [[twice]], [[other]]
+{{< code-toggle file=x >}}
+[[cascade]]
+{{< /code-toggle >}}
+[[outside]] [[one#Gone]] [[one#A#Part]] [[one#^block]]
 """
     names = ("kb/sub/deep.md", "kb/my-page.md", "b/other.md", "kb/x/twice.md", "kb/y/twice.md")
     write_files(tmp_path, {**GOOD, **{name: f"{name}\n" for name in names}})
+    write_files(tmp_path, {"kb/one.md": "One.\n\n## Part\n", "kb/example.md": "[[a.b]] [[c]]\n"})
     beside = {"kb/x/beside.md": "[[twice]]\n"}
     write_files(tmp_path, {"llm-kb.toml": config, "kb/two.md": text, **beside})
     several = "[[twice]] leads to several: x/twice, y/twice"
     dead = [f"[[{name}]] leads to nothing" for name in ("b/none", "none", "other")]
+    gone = ("[[one#Gone]] leads to no heading", "[[outside]] leads to nothing")
     assert check(run_llm, 0) == [
         *(("dead-link", "kb/two.md", 14, what) for what in (*dead, several)),
+        *(("dead-link", "kb/two.md", 18, what) for what in gone),
         ("dead-link", "kb/x/beside.md", 1, several),
     ]
     assert "did you mean: x/twice, y/twice" in run_llm(["kb", "learn", "a", "[[twice]]"]).stderr
     learned = [run_llm(["kb", "learn", "a", name]).stdout for name in ("[[one|x]]", "[[deep#]]")]
-    assert learned[0] == "One.\n"
+    assert learned[0] == "One.\n\n## Part\n"
     assert "Outline of sub/deep" in learned[1]
     assert "b/other.md" in run_llm(["kb", "learn", "a", "[[b/other]]"]).stdout
     write_files(tmp_path, {"kb/[[one]].md": "In brackets.\n"})
     assert run_llm(["kb", "learn", "a", "[[one]]"]).stdout == "In brackets.\n"
-
-
-def test_includes_of_every_markup_are_followed(run_llm: RunLlm, tmp_path: Path) -> None:
-    config = f'{CONFIG}[kb.check]\nignore = ["unlisted"]\n'
-    pages = {
-        "a.rst": ".. include:: gone.rst\n.. literalinclude:: ../src/x.py\n"
-        ".. include:: <isonum.txt>\n",
-        "b.adoc": "include::gone.adoc[]\ninclude::{path}/x.adoc[]\ninclude::sub/part.adoc[]\n",
-        "c.md": '```py\n--8<-- "src/x.py:main"\n--8<-- "gone.py"\n```\n{{#include gone.rs:1:9}}\n'
-        "\\{{#include x.rs}}\n"
-        "```{include} sub/part.adoc\n```\n",
-        "d.org": '#+INCLUDE: "gone.org" src\n',
-        "sub/part.adoc": "Part.\n",
-    }
-    write_files(tmp_path, {**GOOD, **{f"kb/{name}": text for name, text in pages.items()}})
-    write_files(tmp_path, {"llm-kb.toml": config, "src/x.py": "x = 1\n"})
-    assert check(run_llm, 0) == [
-        ("dead-link", "kb/a.rst", 1, "an include leads to nothing: gone.rst"),
-        ("dead-link", "kb/b.adoc", 1, "an include leads to nothing: gone.adoc"),
-        ("dead-link", "kb/c.md", 3, "an include leads to nothing: gone.py"),
-        ("dead-link", "kb/c.md", 5, "an include leads to nothing: gone.rs:1:9"),
-        ("dead-link", "kb/d.org", 1, "an include leads to nothing: gone.org"),
-        (
-            "included",
-            "kb/a.rst",
-            None,
-            "it includes ../src/x.py, which is in no topic (1 more like it)",
-        ),
-    ]
 
 
 def test_a_page_with_many_dead_links_says_how_many(run_llm: RunLlm, tmp_path: Path) -> None:
@@ -484,94 +425,61 @@ def test_a_page_with_many_dead_links_says_how_many(run_llm: RunLlm, tmp_path: Pa
     assert (len(found), found[0][3]) == (201, "3 more in this page")
 
 
-def test_names_in_brackets_of_which_none_is_a_subject_are_another_markup(
-    run_llm: RunLlm, tmp_path: Path
-) -> None:
-    text = "".join(f"[[RFC{number}]]\n" for number in range(7000, 7025))
-    write_files(tmp_path, {**GOOD, "kb/two.md": f"{text}[gone](gone.md)\n"})
-    result = run_llm(["kb", "check", "--json"])
-    assert [f["what"] for f in json.loads(result.stdout)] == ["a link leads to nothing: gone.md"]
-    said = "the 25 [[names]] of a lead to no subject: taken for another markup"
-    assert result.stderr == f"llm-kb: {said}\n"
-    write_files(tmp_path, {"kb/two.md": "[[RFC7000]]\n"})
-    assert [each[3] for each in check(run_llm, 0)] == ["[[RFC7000]] leads to nothing"]
-
-
-def test_a_path_that_git_once_had_is_a_note(
-    run_llm: RunLlm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    gone = ("src/old.py", "src/dir/a.py", "top.py", "moved.py", "kb/near.txt")
-    copy_repository(tmp_path, {**dict.fromkeys(gone, "x\n"), "src/new.py": "x\n"})
-    git = ["git", "-C", str(tmp_path)]
-    subprocess.run([*git, "rm", "-q", *gone], check=True)
-    write_files(tmp_path, {"lib/moved.py": "x\n"})
-    subprocess.run([*git, "add", "lib"], check=True)
-    subprocess.run([*git, "commit", "-qm", "second"], check=True)
-    text = """`src/old.py:12`, `src/new.py`, `never/was.py`, src/old.py, `moved.py`, `and/or`
-`src/dir/`
-`python ./top.py` `near.txt`
-```
-src/old.py
-```
-"""
-    dated = ("CHANGELOG.md", "adr/0001.md", "rfcs/x.md", "release-plan.md", "docs/decisions/1.md")
-    pages = {f"kb/{name}": f"{name}: `src/old.py`\n" for name in dated}
-    write_files(tmp_path, {**GOOD, "kb/two.md": text, **pages})
-    assert check(run_llm, 0) == [
-        ("gone-path", "kb/two.md", 1, "git had src/old.py, which is gone"),
-        ("gone-path", "kb/two.md", 2, "git had src/dir, which is gone"),
-        ("gone-path", "kb/two.md", 3, "git had near.txt, which is gone"),
-        ("gone-path", "kb/two.md", 3, "git had top.py, which is gone"),
-    ]
-    shallow = tmp_path / "shallow"
-    clone = ["git", "clone", "-q", "--depth=1", tmp_path.as_uri(), str(shallow)]
-    subprocess.run(clone, check=True)
-    write_files(shallow, {**GOOD, "kb/two.md": text})
-    monkeypatch.chdir(shallow)
-    result = run_llm(["kb", "check"])
-    assert (result.exit_code, result.stdout) == (0, "nothing wrong in 2 subjects\n")
-    assert result.stderr.startswith(
-        f"llm-kb: not all paths that git deleted are known in {shallow}: the clone is shallow\n"
-    )
-
-
-def test_texts_in_no_topic_are_named_by_directory(run_llm: RunLlm, tmp_path: Path) -> None:
-    write_files(tmp_path, {**GOOD, "llm-kb.toml": f'{CONFIG}include = ["*.md"]\n'})
-    write_files(tmp_path, {f"d{n}/{m}.asciidoc": "x" for n in range(7) for m in range(9 - n)})
-    chapters = {f"kb/{n}.chap": "Some of it" for n in range(3)}
-    write_files(tmp_path, {**chapters, "kb/y.py": "x", "tests/a.md": "x", "LICENSE.md": "x"})
-    write_files(tmp_path, {"e.json": "{}", "kb/z.raw": b"\0\1"})
-    assert check(run_llm, 0) == [
-        ("unlisted", f"d{n}/0.asciidoc", None, f"{9 - n} texts in d{n}/ in no topic")
-        for n in range(5)
-    ] + [("unlisted", "d5/0.asciidoc", None, "10 texts in 3 more directories in no topic")]
-
-
-def test_what_a_configuration_leaves_out_is_not_unlisted(run_llm: RunLlm, tmp_path: Path) -> None:
-    old = CONFIG.replace('"kb"', '"."') + 'ignore = ["*", "!*/", "!*.md", "/drafts/"]\n'
-    write_files(tmp_path, {**GOOD, "llm-kb.toml": old, "a.rst": "x"})
-    assert [finding[:2] for finding in check(run_llm, 0)] == [("unlisted", "a.rst")]
-    new = CONFIG.replace('"kb"', '"."') + 'ignore = ["*.rst"]\ndisabled = ["kb/**"]\n'
-    write_files(tmp_path, {"llm-kb.toml": new, "b.md": "x"})
-    assert check(run_llm, 0) == []
-
-
 def test_what_git_ignores_is_counted(run_llm: RunLlm, tmp_path: Path) -> None:
     write_files(tmp_path, {**GOOD, ".gitignore": "gen*\n", "kb/gen.md": "x", "kb/gen/a.md": "x"})
     copy_empty_repository(tmp_path)
-    assert check(run_llm, 0) == [("absent", "kb", None, "2 left out: ignored by git")]
+    assert check(run_llm, 0) == []
     assert "2 left out: ignored by git" in run_llm(["kb", "list", "a"]).stdout
     first = run_llm(["kb", "search", "one"])
     assert "not searched: a: 2 left out: ignored by git" in first.stdout + first.stderr
 
 
-def test_files_with_the_same_content_are_one_finding(run_llm: RunLlm, tmp_path: Path) -> None:
-    text = "The same words. " * 20
-    write_files(tmp_path, {**GOOD, "kb/a.md": text, "kb/b.md": text, "kb/sub/c.md": text})
-    write_files(tmp_path, {"kb/short.md": "x", "kb/short2.md": "x"})
-    (tmp_path / "kb/link.md").symlink_to("a.md")
-    what = "its content is also in kb/b.md, kb/sub/c.md"
-    assert check(run_llm, 0) == [("duplicate", "kb/a.md", None, what)]
+def test_headings_inside_and_escaped_signs_are_no_dead_links(
+    run_llm: RunLlm, tmp_path: Path
+) -> None:
+    text = r"""# G
+
+> # Quoted Heading
+
+- # List Heading
+- 1. ## Numbered
+
+!!! note
+
+    ## Admonition Heading
+
+[a](#quoted-heading) [b](#list-heading) [c](#numbered) [d](#admonition-heading)
+[e](a&amp;b.md) \[f](none.md) [g\](none.md) [[x](h.md)] [i](#gone)
+"""
+    write_files(tmp_path, {**GOOD, "kb/two.md": text, "kb/a&b.md": "x\n"})
+    assert check(run_llm, 0) == [
+        ("dead-link", "kb/two.md", 13, "a link leads to no heading: #gone"),
+        ("dead-link", "kb/two.md", 13, "a link leads to nothing: h.md"),
+    ]
+
+
+def test_an_import_may_lead_to_another_topic(run_llm: RunLlm, tmp_path: Path) -> None:
+    config = f'{CONFIG}[kb.topic.b]\nintroduction = "B."\nsubjects = ".github"\n'
+    write_files(tmp_path, {**GOOD, "llm-kb.toml": config, ".github/rules.md": "Rules.\n"})
+    write_files(tmp_path, {"kb/CLAUDE.md": "@../.github/rules.md\n@../README.md\n"})
+    write_files(tmp_path, {"README.md": "In no topic.\n"})
+    what = "an import leads to no subject: @../README.md"
+    assert check(run_llm, 0) == [("dead-link", "kb/CLAUDE.md", 2, what)]
+
+
+def test_only_what_is_wrong_in_this_project_fails(
+    run_llm: RunLlm, tmp_path: Path, user_dir: Path
+) -> None:
+    write_files(tmp_path, GOOD)
+    notes = tmp_path.parent / "notes"
+    write_files(notes, {"a.md": 'learn("a", "x")\n'})
+    own = CONFIG.replace("topic.a", "topic.mine").replace('"kb"', f'"{notes}"')
+    write_files(user_dir, {"kb.toml": own})
+    [finding] = json.loads(run_llm(["kb", "check", "--json"]).stdout)
+    assert (finding["rule"], finding["level"]) == ("dangling", "warning")
+    assert run_llm(["kb", "check"]).exit_code == 0
+    write_files(tmp_path, {"kb/one.md": 'learn("a", "x")\n'})
+    assert run_llm(["kb", "check"]).exit_code == 1
 
 
 def test_a_notebook_is_measured_as_a_model_reads_it(run_llm: RunLlm, tmp_path: Path) -> None:
@@ -615,9 +523,9 @@ def test_what_people_read(run_llm: RunLlm, tmp_path: Path) -> None:
     assert result.exit_code == 1
     assert result.stdout.splitlines() == [
         "kb/one.md:1: error: no subject of topic 'a' matches 'x' [dangling]",
-        f"  {Rule.DANGLING.advice}",
+        f"  {DANGLING.advice}",
         "kb/two.md:1: warning: a link leads to nothing: gone.md [dead-link]",
-        f"  {Rule.DEAD_LINK.advice}",
+        f"  {DEAD_LINK.advice}",
         "1 error, 1 warning in 2 subjects",
     ]
     assert result.stderr == ""
@@ -640,8 +548,8 @@ def test_on_a_terminal_the_place_is_shown_in_its_width(
         "  'a' matches 'x' [dangling]",
         '3 | …t follows learn("a", "x") and more…',
         "  |            ^^^^^^^^^^^^^^",
-        "  A model that follows it gets an error:",
-        "  correct it, or write the subject.",
+        "  A model gets an error: correct it, or",
+        "  write the subject.",
         "",
         "1 error in 1 subject",
     ]

@@ -25,7 +25,7 @@ from llm_kb.files.converters.office import (
 from llm_kb.files.directory_topic import DirectoryTopic
 from llm_kb.subjects.topics import TopicConfig
 from llm_kb.texts.formats import POINTER
-from llm_kb.upkeep.check import Rule
+from llm_kb.upkeep.check import UNSEARCHED
 from tests.conftest import RunLlm
 from tests.cost import at_most
 from tests.files.office import make_docx, make_pdf, pack, pack_docx
@@ -317,8 +317,7 @@ def test_without_the_extra_one_line_names_it(
     checked = run_llm(["kb", "check"])
     assert (checked.exit_code, checked.stdout) == (
         0,
-        f"guides/rules.docx: warning: {line} [unread]\n  {Rule.UNREAD.advice}\n"
-        "1 warning in 1 subject\n",
+        f"guides/rules.docx: note: {line} [skipped]\n  {UNSEARCHED.advice}\n1 note in 1 subject\n",
     )
     catalog = DirectoryTopic(TopicConfig(id="guides", root=guides / "guides"))
     (walrus,) = catalog.list("walrus").subjects
@@ -363,7 +362,7 @@ def test_a_document_of_pictures_alone_is_a_note(run_llm: RunLlm, guides: Path) -
 
     line = "guides/1.pdf: note: it has no text, perhaps only pictures of it (2 more like it)"
     assert checked.exit_code == 0
-    assert f"{line} [no-text]\n  {Rule.NO_TEXT.advice}\n" in checked.stdout
+    assert f"{line} [skipped]\n  {UNSEARCHED.advice}\n" in checked.stdout
 
 
 def test_a_pointer_to_git_lfs_is_named_and_no_document(run_llm: RunLlm, guides: Path) -> None:

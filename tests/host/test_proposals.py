@@ -18,7 +18,7 @@ from tests.terminal import run_on_terminal
 CONFIG = '[kb.topic.project]\nintroduction = "P."\nsubjects = "kb"\n'
 ROLLBACK = "# Rollback\n\nPress the blue button.\n"
 ENTER = "a letter and Enter: "
-LOST = "[[lost]] leads to nothing [dead-link]"
+LOST = "a link leads to nothing: lost.md [dead-link]"
 
 
 @pytest.fixture
@@ -142,12 +142,12 @@ def test_an_edit_that_is_not_kept_changes_nothing(
     kb: Path, run_llm: RunLlm, script: Script, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     propose(run_llm, script, subject="a", new="# A\n\nOne.\n")
-    monkeypatch.setenv("VISUAL", "sed -i.bak s/One/[[lost]]/")
+    monkeypatch.setenv("VISUAL", "sed -i.bak s/One/[l](lost.md)/")
     monkeypatch.setenv("EDITOR", "false")  # $VISUAL goes before it
     shown, code = run_on_terminal(["kb", "review"], "e\n", question=ENTER, then="q\n")
     assert code == 0, shown
     notes = ("as you edited it; your edit is lost unless you keep it", LOST)
-    assert "+[[lost]].\n" + "".join(f"  note: {note}\n" for note in notes) in shown
+    assert "+[l](lost.md).\n" + "".join(f"  note: {note}\n" for note in notes) in shown
     assert not (kb / "a.md").exists()
     (record,) = json.loads(run_llm(["kb", "review", "--json"]).stdout)
     assert record["difference"] == "+# A\n+\n+One."

@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from llm_kb.errors import KbError
-from llm_kb.upkeep.accounts import MOST_LINES, find_unlisted
+from llm_kb.upkeep.accounts import MOST_LINES
 from llm_kb.upkeep.first_topics import propose_topics
 from tests.conftest import RunLlm
 
@@ -145,11 +144,3 @@ def test_what_is_no_file_is_named(tmp_path: Path) -> None:
         "entries that are neither files nor directories",
         ["pipe"],
     )
-
-
-def test_too_many_files_to_look_at_are_said(tmp_path: Path) -> None:
-    (tmp_path / "a.md").write_text("# A\n")
-    (tmp_path / "b.md").write_text("# B\n")
-    assert find_unlisted(tmp_path, [], most=2) == {"": ["a.md", "b.md"]}
-    with pytest.raises(KbError, match="has over 1 files"):
-        find_unlisted(tmp_path, [], most=1)

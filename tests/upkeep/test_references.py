@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from llm_kb.upkeep.check import find_references
+from llm_kb.upkeep.links import find_references
 
 
 @pytest.mark.parametrize(
