@@ -24,8 +24,7 @@ from llm_kb.search.index.database import DocumentsGoneError
 from llm_kb.search.index.documents import MAX_FILE_BYTES
 from llm_kb.search.index.index import Embedder
 from llm_kb.search.index.update import Progress
-from llm_kb.search.question import parse_question
-from llm_kb.search.ranking import find_stems
+from llm_kb.search.question import find_stems, parse_question
 from llm_kb.search.roles import Scope
 from llm_kb.search.search import SearchResult, search
 from llm_kb.texts.decoding import decode_text

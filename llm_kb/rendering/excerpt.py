@@ -11,7 +11,7 @@ from itertools import pairwise
 from llm_kb.rendering.parts import find_holding, find_line, find_line_numbers, name_lines
 from llm_kb.rendering.plain_text import shorten
 from llm_kb.search.chunks import CAP
-from llm_kb.search.ranking import find_stems
+from llm_kb.search.question import find_stems
 from llm_kb.texts.folding import find_sources, fold
 from llm_kb.texts.outlines.sections import Outline, Section
 

@@ -1,18 +1,21 @@
 """The words of a question, and those by which texts are found. Pure.
 
+Words end where scripts meet: `使用Docker部署` has a Latin one. A script that is written without
+spaces has no words that could be told apart; each of its letters, and each pair, is found.
+
 A question is read once, into one record, and turned into an FTS5 query.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from string import ascii_lowercase
 
 from llm_kb.errors import KbError
-from llm_kb.texts.folding import WORD, compose, fold
+from llm_kb.texts.folding import MARKS, UNSPACED, WORD, compose, fold
 
 # The language of words
 
@@ -85,42 +88,40 @@ def find_language(text: str, words: Sequence[str]) -> str:
     return best if counts[best] >= 2 else "en"
 
 
-# Words that a text is indexed by besides its own
+# Words of texts, as the index, questions and the ranking know them
+
+_UNSPACED = re.compile(f"[{UNSPACED}][{UNSPACED}{MARKS}]*")
+"""A run of letters of scripts without spaces."""
+
+_LETTER = re.compile(f".[{MARKS}]*", re.DOTALL)
 
 _HUMP = re.compile(r"[A-Z](?:(?<=[a-z0-9][A-Z])|(?<=[A-Z]{2})(?=[a-z]))[a-z0-9]*")
 """A hump in the midst of a word: `Default` of `getDefault`, `Server` of `HTTPServer`."""
 
-_WORD_BEFORE = re.compile(r"(?<![^\W_])[^\W_]+\Z")
 _LONGEST_HUMP = 40
-_LONGEST_KEPT = 60
 
-_UNSPACED = re.compile(
-    # Han, Kana and Hangul: written without spaces between words, or with few.
-    "[\u2e80-\u2fdf\u3005-\u3007\u3041-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
-    "\uf900-\ufaff\U00020000-\U0003ffff]+"
-)
+_BETWEEN_WORDS = re.compile(rf"(?:(?![{MARKS}])[\W_])+")
+_ASCII_BETWEEN = bytes(code for code in range(128) if not chr(code).isalnum())
 
 
-def find_more_words(text: str) -> str:
-    """Return additional words to index a text by: parts of identifiers, pairs of characters."""
-    pairs = [] if text.isascii() else split_unspaced(text)
-    return " ".join([split_identifiers(text), *pairs])
+def space(text: str) -> str:
+    """Return a folded text with spaces where its words end, for the index.
 
-
-def split_unspaced(text: str) -> list[str]:
-    """Return the pairs of neighbouring characters of scripts without spaces, each once.
-
-    Words right before or after them are included: `Django設定` gives both.
+    Of a script without spaces it has the letters and then the pairs of neighbours.
     """
-    parts: dict[str, None] = {}
-    for match in _UNSPACED.finditer(text):
-        start, end = match.span()
-        run = match[0]
-        parts |= dict.fromkeys(run[at : at + 2] for at in range(max(1, len(run) - 1)))
-        before = _WORD_BEFORE.search(text, max(0, start - _LONGEST_KEPT), start)
-        after = WORD.match(text, end, end + _LONGEST_KEPT)
-        parts |= dict.fromkeys(found[0] for found in (before, after) if found)
-    return list(parts)
+    return text if text.isascii() else _UNSPACED.sub(_space_run, text)
+
+
+def _space_run(match: re.Match[str]) -> str:
+    letters = _LETTER.findall(match[0])
+    return f" {' '.join([*letters, *map(''.join, pairwise(letters))])} "
+
+
+def split_words(text: str) -> Iterator[list[str]]:
+    """Yield the words of a folded text in order, each as a list: of itself, or of its letters."""
+    for match in WORD.finditer(_UNSPACED.sub(r" \g<0> ", text)):
+        word = match[0]
+        yield _LETTER.findall(word) if _UNSPACED.match(word) else [word]
 
 
 def split_identifiers(text: str) -> str:
@@ -149,6 +150,25 @@ def _hump_before(text: str, end: int) -> int:
     while start > last and (text[start - 1].islower() or text[start - 1].isdigit()):
         start -= 1
     return start - 1 if start > last and text[start - 1].isupper() else start
+
+
+def find_stems(text: str, stems: Iterable[str]) -> list[str]:
+    """Return the stems that begin a word, or a part of an identifier, of a text."""
+    words = list_words(text) + list_words(split_identifiers(compose(text)))
+    return [stem for stem in stems if f" {stem}" in words]
+
+
+def list_words(text: str) -> str:
+    """Return the folded words of a text, each after a space."""
+    return f" {_BETWEEN_WORDS.sub(' ', space(fold(text)))}"
+
+
+def join_words(text: str) -> str:
+    """Return a folded text without the characters between its words."""
+    text = fold(text)
+    if text.isascii():  # faster than a regex
+        return text.encode().translate(None, _ASCII_BETWEEN).decode()
+    return _BETWEEN_WORDS.sub("", text)
 
 
 # Questions
@@ -185,7 +205,7 @@ class Question:
     """The words to look for, each once and folded, without stop words unless there are no others;
     of an identifier such as `HTTPServer` also its parts."""
     sequence: tuple[str, ...]
-    """All its words in order, folded."""
+    """All its words in order, folded; the letters of a script without spaces."""
     name: str
     """The name that it consists of, without its qualifier; empty if it has none."""
     language: str
@@ -200,10 +220,12 @@ class Question:
 def parse_question(question: str) -> Question:
     """Read a question. Raises EmptyQuestionError if it has no word."""
     text = _bound(question)
-    sequence = WORD.findall(fold(text))
+    split = list(split_words(fold(text)))
+    sequence = [letters for word in split for letters in word]
     language = find_language(text, sequence)
     stop = STOP_WORDS.get(language, STOP_WORDS["en"])
-    words = [part for word in sequence for part in _split(word)]
+    # A word of a script without spaces is found by its pairs of letters.
+    words = [part for word in split for part in [*map("".join, pairwise(word))] or word]
     kept = dict.fromkeys([word for word in words if word not in stop] or words)
     humps = dict.fromkeys(WORD.findall(fold(split_identifiers(text))))
     if not kept:
@@ -226,11 +248,6 @@ def _bound(question: str) -> str:
         half = (MAX_CHARACTERS - 1) // 2
         question = f"{question[:half]}\n{question[-half:]}"
     return compose(question)
-
-
-def _split(word: str) -> list[str]:
-    """Return a word, or its pairs of characters if its script has no spaces."""
-    return [word] if word.isascii() else split_unspaced(word) or [word]
 
 
 def _find_name(question: str) -> str:

@@ -5,16 +5,15 @@ from __future__ import annotations
 import math
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from heapq import nlargest
 from itertools import accumulate
 from statistics import fmean
 from typing import NamedTuple
 
-from llm_kb.search.question import Question, strip_owner
+from llm_kb.search.question import Question, find_stems, join_words, list_words, strip_owner
 from llm_kb.search.roles import Role
 from llm_kb.search.word_vectors import Meaning
-from llm_kb.texts.folding import MARKS, find_sources, fold, is_aligned
 
 CANDIDATES = 150
 """Number of chunks found by their words that are compared."""
@@ -42,11 +41,6 @@ TRUST = 0.2
 
 _BREADCRUMB = " > "
 _SIGNATURE = re.compile(r"[(<\[{]")
-_BETWEEN_WORDS = re.compile(rf"(?:(?![{MARKS}])[\W_])+")
-_ASCII_BETWEEN = bytes(code for code in range(128) if not chr(code).isalnum())
-
-_UNSPACED = "\u2e80"
-"""First character of the scripts without spaces, in which a word begins anywhere."""
 
 
 class Hit(NamedTuple):
@@ -99,11 +93,10 @@ class Rarities:
 
         The logarithms of their numbers count by their shares, and half in `LONG` characters.
         """
-        words = f" {_BETWEEN_WORDS.sub(' ', fold(text))}"
+        words = list_words(text)
         uses = 0.0
         for stem, weight in self._weights.items():
-            begin = stem if stem >= _UNSPACED else f" {stem}"
-            uses += weight * math.log1p(words.count(begin))
+            uses += weight * math.log1p(words.count(f" {stem}"))
         return min(1.0, uses / (self._whole * (1 + len(text) / LONG)))
 
 
@@ -250,33 +243,3 @@ def _join_copies(hits: Sequence[Hit]) -> list[Hit]:
         files.pop(f"{shown.topic}/{shown.path}")
         joined.append(shown._replace(also_in=tuple(files), score=same[0].score))
     return joined
-
-
-def find_stems(text: str, stems: Iterable[str]) -> list[str]:
-    """Return the stems that begin a word, or a part of an identifier, of a text."""
-    lower = fold(text)
-    if not is_aligned(text, lower):
-        # Capitals are compared where the letters of the folded text come from.
-        text = "".join(text[at] for at in find_sources(text, lower))
-    return [stem for stem in stems if stem in lower and _begins_a_word(stem, text, lower)]
-
-
-def _begins_a_word(stem: str, text: str, lower: str) -> bool:
-    """Tell whether a word or a hump begins at an offset: `getDefault` at D, `HTTPServer` at S."""
-    at = lower.find(stem)
-    while at != -1:
-        before = text[at - 1 : at]
-        if not before.isalnum() or text[at] >= _UNSPACED:
-            return True
-        if text[at].isupper() and (before.islower() or text[at + 1 : at + 2].islower()):
-            return True
-        at = lower.find(stem, at + len(stem))
-    return False
-
-
-def join_words(text: str) -> str:
-    """Return a folded text without the characters between its words."""
-    text = fold(text)
-    if text.isascii():  # faster than a regex
-        return text.encode().translate(None, _ASCII_BETWEEN).decode()
-    return _BETWEEN_WORDS.sub("", text)

@@ -3,7 +3,8 @@
 Both are folded by the same function, so that words meet however they are written: in any case and
 normal form, with ligatures, in full width, with soft hyphens or colours of a terminal; Latin and
 Greek ones also without their accents, Cyrillic without the stress, Hebrew and Arabic without the
-vowels that most texts leave out. Other marks make other letters and stay.
+vowels that most texts leave out, and digits of all scripts. Other marks make other letters and
+stay.
 """
 
 from __future__ import annotations
@@ -28,6 +29,15 @@ MARKS = (
 )
 """Marks that belong to the letter before them, as between the brackets of a class."""
 
+UNSPACED = (
+    "\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ece\u0edc-\u0edf\u1000-\u103f\u1050-\u109f"
+    "\u1780-\u17d3\u17d7\u17dc\u17dd\u2e80-\u2fdf\u3005-\u3007\u3041-\u30ff\u31f0-\u31ff"
+    "\u3400-\u4dbf\u4e00-\u9fff\ua9e0-\ua9ef\ua9fa-\ua9fe\uaa60-\uaa7f\uac00-\ud7af\uf900-\ufaff"
+    "\U00020000-\U0003ffff"
+)
+"""Letters of scripts with no spaces between words, or with few: Thai, Lao, Burmese, Khmer, Han,
+kana and Hangul, likewise."""
+
 WORD = re.compile(rf"[^\W_](?:[^\W_]|[{MARKS}])*")
 """A word of a folded text, as the index has it."""
 
@@ -43,15 +53,26 @@ _SIGNS_IN_A_ROW = re.compile(rf"[^\w\x00-\x7f]{{{_MOST_MARKS + 1},}}")
 _ACCENTS = re.compile(
     "(?<=[a-z\u00df-\u024f\u0370-\u03ff\u1e00-\u1fff])[\u0300-\u036f]+"
     "|(?<=[аеиоуыэюяіє])\u0301+"
-    "|[\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u0640\u064b-\u0652\u0670]+"
+    "|[\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u0640\u064b-\u0655\u0670]+"
 )
 """What many texts leave out: accents, Cyrillic stress, points of Hebrew, vowels of Arabic."""
 
 NAMED = {"c++": "cplusplus", "c#": "csharp", "f#": "fsharp", ".net": "dotnet"}
 """Names that are words only with their signs, and the words that stand for them."""
 
-_NAMED = re.compile(r"(?<![\w+#.])(?:c\+\+|[cf]#)(?![a-z_+#])|(?<![\w.])\.net(?!\w)")
+_SPACED = rf"(?![{UNSPACED}])\w"
+_NAMED = re.compile(
+    rf"(?<!{_SPACED})(?:(?<![+#.])(?:c\+\+|[cf]#)(?![a-z_+#])|(?<!\.)\.net(?!{_SPACED}))"
+)
 
+
+_ALIKE = {
+    **dict(zip("ıłøđё", "ilodе", strict=True)),  # noqa: RUF001 - those are the letters
+    **dict(zip("ٱیىکةە", "اييكهه", strict=True)),
+    "œ": "oe",
+    "æ": "ae",
+}
+"""Letters that people type for others: on another keyboard, or since most texts leave dots out."""
 
 _SIGNS = {word: name for name, word in NAMED.items()}
 
@@ -69,8 +90,11 @@ class _Letters(dict[int, str]):
         # Not signs: `Java™` must not become `javatm`, nor `x²` a number.
         if unicodedata.category(letter) in {"Ll", "Lu", "Lt", "Lm", "Lo", "Nd", "Nl"}:
             letter = unicodedata.normalize("NFKC", letter).casefold()
+        if letter.isdecimal():
+            letter = str(int(letter))
         bare = _ACCENTS.sub("", unicodedata.normalize("NFD", letter))
-        self[code] = unicodedata.normalize("NFC", bare)
+        bare = unicodedata.normalize("NFC", bare)
+        self[code] = _ALIKE.get(bare, bare)
         return self[code]
 
 
@@ -139,7 +163,8 @@ def _name(match: re.Match[str]) -> str:
 
 
 _PIECE = re.compile(
-    rf"{ESCAPES.pattern}|[\x00-\x7f]?[^\x00-\x7f]+|(?i:(?<![\w+#.])(?:c\+\+|[cf]#)|(?<![\w.])\.net)"
+    rf"{ESCAPES.pattern}|[\x00-\x7f]?[^\x00-\x7f]+"
+    rf"|(?i:(?<!{_SPACED})(?:(?<![+#.])(?:c\+\+|[cf]#)|(?<!\.)\.net))"
 )
 """Pieces of a text whose length may change by folding."""
 

@@ -16,7 +16,7 @@ from llm_kb.rendering.excerpt import (
 from llm_kb.rendering.parts import find_spans, render_outline
 from llm_kb.rendering.summaries import read_front_matter, summarize
 from llm_kb.search.chunks import chunk_document
-from llm_kb.search.question import find_more_words
+from llm_kb.search.question import space, split_identifiers
 from llm_kb.search.roles import is_machine_made
 from llm_kb.texts.charsets import guess_charset
 from llm_kb.texts.folding import fold
@@ -50,7 +50,8 @@ def outline_and_show(path: str, text: str) -> None:
 
 def read_as_words(text: str) -> None:
     """Do with a text what is done whatever its format."""
-    find_more_words(text)
+    space(fold(text))
+    split_identifiers(text)
     is_machine_made("a.js", text)
     list(mark_fenced(text.splitlines()))
     find_key_sentence(text, RARITIES)

@@ -6,8 +6,9 @@ Of an HTML page the chunks are its own text.
 from __future__ import annotations
 
 from llm_kb.search.chunks import CAP, chunk_document
-from llm_kb.search.question import find_more_words
+from llm_kb.search.question import space, split_identifiers
 from llm_kb.texts.decoding import decode_text
+from llm_kb.texts.folding import fold
 from llm_kb.texts.formats import FORMATS, find_format
 from llm_kb.texts.outlines.outline import find_outline
 
@@ -34,7 +35,8 @@ def fuzz(data: bytes) -> None:
     found = find_outline(path, text)
     assert joined == text[found.start : found.end]
     assert all(0 < len(chunk.text) <= 2 * CAP for chunk in chunks)
-    find_more_words(text)
+    space(fold(text))
+    split_identifiers(text)
     for section in found.sections:
         assert 0 <= section.start < section.end <= len(text)
     anchors = [section.anchor.casefold() for section in found.sections]

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from llm_kb.search.question import Question, parse_question
-from llm_kb.search.ranking import Hit, Rarities, find_stems, rank
+from llm_kb.search.ranking import Hit, Rarities, rank
 from llm_kb.search.roles import Role
-from llm_kb.texts.folding import fold
 
 STEMS = {"parse": "pars", "arguments": "argument"}
 ASKED = parse_question("how to parse the arguments")
@@ -198,29 +195,6 @@ def test_a_text_is_named_where_it_is_nearest_to_the_top_of_a_file() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "is_found"),
-    [
-        ("or Parsing", True),
-        ("reparse sparse", False),
-        ("reparse, parsed", True),
-        ("getParser", True),
-        ("HTTPParser", True),
-        ("a_parse", True),
-        ("SPARSE", False),
-        ("İ parse", True),
-        ("C++11 parsE", True),
-        ("", False),
-    ],
-)
-def test_find_stems(text: str, *, is_found: bool) -> None:
-    assert find_stems(text, ["pars", "gone"]) == (["pars"] if is_found else [])
-
-
-def test_in_a_script_without_spaces_a_word_begins_anywhere() -> None:
-    assert find_stems("如何部署", ["部署"]) == ["部署"]
-
-
-@pytest.mark.parametrize(
     ("better", "worse", "asked"),
     [
         ("Cannot find the file: 'x'", "find the other file", "cannot find the file"),
@@ -240,8 +214,3 @@ def test_numbers_alone_are_no_run() -> None:
     hits = [make("a", "x"), make("b", "Version 0.13.7")]
     found = order(*hits, asked=parse_question("3 7"), frequencies={"gone": 0})
     assert found[0].path == "a"
-
-
-@given(st.text(), st.lists(st.text(min_size=1)))
-def test_stems_that_are_found_are_in_the_text(text: str, stems: list[str]) -> None:
-    assert all(stem in fold(text) for stem in find_stems(text, stems))

@@ -20,7 +20,7 @@ from llm_kb.search.index.documents import (
     bound_files,
     tick,
 )
-from llm_kb.search.question import find_more_words
+from llm_kb.search.question import space, split_identifiers
 from llm_kb.search.roles import find_role, is_machine_made
 from llm_kb.subjects.editions import find_language, find_translations, leading_directories
 from llm_kb.texts.decoding import decode_text
@@ -304,9 +304,9 @@ def list_columns(path: str, title: str, heading: str, text: str) -> tuple[str, .
     """Return the columns of a chunk in the full-text index, in its letters."""
     heading, text = compose(heading), compose(text)
     columns = (
-        f"{heading} {find_more_words(heading)}",
+        f"{heading} {split_identifiers(heading)}",
         compose(f"{path} {title}"),
         text,
-        find_more_words(text),
+        split_identifiers(text),
     )
-    return tuple(map(fold_composed, columns))
+    return tuple(space(fold_composed(column)) for column in columns)
