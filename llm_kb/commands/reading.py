@@ -238,15 +238,16 @@ def prompt(
     else:
         output.say(f"llm-kb: {kb.explain_nothing(learn=not preloaded)}")
     cuts = () if preloaded else kb.menu(command).cuts
-    for line in (*(["; ".join(cuts)] if cuts else []), *kb.lost_imports):
-        output.say(f"llm-kb: {line}")
+    if cuts:
+        output.say(f"llm-kb: {'; '.join(cuts)}")
 
 
 def count_costs(kb: OpenTopics, *, learn: bool, shell: str = "") -> dict[str, Any]:
     """Return the estimated tokens of a request, as `llm kb prompt --json` prints them.
 
-    These are those of the whole section, of its menu, of a section with every listed subject
-    and no menu (`inlined`), and the same by topic. Subjects not sent count as in `llm kb list`.
+    These are those of the whole section, of its guides and menu, of a section with every listed
+    subject and no menu (`inlined`), and the same by topic. Subjects not sent count as in `llm kb
+    list`.
     """
     menu = kb.menu(shell) if learn else Menu()
     sent = {topic.id: subjects for topic, subjects in kb.preloaded}
@@ -262,20 +263,29 @@ def count_costs(kb: OpenTopics, *, learn: bool, shell: str = "") -> dict[str, An
             topics.append(
                 {"id": opened.config.id, "tokens": tokens, "inlined": inlined, "subjects": subjects}
             )
-    section = estimate_tokens(render_section(kb.preloaded, menu) or "")
+    guides = kb.guides if learn else ()
+    section = estimate_tokens(render_section(kb.preloaded, menu, guides) or "")
     inlined = section - menu.tokens + sum(each["inlined"] - each["tokens"] for each in topics)
-    return {"section": section, "menu": menu.tokens, "inlined": inlined, "topics": topics}
+    return {
+        "section": section,
+        "guides": [{"path": each.name, "tokens": estimate_tokens(each.text)} for each in guides],
+        "menu": menu.tokens,
+        "inlined": inlined,
+        "topics": topics,
+    }
 
 
 def render_costs(costs: Mapping[str, Any]) -> str:
     """Return a table that fits 80 columns; all figures are estimates."""
-    rows: list[tuple[str, int, int | None]] = []
+    guides = [(each["path"], each["tokens"], each["tokens"]) for each in costs["guides"]]
+    rows: list[tuple[str, int, int | None]] = [*guides]
     if costs["menu"]:
         rows.append(("menu", costs["menu"], None))
     for topic in costs["topics"]:
         rows.append((topic["id"], topic["tokens"], topic["inlined"]))
         rows += [(f"  {each['slug']}", each["tokens"], None) for each in topic["subjects"]]
-    around = costs["section"] - costs["menu"] - sum(topic["tokens"] for topic in costs["topics"])
+    known = sum(each["tokens"] for each in (*costs["guides"], *costs["topics"]))
+    around = costs["section"] - costs["menu"] - known
     rows += [("frame", around, around), ("total", costs["section"], costs["inlined"])]
     width = max([len(name) for name, _, _ in rows] + [7])
     lines = [f"{'':{width}}  {'sent':>9}  {'all of it':>9}   (estimated tokens)"]

@@ -174,6 +174,7 @@ TOPIC = "kb.topic"
 TABLES: Mapping[str, Mapping[str, Key]] = {
     "kb": {
         "auto": Key(fields.read_flag),
+        "guides": Key(fields.read_flag),
         "menu": Key(_choice("topics", "subjects")),
         "menu_budget": Key(fields.read_count),
         "max_result_chars": Key(fields.read_count),

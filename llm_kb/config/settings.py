@@ -70,6 +70,8 @@ class Config:
     """
 
     auto: bool = False
+    guides: bool = False
+    """Whether a request with `learn` carries the guides that apply in its directory."""
     menu: str = "topics"
     menu_budget: int = 1200
     max_result_chars: int = 100_000

@@ -24,12 +24,11 @@ from llm_kb.errors import KbError, UnknownTopicError
 from llm_kb.files.repository import find_repository
 from llm_kb.host import request as requests
 from llm_kb.host.capture_tools import make_emit_tool
-from llm_kb.host.log import Memory, read_memory, render_memory
+from llm_kb.host.log import GUIDE, Memory, read_memory, render_memory
 from llm_kb.host.propose_tool import find_token, make_propose_tool, say_waiting
 from llm_kb.host.rewriting import rewrite_question
 from llm_kb.knowledge_base.api import KnowledgeBase, attach
 from llm_kb.knowledge_base.learning import PictureRules
-from llm_kb.knowledge_base.open_topic import follow_imports
 from llm_kb.knowledge_base.proposing import find_proposable, offers_proposals
 from llm_kb.references.lookup import recent_references
 from llm_kb.rendering.passages import explain_nothing, render_passages
@@ -84,10 +83,13 @@ class _Preparation:
         kb = self._open()
         tools = self._decide_tools(kb) if kb else set[str]()
         arguments.offer(tools)
-        if kb is None or not (tools or arguments.is_asking):
+        if kb is None or not (tools or arguments.is_asking or self._sends_unasked(kb)):
             return requests.Request()
         texts = list(self._iter_texts(kb, tools))
-        sent = kb.iter_sent(preloaded=any(source == requests.SECTION for _, source in texts))
+        has_section = any(source == requests.SECTION for _, source in texts)
+        sent = [*kb.iter_sent(preloaded=has_section)]
+        if has_section and self._has_guides(kb, tools):
+            sent += ((GUIDE, str(kb.config.workspace), guide.name) for guide in kb.guides)
         memory = Memory(
             workspace=str(kb.config.workspace or ""),
             only=kb.only,
@@ -95,7 +97,7 @@ class _Preparation:
             sent=tuple(sent),
         )
         pictures: list[Picture] = []
-        if any(source == requests.SECTION for _, source in texts):
+        if has_section:
             pictures = [each for _, shown in kb.preloaded for each in list_pictures(shown)]
         self._place(texts, pictures)
         given = {requests.SECTION: texts, requests.MEMORY: [render_memory(memory)]}
@@ -161,7 +163,7 @@ class _Preparation:
             _leave_out(tools, "emit_knowledge", reason, is_error=is_error)
         if "learn" in tools and not kb.has_left():
             is_named = "learn" in arguments.typed_tools or bool(arguments.topics)
-            is_error = is_named and not kb.has_preloaded()
+            is_error = is_named and not (kb.has_preloaded() or kb.guides)
             _leave_out(tools, "learn", kb.explain_nothing(), is_error=is_error)
         if "learn" in tools and kb.offers_search():
             tools.add("search_knowledge")
@@ -213,13 +215,14 @@ class _Preparation:
         """
         arguments = self._arguments
         added = (tools | arguments.asked_tools) - arguments.restored_tools
-        if arguments.knowledge or arguments.kb_cfg or arguments.preloads or "learn" in added:
+        asked = arguments.knowledge or arguments.kb_cfg or arguments.preloads
+        if asked or "learn" in added or self._sends_unasked(kb):
             has_menu = "learn" in added & tools
-            section = kb.section(learn=has_menu, search="search_knowledge" in tools)
+            search = "search_knowledge" in tools
+            section = kb.section(learn=has_menu, search=search, guides=self._has_guides(kb, tools))
             if section:
-                for line in (describe_large(kb.preloaded), *kb.lost_imports):
-                    if line:
-                        say(line)
+                if large := describe_large(kb.preloaded):
+                    say(large)
                 yield section, requests.SECTION
         if "References" in added:
             listed = kb.menu_ids if "learn" in tools else ()
@@ -227,6 +230,16 @@ class _Preparation:
                 yield recent, f"{requests.SECTION}references"
         if "emit_knowledge" in added & tools:
             yield EMIT_GUIDELINES.rstrip(), f"{requests.SECTION}capture"
+
+    def _sends_unasked(self, kb: KnowledgeBase) -> bool:
+        """Tell whether `auto` sends a section with nothing left to learn, in a first request."""
+        return kb.config.auto and self._memory is None and bool(kb.has_preloaded() or kb.guides)
+
+    def _has_guides(self, kb: KnowledgeBase, tools: AbstractSet[str]) -> bool:
+        """Tell whether the section has the guides: once in a conversation, if it may learn."""
+        is_sent = self._memory is not None and any(each[0] == GUIDE for each in self._memory.sent)
+        is_wanted = "learn" in tools | self._arguments.asked_tools or self._sends_unasked(kb)
+        return is_wanted and not is_sent
 
     def _place(self, texts: Sequence[tuple[str, str]], pictures: Sequence[Picture]) -> None:
         """Put the section into the system prompt, or into the prompt of a continued conversation.
@@ -310,11 +323,9 @@ def load_fragments(reference: str) -> list[llm.Fragment | llm.Attachment]:
     found = kb.require(topic, pattern)
     opened = kb.find_topic(topic)
     topic = opened.config.id
-    followed = follow_imports(opened.topic, found)
-    subjects = kb.present(opened, followed.selection)
-    for line in (describe_large([(opened.config, subjects)]), *followed.lost):
-        if line:
-            say(line)
+    subjects = kb.present(opened, found)
+    if large := describe_large([(opened.config, subjects)]):
+        say(large)
     return [
         attach(presented.picture)
         if presented.picture

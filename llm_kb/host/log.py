@@ -11,6 +11,7 @@ import json
 from collections.abc import Iterator
 from contextlib import suppress
 from hashlib import blake2b
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,6 +21,9 @@ from llm_kb.host.request import SEARCH, SECTION
 from llm_kb.knowledge_base.tool_text import PROPOSE
 from llm_kb.knowledge_base.user_dir import find_user_dir
 from llm_kb.upkeep.usage import Turn
+
+GUIDE = ""
+"""In a memory, the topic of a guide that was sent because it applies."""
 
 _MARK = f"{SECTION}{{"
 """The start of the source of a memory, which is JSON."""
@@ -35,7 +39,7 @@ class Memory(NamedTuple):
     excluded: tuple[str, ...]
     """The assignments that repeat what `--kb-cfg` excluded."""
     sent: tuple[tuple[str, str, str], ...]
-    """Topic id, root of the topic and name of each subject that it sent."""
+    """Topic id, root of the topic and name of each subject that it sent; of the guides, too."""
 
 
 def render_memory(memory: Memory) -> tuple[str, str]:
@@ -60,7 +64,8 @@ def read_memory(conversation_id: str, database: str | None) -> Memory | None:
     if not memories:
         return None
     only = next((memory.only for memory in memories if memory.only), ())
-    return memories[-1]._replace(workspace=memories[0].workspace, only=only)
+    sent = tuple(chain.from_iterable(memory.sent for memory in memories))
+    return memories[-1]._replace(workspace=memories[0].workspace, only=only, sent=sent)
 
 
 def parse_memory(source: str) -> Memory | None:
@@ -96,7 +101,7 @@ def read_turns() -> Iterator[Turn]:
     with open_log(path) as log:
         for row in list_fragments(log, _MARK):
             if memory := parse_memory(row[2]):
-                sent = [(topic, name) for topic, _, name in memory.sent]
+                sent = [(topic, name) for topic, _, name in memory.sent if topic]
                 given = list_fragments(log, SEARCH, "and turns.id = ?", row[0])
                 passages = [content for _, _, _, content in given]
                 calls = [

@@ -42,9 +42,6 @@ class KnowledgeBase(open_topics.OpenTopics):
     >>> model.chain("Review this", **kb.add_to(system="Be brief."))
     """
 
-    directory: Path | None = None
-    """The directory in which it was discovered; None if the current directory is gone."""
-
     @classmethod
     def discover(  # noqa: PLR0913 - each is an option of the command line
         cls,

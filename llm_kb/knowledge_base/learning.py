@@ -12,7 +12,7 @@ from llm_kb.config.settings import Config
 from llm_kb.errors import NoMatchError, NoPartError, UnreadableError
 from llm_kb.files.directory_topic import START_BYTES
 from llm_kb.files.layouts import SKILL_FILE, find_bundled, list_bundled
-from llm_kb.knowledge_base.open_topic import OpenTopic, list_imports
+from llm_kb.knowledge_base.open_topic import OpenTopic
 from llm_kb.rendering import learn_text
 from llm_kb.rendering.parts import LONGEST_OUTLINE, NO_LIMIT, OPENING, WHOLE, Limit, present_asked
 from llm_kb.rendering.plain_text import count, estimate_tokens
@@ -114,10 +114,7 @@ def load(  # noqa: PLR0913 - the last are options
             limit=limit,
             pictures=pictures.after(answer.pictures),
         )
-        imported, _ = list_imports(opened.topic, subject)
-        imports = [each.name for each in imported if each.identity not in preloaded]
         for piece in pieces:
-            piece = append_below(piece, subject, learn_text.render_imports(imports, topic))
             answer.add(append_files(piece, subject, files, limit))
         missing += errors
     if answer.is_empty and not already:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from functools import cached_property
 from itertools import islice
-from typing import NamedTuple
 
 from llm_kb.config.load import find_kind
 from llm_kb.errors import MAX_SHOWN, NoMatchError, PatternError, UnreadableError, show_place
@@ -16,7 +14,7 @@ from llm_kb.files.directory_topic import DirectoryTopic
 from llm_kb.knowledge_base.kinds import GIVEN, Topic
 from llm_kb.rendering.parts import WHOLE
 from llm_kb.search.titles import find_named
-from llm_kb.subjects.links import Import, find_imports, is_guide
+from llm_kb.subjects.links import Import
 from llm_kb.subjects.patterns import parse_pattern
 from llm_kb.subjects.selection import Selection, compose, select
 from llm_kb.subjects.topics import Listing, Subject, TopicConfig
@@ -44,14 +42,9 @@ class OpenTopic:
         return self.topic.list()
 
     @cached_property
-    def followed(self) -> Followed:
-        """The subjects and parts that are pre-loaded, with those that they import."""
-        return follow_imports(self.topic, select(self.topic, self.patterns))
-
-    @property
     def learned(self) -> Selection:
         """The subjects and parts that are pre-loaded."""
-        return self.followed.selection
+        return select(self.topic, self.patterns)
 
     @property
     def preloaded(self) -> frozenset[str]:
@@ -83,62 +76,11 @@ class OpenTopic:
 
 # What guides import
 
-MOST_IMPORTS = 5
-"""Maximum number of subjects that come with a guide."""
-
-_MOST_TRIED, _GUIDE_BYTES = 50, 200_000
-"""Maximum numbers of imports that are followed, and of bytes read, of one text."""
-
-
-class Followed(NamedTuple):
-    """A selection with the subjects that its guides import, and a line on each other import."""
-
-    selection: Selection
-    lost: Sequence[str] = ()
-
-
-def follow_imports(topic: Topic, selection: Selection) -> Followed:
-    """Return a selection in which each guide is followed by what it imports, once each."""
-    subjects: dict[str, Subject] = {}
-    lost: list[str] = []
-    for subject in selection.subjects:
-        subjects.setdefault(subject.identity, subject)
-        if not {None, WHOLE}.isdisjoint(selection.asked_of(subject)):
-            found, problems = list_imports(topic, subject)
-            subjects |= {each.identity: each for each in found if each.identity not in subjects}
-            lost += (f"{topic.config.id}/{subject.name} imports {each}" for each in problems)
-    return Followed(replace(selection, subjects=tuple(subjects.values())), lost)
-
-
-def list_imports(topic: Topic, guide: Subject) -> tuple[Sequence[Subject], Sequence[str]]:
-    """Return the subjects that a guide imports, also through one another, and what is left out."""
-    found = {guide.identity: guide}
-    lost: dict[str, None] = {}
-    pending = [guide] if is_guide(guide.path) else []
-    while pending:
-        subject = pending.pop(0)
-        for each in islice(find_imports(subject.path, _read(topic, subject)), _MOST_TRIED):
-            other = find_imported(topic, each)
-            if other is None and each.is_meant:
-                lost[f"@{each.target}, which is not a subject of {topic.config.id}"] = None
-            elif other and other.identity not in found and len(found) > MOST_IMPORTS:
-                lost[f"@{each.target} as well, beyond {MOST_IMPORTS}"] = None
-            elif other and other.identity not in found:
-                found[other.identity] = other
-                pending.append(other)
-    return [*found.values()][1:], [*lost]
-
 
 def find_imported(topic: Topic, each: Import) -> Subject | None:
     """Return the subject that an import leads to; None for anything else."""
     subjects = topic.list(each.path).subjects if each.path else ()
     return next((s for s in subjects if compose(s.path) == each.path and is_readable(s.path)), None)
-
-
-def _read(topic: Topic, subject: Subject) -> str:
-    with suppress(UnreadableError):
-        return topic.read(subject, _GUIDE_BYTES).data.decode("utf-8", "replace")
-    return ""
 
 
 class EmptyTopicError(NoMatchError):

@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
+from pathlib import Path
 
 from llm_kb.config.settings import Config
 from llm_kb.errors import NoMatchError, NoPartError, UnknownTopicError
+from llm_kb.files.directory_topic import DirectoryTopic
 from llm_kb.knowledge_base import learning
+from llm_kb.knowledge_base.guides import find_guides
 from llm_kb.knowledge_base.kinds import Topic
 from llm_kb.knowledge_base.learning import NO_PICTURES, Loaded
 from llm_kb.knowledge_base.open_topic import EmptyTopicError, OpenTopic, find_id, suggest
@@ -20,7 +23,7 @@ from llm_kb.rendering.section import Menu, Preloaded, list_topics, render_sectio
 from llm_kb.subjects.links import WIKI_LINK, LinkTargets
 from llm_kb.subjects.patterns import parse_pattern
 from llm_kb.subjects.selection import Selection, find_near, keep_tagged, require_few, select
-from llm_kb.subjects.topics import TopicConfig
+from llm_kb.subjects.topics import CONFIGURED, TopicConfig
 
 SEARCHED_FROM_SUBJECTS = 60
 SEARCHED_FROM_BYTES = 80_000
@@ -53,6 +56,8 @@ class OpenTopics:
         tools: Collection[str] = (),
     ) -> None:
         self.config = config
+        self.directory: Path | None = None
+        """The directory in which it was discovered; None if the current directory is gone."""
         self.pictures = NO_PICTURES
         """Which pictures may go with an answer; set by what knows the model."""
         self._every = self._found = topics
@@ -72,7 +77,8 @@ class OpenTopics:
             self.require(topic, pattern)
 
     def renew(self) -> None:
-        """List the topics anew for another prompt."""
+        """List the topics and guides anew for another prompt."""
+        vars(self).pop("guides", None)
         asked: dict[str, list[str]] = {}
         for id_, pattern in self.knowledge:
             asked.setdefault(id_, []).append(pattern)
@@ -159,11 +165,6 @@ class OpenTopics:
         tagged = keep_tagged([opened.config.tags for opened in chosen], tags)
         return [chosen[number] for number in tagged]
 
-    @property
-    def lost_imports(self) -> list[str]:
-        """A line for each import of a pre-loaded guide that is not pre-loaded with it."""
-        return [line for opened in self.active for line in opened.followed.lost]
-
     def has_preloaded(self) -> bool:
         """Tell whether any subject is pre-loaded, by this section or before."""
         return any(opened.learned.subjects for opened in self.active)
@@ -180,14 +181,50 @@ class OpenTopics:
             names += opened.learned.names if preloaded else []
             yield from ((*place, name) for name in dict.fromkeys(names))
 
-    def section(self, *, learn: bool = True, search: bool = False, shell: str = "") -> str | None:
+    def section(
+        self,
+        *,
+        learn: bool = True,
+        search: bool = False,
+        guides: bool | None = None,
+        shell: str = "",
+    ) -> str | None:
         """Return the `<knowledge>` section; None if it would be empty.
 
         `learn` and `search` tell whether these tools are offered in this request: without
-        `learn` the section has only pre-loaded subjects. `shell` is our command, which a model
-        without these tools runs.
+        `learn` the section has only pre-loaded subjects, and the guides that apply if `guides`
+        is true. `shell` is our command, which a model without these tools runs.
         """
-        return render_section(self.preloaded, self.menu(shell) if learn else None, search=search)
+        guiding = self.guides if (learn if guides is None else guides) else ()
+        return render_section(
+            self.preloaded, self.menu(shell) if learn else None, guiding, search=search
+        )
+
+    @cached_property
+    def guides(self) -> Sequence[Presented]:
+        """The guides that apply in this directory, if they are configured."""
+        config = self.config
+        if not config.guides or config.workspace is None:
+            return ()
+        sent = [subject.body for _, subjects in self.preloaded for subject in subjects]
+        return find_guides(config.workspace, self.directory or config.workspace, self._locate, sent)
+
+    def _locate(self, path: str) -> str | None:
+        """Return the address of a file of the workspace; its path if no topic has it.
+
+        None if a topic has it disabled.
+        """
+        file, address = Path(f"{self.config.workspace}/{path}"), path
+        for opened in self.topics.values():
+            root = opened.config.root
+            if opened.config.kind is CONFIGURED and file.is_relative_to(root):
+                below = file.relative_to(root).as_posix()
+                topic = DirectoryTopic(opened.config)
+                if any(each.path == below for each in topic.list_disabled()):
+                    return None
+                found = [each for each in topic.list(below).subjects if each.path == below]
+                address = f"{opened.config.id}/{found[0].name}" if found else address
+        return address
 
     def explain_nothing(self, *, learn: bool = True) -> str:
         """Return the reason why nothing can be learned, or is pre-loaded, and what to do."""

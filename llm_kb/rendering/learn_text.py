@@ -16,7 +16,7 @@ from llm_kb.rendering.plain_text import count, shorten
 from llm_kb.rendering.presentation import Picture, Presented, list_pictures, truncate, wrap_subject
 from llm_kb.rendering.section import LONGEST_DESCRIPTION, SHORTEST, MenuSubject
 from llm_kb.subjects.topics import TopicConfig
-from llm_kb.texts.safe import defuse, one_line
+from llm_kb.texts.safe import one_line
 
 BYTES_A_CHARACTER = 4
 """Maximum number of bytes of a character in UTF-8."""
@@ -114,12 +114,6 @@ def render_files(names: Sequence[str], limit: Limit = NO_LIMIT) -> str:
         return ""
     shown = _bullets(limit.keep(_bound(names, MOST_FILES), limit.notices))
     return f"## Files of this skill, to be learned by these names:\n\n{shown}"
-
-
-def render_imports(names: Sequence[str], topic: str) -> str:
-    """Return a line on the subjects that a guide imports; empty if there are none."""
-    call = f"learn({json.dumps(topic)}, {json.dumps(names, ensure_ascii=False)})"
-    return defuse(f"(note: it imports other subjects; load them with {call})") if names else ""
 
 
 class Answer:

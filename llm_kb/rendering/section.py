@@ -218,6 +218,8 @@ def _find_limit(topics: Sequence[MenuTopic], room: int) -> int:
     return limits[fitting - 1] if fitting else 0
 
 
+GUIDES = "These rules apply here; where they differ, the last ones count:\n\n"
+
 PRELOADED = "The following knowledge has been pre-loaded into your system prompt:\n\n"
 
 TOO_LONG = "Pre-loaded, but too long for here; `learn` these first: "
@@ -235,14 +237,19 @@ Preloaded: TypeAlias = Sequence[tuple[TopicConfig, Sequence[Presented]]]
 
 
 def render_section(
-    preloaded: Preloaded, menu: Menu | None = None, *, search: bool = False
+    preloaded: Preloaded,
+    menu: Menu | None = None,
+    guides: Sequence[Presented] = (),
+    *,
+    search: bool = False,
 ) -> str | None:
     """Return the element without a final line feed; None if it would be empty.
 
     `search` says whether the menu names the search. A pre-loaded topic without subjects is
     left out.
     """
-    texts = [_render_preloaded(preloaded)] if any(subjects for _, subjects in preloaded) else []
+    texts = [GUIDES + "\n\n".join(map(wrap_subject, guides))] if guides else []
+    texts += [_render_preloaded(preloaded)] if any(subjects for _, subjects in preloaded) else []
     texts += [render_menu(menu, search=search)] if menu and menu.lines else []
     return "<knowledge>\n" + "\n\n".join(texts) + "\n</knowledge>" if texts else None
 

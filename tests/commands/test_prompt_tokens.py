@@ -18,6 +18,7 @@ FILES = {"a.md": "x" * 400, "b/c.md": "y" * 80, ".hidden.md": "z" * 4000, "gone.
 
 COSTS = {
     "section": 1_234,
+    "guides": [],
     "menu": 56,
     "inlined": 12_573,
     "topics": [
