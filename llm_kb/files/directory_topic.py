@@ -17,28 +17,24 @@ from llm_kb.files.git_ignored import GitIgnored, Ignored
 from llm_kb.files.layouts import SKILL_FILE, find_skill
 from llm_kb.files.topic_documents import TopicDocuments, find_place
 from llm_kb.files.walk import FoundFiles, Stamps, Walk, Way, describe
-from llm_kb.subjects.ignore import RULES_FILE, IgnoreRules, Include
+from llm_kb.subjects.ignore import IgnoreRules, Include
 from llm_kb.subjects.selection import Disabled, compose, pick, strip_extension
 from llm_kb.subjects.topics import (
     Content,
     Layout,
     Listing,
-    Skipped,
     Slug,
     Subject,
     TopicConfig,
     slugify,
 )
 from llm_kb.texts import formats
-from llm_kb.texts.decoding import decode_text, to_utf_8
+from llm_kb.texts.decoding import to_utf_8
 
 START_BYTES = 4096
 """A read of at most so many bytes does not start the conversion of a document."""
 
 NO_SKILL = f"it is not in a directory with a {SKILL_FILE}"
-
-_MAX_RULES_BYTES = 1 << 16
-"""Bytes of a `.kbignore` that are read."""
 
 
 class DirectoryTopic:
@@ -220,6 +216,10 @@ class DirectoryTopic:
         return Containment(self.config.root, self.config.allow_links_to)
 
     @cached_property
+    def _ignore(self) -> IgnoreRules:
+        return IgnoreRules(self.config.ignore)
+
+    @cached_property
     def _include(self) -> Include:
         return Include(self.config.include)
 
@@ -229,24 +229,11 @@ class DirectoryTopic:
         return Disabled(entries, ignores_case=self._containment.ignores_case) if entries else None
 
     def _open_walk(self) -> Walk:
-        lines, skipped = self._read_rules()
-        # Later rules win, so a `.kbignore` cannot re-include what the configuration ignores.
-        rules = IgnoreRules(((RULES_FILE, lines), ("ignore", self.config.ignore)))
-        problems = [*skipped, *rules.problems, *self._include.problems]
-        return Walk(self._containment, rules, self._include, self._find_ignored(), problems)
+        problems = [*self._ignore.problems, *self._include.problems]
+        return Walk(self._containment, self._ignore, self._include, self._find_ignored(), problems)
 
     def _find_ignored(self) -> Ignored:
         return self._git.find(self.config.root) if self._git else Ignored()
-
-    def _read_rules(self) -> tuple[Sequence[str], Sequence[Skipped]]:
-        """Return the lines of the topic's `.kbignore`, or the reason why it cannot be read."""
-        try:
-            data, _, _ = self._containment.read_file(RULES_FILE, _MAX_RULES_BYTES)
-        except (FileNotFoundError, NotADirectoryError):
-            return (), ()
-        except OSError as error:
-            return (), [Skipped(path=RULES_FILE, reason=describe(error))]
-        return (decode_text(data) or "").splitlines(), ()
 
     def _is_disabled(self, subject: Subject, target: str | None, owner: str | None) -> bool:
         """Tell whether a subject is disabled: by its slug, one of its paths, or its owner."""

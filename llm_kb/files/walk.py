@@ -20,7 +20,7 @@ from typing import NamedTuple
 from llm_kb.files.containment import Containment, OutsideError, stamp
 from llm_kb.files.git_ignored import Ignored, is_repository
 from llm_kb.files.layouts import MAX_LEVELS, SKILL_FILE, is_agent_skill
-from llm_kb.subjects.ignore import RULES_FILE, IgnoreRules, Include, is_always_ignored
+from llm_kb.subjects.ignore import IgnoreRules, Include, is_always_ignored
 from llm_kb.subjects.selection import compose, strip_dots
 from llm_kb.subjects.topics import Skipped, find_flaw
 
@@ -107,7 +107,7 @@ class Walk:
         self._ignored = ignored
         self.absent: Counter[str] = Counter()
         self.skipped = list(skipped)
-        self._stamps = {RULES_FILE: _read_stamp(containment.prefix + RULES_FILE)}
+        self._stamps: dict[str, list[int] | None] = {}
         self._is_complete = True
 
     def find_files(self, way: Way | None = None) -> Iterator[FoundFiles]:
@@ -196,7 +196,7 @@ class Walk:
         if is_always_ignored(name):
             return False
         path, is_directory = place.path + name, type_ == stat.S_IFDIR
-        if path == RULES_FILE or self._ignore.ignores(path + "/" * is_directory):
+        if self._ignore.ignores(path + "/" * is_directory):
             return False
         if not self._include.takes(path):
             if type_ == stat.S_IFLNK:

@@ -46,7 +46,7 @@ class Pattern:
     @cached_property
     def literal(self) -> str | None:
         """The slug that it matches if it has no wildcard, else None."""
-        return self.text if all(map(_is_literal, self.text.split("/"))) else None
+        return None if any(map(is_glob, self.text.split("/"))) else self.text
 
     @cached_property
     def runs(self) -> tuple[Run, ...]:
@@ -72,12 +72,18 @@ class Pattern:
         return lambda slug: slug.startswith(start) and _match_runs(runs, slug.split("/"))
 
 
-def _is_literal(level: str) -> bool:
-    return not ("*" in level or "?" in level or _CLASS.search(level))
+def is_glob(level: str) -> bool:
+    """Tell whether a level has wildcards."""
+    return "*" in level or "?" in level or bool(_CLASS.search(level))
+
+
+def has_open_class(level: str) -> bool:
+    """Tell whether a level has a `[` that is an ordinary character, since no class begins there."""
+    return "[" in _CLASS.sub("", level)
 
 
 def _compile_level(level: str) -> Matcher:
-    if _is_literal(level):
+    if not is_glob(level):
         return level.__eq__
     level = _CLASS.sub(lambda found: found[0].replace("[^", "[!", 1), level)  # as a shell takes it
     return re.compile(translate(level)).match if level.strip("*") else bool

@@ -433,7 +433,7 @@ def _list_patterns(
     @cache
     def find_rules(pattern: str) -> Callable[[str], bool] | None:
         """Return what a pattern ignores; None if that is something kept."""
-        ignores = IgnoreRules([("", [pattern])]).ignores
+        ignores = IgnoreRules([pattern]).ignores
         return None if any(map(ignores, (*kept, *places))) else ignores
 
     patterns = {pattern: None for pattern in first if find_rules(pattern)}

@@ -227,7 +227,7 @@ def _list_files(root: Path, most: int) -> Iterable[str]:
         text = ""
         with suppress(OSError):  # git follows no link of that name either
             text = read_regular(rules_file, most=_MOST_RULES_BYTES).decode("utf-8", "replace")
-        ignores = IgnoreRules([(".gitignore", text.splitlines())]).ignores
+        ignores = IgnoreRules(text.splitlines()).ignores
         repositories: list[str] = []
 
         def enters(path: str) -> bool:

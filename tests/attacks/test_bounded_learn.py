@@ -54,7 +54,6 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         path = root / f"d{number % 30}" / f"some-subject-{number:04}.md"
         path.parent.mkdir(exist_ok=True)
         path.write_text("x\n" * 20)
-    (root / ".kbignore").write_text("".join(f"a{number}*b*c\n" for number in range(500)))
     here = os.open(root, os.O_RDONLY)
     for _ in range(1_500):
         os.mkdir("z", dir_fd=here)
@@ -69,7 +68,8 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 def open_kb(root: Path) -> OpenTopics:
-    topic = TopicConfig(id="p", root=root)
+    rules = tuple(f"a{number}*b*c" for number in range(500))
+    topic = TopicConfig(id="p", root=root, ignore=rules)
     return make_kb((topic, DirectoryTopic(topic)))
 
 

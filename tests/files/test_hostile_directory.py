@@ -529,9 +529,8 @@ def test_a_path_longer_than_the_system_takes_is_reported(root: Path) -> None:
 
 def test_more_rules_than_anyone_writes_are_left_out_and_reported(root: Path) -> None:
     rules = [f"rule-{number}" for number in range(2000)]
-    (root / ".kbignore").write_text("\n".join([*rules[:499], "a.md", "b.md", *rules]))
     write(root, "a.md", "b.md", "rule-1998")
-    opened = catalog(root)
+    opened = catalog(root, ignore=[*rules[:499], "a.md", "b.md", *rules])
     assert names(opened) == {"b": "b.md", "rule-1998": "rule-1998"}
-    reason = "the rules from line 501 on are left out: there are too many"
-    assert skipped(opened) == [Skipped(path=".kbignore", reason=reason)]
+    reason = "rule 501 and all after it left out: there are too many"
+    assert skipped(opened) == [Skipped(path="ignore", reason=reason)]

@@ -29,7 +29,7 @@ def grow_old(root: Path) -> None:
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     root = tmp_path / "root"
-    for path in ("a.md", "b/c.md", "b/empty/", ".kbignore", "node_modules/x.md"):
+    for path in ("a.md", "b/c.md", "b/empty/", "node_modules/x.md"):
         place = root / path
         (place if path.endswith("/") else place.parent).mkdir(parents=True, exist_ok=True)
         if not path.endswith("/"):
@@ -65,10 +65,6 @@ def change_and_set_the_time_back(root: Path) -> None:
     os.utime(root / "b/c.md", ns=(OLD, OLD))
 
 
-def change_rules(root: Path) -> None:
-    (root / ".kbignore").write_text("b/")
-
-
 def swap_directory(root: Path) -> None:
     (root / "b").rename(root.parent / "b")
     (root / "b/empty").mkdir(parents=True)
@@ -83,7 +79,6 @@ def swap_directory(root: Path) -> None:
         remove_file,
         change_in_place,
         change_and_set_the_time_back,
-        change_rules,
         swap_directory,
     ],
 )

@@ -37,7 +37,7 @@ def test_a_pattern_that_is_not_valid_is_named_and_left_out() -> None:
     assert [(each.path, each.reason) for each in Include(["!a", "*.md"]).problems] == [
         ("include", "'!a' left out: what a topic leaves out is `ignore`")
     ]
-    assert [each.path for each in Include(["[z-a]"]).problems] == ["include"]
+    assert [each.path for each in Include(["a["]).problems] == ["include"]
 
 
 def test_a_directory_on_no_way_to_a_file_is_not_entered() -> None:
