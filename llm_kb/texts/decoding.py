@@ -1,8 +1,8 @@
 """Turns bytes into text: the one place that knows encodings. Pure.
 
 A byte order mark, or the pattern of zeros of UTF-16 and UTF-32, comes before the rule that a NUL
-byte makes a file binary. What is not UTF-8 is read by the charset that it declares, or by a likely
-one; otherwise undecodable bytes are replaced. What cannot be read is a value with a reason.
+byte makes a file binary. What is not UTF-8 is read by the charset that it declares; otherwise
+undecodable bytes are replaced. No charset is guessed. What cannot be read is a value with a reason.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Text(NamedTuple):
     charset: str = ""
     """The charset, if it is not UTF-8, as `iconv` knows it."""
     how: str = ""
-    """How it is known: `byte order mark`, `zeros`, `declared` or `guessed`."""
+    """How it is known: `byte order mark`, `zeros` or `declared`."""
     invalid: int = 0
     """The number of bytes that are not valid in UTF-8, if no other charset is known: in the text
     they are half surrogates, which `surrogateescape` encodes again."""
@@ -118,7 +118,7 @@ def to_utf_8(data: bytes, *, whole: bool = True) -> tuple[bytes, str]:
     found = decode(data, whole=whole)
     if not found.charset:
         return _end_lines_of(data), ""
-    by = {"guessed": ", a guess by its letters", "declared": ", as it says"}.get(found.how, "")
+    by = ", as it says" if found.how == "declared" else ""
     return found.text.encode("utf-8", "surrogatepass"), f"read as {found.charset}{by}"
 
 
@@ -198,9 +198,7 @@ def _decode_as(data: bytes, charset: str, *, whole: bool) -> str:
 
 
 def _decode_legacy(data: bytes, *, whole: bool) -> Text:
-    """Return text that is not UTF-8: by what it declares, else by a guess, else as UTF-8."""
-    from llm_kb.texts.charsets import decode_guessed, guess_charset  # noqa: PLC0415 - seldom needed
-
+    """Return text that is not UTF-8: by what it declares, else as UTF-8."""
     text, _ = utf_8_decode(data, "surrogateescape", whole)
     invalid = len(ESCAPED_BYTE.findall(text))
     beyond = len(data) - len(re.sub(rb"[\x80-\xff]+", b"", data))
@@ -214,8 +212,6 @@ def _decode_legacy(data: bytes, *, whole: bool) -> Text:
             return Text(_end_lines(found), declared.name, "declared")
         except UnicodeDecodeError:
             pass  # it says what it is not
-    if charset := guess_charset(data):
-        return Text(_end_lines(decode_guessed(data, charset)), charset, "guessed")
     return Text(_end_lines(text), invalid=invalid)
 
 

@@ -18,7 +18,6 @@ from llm_kb.rendering.summaries import read_front_matter, summarize
 from llm_kb.search.chunks import chunk_document
 from llm_kb.search.question import space, split_identifiers
 from llm_kb.search.roles import is_machine_made
-from llm_kb.texts.charsets import guess_charset
 from llm_kb.texts.folding import fold
 from llm_kb.texts.formats import START, find_format
 from llm_kb.texts.markup import mark_fenced
@@ -377,12 +376,6 @@ def test_the_start_of_a_file_tells_its_format_in_time(path: str, start: str) -> 
     with at_most(0.05):
         for text in texts:
             find_format(path, text)
-
-
-@pytest.mark.parametrize("unit", [b"\xc0", b"\xe0\xf2", b"\xa4\xa2", b"\xccab"])
-def test_the_charset_of_one_long_line_is_guessed_from_its_beginning(unit: bytes) -> None:
-    with at_most(1.5):
-        guess_charset(unit * (200_000 // len(unit)))
 
 
 @pytest.mark.parametrize("marks", ["\u0301\u0323", "\u0f71\u0f72", "\u302c\u302a"])

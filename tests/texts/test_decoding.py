@@ -1,4 +1,4 @@
-"""Bytes as text: byte order marks, zeros, declared and likely charsets, old line ends."""
+"""Bytes as text: byte order marks, zeros, declared charsets, old line ends."""
 
 from __future__ import annotations
 
@@ -59,41 +59,24 @@ def test_all_else_with_a_zero_is_binary(data: bytes) -> None:
     assert explain_conversion(data) == ""
 
 
-SAMPLES = {
-    "windows-1252": "Le déploiement prépare la fenêtre, puis crée à côté une sauvegarde née ici.\n",
-    "windows-1250": "Wdrożenie wymaga dwóch zatwierdzeń; błędy są zgłaszane później, gdyż tak.\n",
-    "windows-1251": "Развёртывание требует двух подтверждений, иначе сервер останется прежним.\n",
-    "koi8-r": "Развертывание требует двух подтверждений, иначе сервер останется прежним.\n",
-    "windows-1253": "Η εγκατάσταση χρειάζεται δύο εγκρίσεις και μετά γίνεται επανεκκίνηση.\n",
-    "shift_jis": "デプロイには二人の承認が必要です。設定ファイルを編集してください。\n",
-    "euc-jp": "デプロイには二人の承認が必要です。設定ファイルを編集してください。\n",
-    "gb18030": "部署需要两个人的同意，请在设置文件中输入用户的名字，然后使用这个命令。\n",
-    "big5": "部署需要兩個人的同意，請在設定檔案中輸入使用者的名字，然後使用這個命令。\n",
-    "euc-kr": "배포하려면 두 사람의 승인이 있어야 하고 설정 파일을 수정해야 합니다.\n",
-}
-
-
-@pytest.mark.parametrize("charset", SAMPLES)
-def test_a_charset_with_one_clear_winner_is_guessed(charset: str) -> None:
-    text = "# Title\n\n" + SAMPLES[charset] * 40
-    found = decode(text.encode(charset))
-    assert (found.text, found.how) == (text, "guessed")
-    assert text.encode(found.charset) == text.encode(charset)  # which may have another name
-    data, note = to_utf_8(text.encode(charset))
-    assert data == text.encode()
-    assert note == f"read as {found.charset}, a guess by its letters"
-    assert explain_conversion(text.encode(charset)) == (
-        f"it is {found.charset}, not UTF-8; to convert it: iconv -f {found.charset} -t UTF-8"
+@pytest.mark.parametrize(
+    ("charset", "text"),
+    [
+        ("windows-1252", "Le déploiement prépare la fenêtre, puis crée à côté une sauvegarde.\n"),
+        ("koi8-r", "Развертывание требует двух подтверждений, иначе сервер останется прежним.\n"),
+        ("shift_jis", "デプロイには二人の承認が必要です。設定ファイルを編集してください。\n"),
+    ],
+)
+def test_no_charset_is_guessed(charset: str, text: str) -> None:
+    data = (text * 40).encode(charset)
+    found = decode(data)
+    assert (found.text, found.charset) == (data.decode("utf-8", "surrogateescape"), "")
+    assert found.invalid == sum("\udc80" <= each <= "\udcff" for each in found.text) > 0
+    assert decode_text(data) == data.decode("utf-8", "surrogateescape").translate(
+        dict.fromkeys(range(0xDC80, 0xDD00), "\ufffd")
     )
-
-
-def test_little_text_is_not_guessed() -> None:
-    data = SAMPLES["windows-1252"].encode("cp1252")
-    invalid = sum(byte > 0x7F for byte in data)
-    assert decode(data) == Text(data.decode("utf-8", "surrogateescape"), invalid=invalid)
-    assert decode_text(data) == data.decode("utf-8", "replace")
     assert to_utf_8(data) == (data, "")
-    assert explain_conversion(data) == ("it is not UTF-8; to convert it: iconv -f CHARSET -t UTF-8")
+    assert explain_conversion(data) == "it is not UTF-8; to convert it: iconv -f CHARSET -t UTF-8"
 
 
 def test_a_few_bad_bytes_make_no_other_charset() -> None:
@@ -122,7 +105,7 @@ def test_what_is_utf_8_stays_as_it_is(text: str) -> None:
 @pytest.mark.parametrize(
     "first", ["# -*- coding: latin-1 -*-\n", "<?xml version='1.0' encoding='iso-8859-1'?>\n"]
 )
-def test_a_declared_charset_comes_before_a_guess(first: str) -> None:
+def test_a_declared_charset_counts(first: str) -> None:
     text = f"{first}é\n"
     assert decode(text.encode("latin-1")) == Text(text, "windows-1252", "declared")
 
