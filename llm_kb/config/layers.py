@@ -188,7 +188,6 @@ TABLES: Mapping[str, Mapping[str, Key]] = {
     },
     "kb.references": {
         "menu": Key(_read_references),
-        "ask_first": Key(fields.read_flag, user_only=True),
         "allow_hosts": Key(fields.read_line, is_list=True, user_only=True),
         "allow_protocols": Key(_choice("file", "ssh"), is_list=True, user_only=True),
         "dir": Key(read_directory, user_only=True, is_place=True),

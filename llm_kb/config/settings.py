@@ -51,8 +51,6 @@ class References:
     menu: bool | tuple[str, ...] = ()
     """The ids of the topics in menus; True for all, False for none."""
 
-    ask_first: bool = False
-    """Whether a model's request needs approval before a new host is contacted."""
     allow_hosts: tuple[str, ...] = ()
     allow_protocols: tuple[str, ...] = ()
     dir: Path | None = None

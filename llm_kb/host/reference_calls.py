@@ -83,7 +83,8 @@ CREATE = ToolText(
     " and all later conversations. Use it when you need facts about a library, API or other"
     " subject that is newer than or missing from what you know, and neither the list of available"
     " reference topics nor reference_topic_search has it. Read about the subject first, and write"
-    " the body from what you read. The operator is asked to approve the fetch, with its size; if"
+    ' the body from what you read; learn("llm-kb", ["reference-researcher"]) says how, where that'
+    " tool is offered. The operator is asked to approve the fetch, with its size; if"
     " they deny it, ask again with `paths` such as README.md, docs/ and examples/.",
     object_schema(
         ["title", "body", "sources"],
@@ -196,13 +197,13 @@ def create(
 ) -> dict[str, Any]:
     """Answer a call of `reference_topic_create`. Raises KbError."""
     # Imported here: a search does not need the modules that fetch.
-    from llm_kb.references.fetch.create import create_topic  # noqa: PLC0415
+    from llm_kb.references.fetch.create import propose_topic  # noqa: PLC0415
     from llm_kb.references.fetch.sources import silent  # noqa: PLC0415
 
     protocols = library.settings.allow_protocols
     request = parse_request(arguments, created_by=created_by, protocols=protocols)
     try:
-        return create_topic(library, request, approve, progress or silent, by_model=True)
+        return propose_topic(library, request, approve, progress or silent)
     except ApprovalNeededError as needed:
         hint = "Tell the user so, go on without it, and do not try again"
         raise KbError(f"{needed}. {hint}") from needed

@@ -142,11 +142,10 @@ def ask_on_terminal(plan: Plan) -> bool:
     from llm_kb.references.plan import describe_plan, summarize_plan  # noqa: PLC0415
 
     title = visible_line(plan.request.title)
-    question = "Approve" if plan.is_measured else "Contact these hosts"
     click.echo(f"Create reference topic '{title}'?", err=True)
     click.echo(f"Sources: {summarize_plan(plan)}", err=True)
     click.echo(describe_plan(plan), err=True)
     try:
-        return confirm(question)
+        return confirm("Approve")
     except click.Abort as error:
         raise KeyboardInterrupt from error

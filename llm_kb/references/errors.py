@@ -25,11 +25,12 @@ class SourceError(KbError):
 
 
 class FetchError(KbError):
-    """A source that could not be fetched."""
+    """A source that could not be fetched; it may need a `host` that was not approved."""
 
-    def __init__(self, url: str, reason: str) -> None:
+    def __init__(self, url: str, reason: str, host: str = "") -> None:
         self.url = url
         self.reason = reason
+        self.host = host
         super().__init__(f"cannot fetch {url}: {reason}")
 
 

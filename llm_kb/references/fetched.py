@@ -92,6 +92,8 @@ class FetchedTopic(DirectoryTopic):
         """Read a subject with its origin. Raises UnreadableError."""
         record = self._records.get(subject.path)
         origin = render_origin(self.described, record, self._library.clock())
+        if not self._records:
+            origin = "no record of its fetch"
         return super().read(subject, limit)._replace(origin=origin)
 
     @cached_property

@@ -150,7 +150,7 @@ def topic_entry(topic: TopicFile, now: datetime, outdated: str | None = None) ->
         "title": topic.title,
         "status": status.value,
         "is_stale": is_stale,
-        "fetched_at": _time(topic.fetched_at),
+        "fetched_at": topic.fetched_at and format_time(topic.fetched_at),
         "max_age_days": topic.max_age_days,
         "created_by_ghost": topic.created_by.get("ghost"),
         "source_count": len(topic.sources),
@@ -180,11 +180,11 @@ def list_topics(
 def topic_details(library: Library, topic_id: str) -> dict[str, Any]:
     """Return everything recorded about a topic, for `show`."""
     topic, now = library.read(topic_id), library.clock()
-    directory = library.directory(topic_id)
+    since, directory = topic_file.stale_since(topic, now), library.directory(topic_id)
     return topic_entry(topic, now, library.find_outdated(topic)) | {
-        "created_at": _time(topic.created_at),
+        "created_at": topic.created_at and format_time(topic.created_at),
         "created_by": dict(topic.created_by),
-        "stale_since": _time(topic_file.stale_since(topic, now)),
+        "stale_since": since and format_time(since),
         "sources": [source_table(source) for source in topic.sources],
         "files": sorted(topic_directory.read_provenance(directory).files),
         "body": topic.body,
@@ -198,10 +198,6 @@ def topic_hit_entry(topic: TopicFile, score: float, snippet: str, now: datetime)
     kept = ("topic_id", "title", "status", "is_stale", "fetched_at", "tags")
     found = {"score": score, "snippet": snippet}
     return {key: entry[key] for key in kept} | found | _trust(topic)
-
-
-def _time(moment: datetime | None) -> str | None:
-    return format_time(moment) if moment else None
 
 
 def recent_references(config: Config, user_dir: Path, listed: Collection[str] = ()) -> str | None:

@@ -1,14 +1,13 @@
-"""Plans: what was fetched for a topic and waits to be approved, by its digest, once."""
+"""Plans: what is to be fetched for a topic, as a person is shown it, and those that wait."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
-import secrets
-import shutil
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
@@ -19,13 +18,11 @@ from llm_kb.errors import KbError
 from llm_kb.files import atomic
 from llm_kb.files.containment import read_regular
 from llm_kb.files.fields import Fields
-from llm_kb.files.walk import iter_files
-from llm_kb.references.errors import ApprovalNeededError, DeniedError, UnknownPlanError
+from llm_kb.references.errors import ApprovalNeededError, UnknownPlanError
 from llm_kb.references.library import Library, list_names, remove
 from llm_kb.references.sources.records import Source, read_source, read_string, source_table
 from llm_kb.references.sources.rules import host_and_port, show_host
-from llm_kb.references.topic import topic_directory, topic_file
-from llm_kb.references.topic.staging import take_over
+from llm_kb.references.topic import topic_file
 from llm_kb.rendering.plain_text import count, format_size, shorten
 from llm_kb.texts.safe import visible_line
 
@@ -34,12 +31,14 @@ from llm_kb.texts.safe import visible_line
 class PlannedSource:
     """One source with the number and size of its files, or the `problem` that it has.
 
+    They were fetched, or are what is known before that; 0 files are an unknown number.
     `source.commit` is the commit that was fetched from git.
     """
 
     source: Source
     files: int = 0
     size: int = 0
+    language: str = ""
     problem: str | None = None
     notes: tuple[str, ...] = ()
     hosts: tuple[str, ...] = ()
@@ -50,24 +49,15 @@ class PlannedSource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """A request with what was fetched for it: approved by its digest, and carried out once.
-
-    `content` is the hash of the record of the files, which are in `directory`. It is empty if
-    no host was contacted yet.
-    """
+    """A request with what is known of its sources: approved by its digest, carried out once."""
 
     request: topic_file.TopicFile
     sources: tuple[PlannedSource, ...]
-    content: str = ""
-    warnings: tuple[str, ...] = ()
-    directory: Path | None = field(default=None, compare=False)
-    stored_at: str | None = field(default=None, compare=False)
-    """When it was stored to wait for its approval."""
     is_approved: bool = field(default=False, compare=False)
 
     @property
     def files(self) -> int:
-        """The number of fetched files."""
+        """The number of files, as far as it is known."""
         return sum(planned.files for planned in self.sources)
 
     @property
@@ -76,28 +66,44 @@ class Plan:
         return sum(planned.size for planned in self.sources)
 
     @property
-    def digest(self) -> str:
-        """The SHA-256 of everything the operator approves."""
-        canonical = json.dumps(plan_table(self), sort_keys=True, ensure_ascii=True)
-        return hashlib.sha256(canonical.encode()).hexdigest()
-
-    @property
     def id(self) -> str:
-        """The first 128 bits of the digest, for people to copy; too many to find a collision."""
-        return self.digest[:32]
-
-    @property
-    def is_measured(self) -> bool:
-        """Whether the sources were contacted for their files."""
-        return bool(self.content)
+        """128 bits of the SHA-256 of all that is approved; too many to find a collision."""
+        canonical = json.dumps(plan_table(self), sort_keys=True, ensure_ascii=True)
+        return hashlib.sha256(canonical.encode()).hexdigest()[:32]
 
     @property
     def hosts(self) -> tuple[str, ...]:
         """The hosts of all sources, with unusual ports."""
         return tuple(dict.fromkeys(host for planned in self.sources for host in planned.hosts))
 
+    def find_more(self, fetched: Plan) -> Plan | None:
+        """Return the plan to ask about again if more was found than this one shows; else None."""
+        both = zip(self.sources, fetched.sources, strict=True)
+        sources = tuple(_add_more(shown, found) for shown, found in both)
+        more = replace(self, sources=sources, is_approved=False)
+        return None if more == self else more
 
-_FIGURES = ("files", "size", "problem", "notes", "hosts")
+
+def is_more(shown: PlannedSource, files: int, size: int = 0) -> bool:
+    """Tell whether a source has more than was shown of it, as far as something was."""
+    return bool(shown.files) and (files > MARGIN * shown.files or size > MARGIN * shown.size)
+
+
+MARGIN = 1.1
+"""How many times as much as GitHub announced may be fetched unasked: it has grown since."""
+
+
+def _add_more(shown: PlannedSource, found: PlannedSource) -> PlannedSource:
+    others = [host for host in found.hosts if host not in shown.hosts]
+    notes = (*shown.notes, *(f"leads to {show_host(host)}" for host in others))
+    more = replace(shown, notes=notes, hosts=(*shown.hosts, *others))
+    if is_more(shown, found.files, found.size):
+        notes = (*notes, "more than was announced")
+        return replace(more, files=found.files, size=max(found.size, shown.size), notes=notes)
+    return more
+
+
+_FIGURES = ("files", "size", "language", "problem", "notes", "hosts")
 """The fields of a planned source that are stored beside the source."""
 
 
@@ -106,8 +112,6 @@ def plan_table(plan: Plan) -> dict[str, Any]:
     return {
         "request": topic_file.request_table(plan.request),
         "created_by": dict(plan.request.created_by),
-        "content": plan.content,
-        "warnings": list(plan.warnings),
         "sources": [
             {"source": source_table(planned.source)}
             | {key: getattr(planned, key) for key in _FIGURES}
@@ -125,14 +129,8 @@ def parse_plan(fields: Fields, protocols: Collection[str]) -> Plan:
         protocols=protocols,
     )
     sources = [_read_planned(each, protocols) for each in fields.list_of_fields("sources")]
-    plan = Plan(
-        request=request,
-        sources=tuple(filter(None, sources)),
-        content=fields.text("content", "", read_string),
-        warnings=fields.texts("warnings", read_string),
-    )
     topic_file.refuse_problems(fields, "plan")
-    return plan
+    return Plan(request=request, sources=tuple(filter(None, sources)))
 
 
 def _read_planned(fields: Fields, protocols: Collection[str]) -> PlannedSource | None:
@@ -143,6 +141,7 @@ def _read_planned(fields: Fields, protocols: Collection[str]) -> PlannedSource |
         source=source,
         files=fields.count("files"),
         size=fields.count("size"),
+        language=fields.text("language", "", read_string),
         problem=fields.get("problem", read_string),
         notes=fields.texts("notes", read_string),
         hosts=fields.texts("hosts", read_string),
@@ -162,14 +161,19 @@ length, which `parse_request` limits: hosts, addresses and paths."""
 
 def summarize_plan(plan: Plan) -> str:
     """Return one line for people: `DioxusLabs/dioxus (1,247 files, ~98 MB) + 1 web page`."""
-    if not plan.is_measured:
-        return f"{count(len(plan.sources), 'source')} not contacted yet"
-    repositories = [p for p in plan.sources if p.source.is_tree]
-    pages = [p for p in plan.sources if not p.source.is_tree]
-    parts = [f"{_name(p)} ({_figures(p)})" for p in repositories]
-    if number := sum(p.files for p in pages):
-        size = format_about(sum(p.size for p in pages))
-        parts.append(f"{count(number, 'web page')} ({size})")
+    parts = []
+    for planned in plan.sources:
+        if planned.source.is_tree:
+            name = planned.source.short_name or _show_url(planned.source.url)
+            figures = _figures(planned)
+            parts.append(f"{name} ({figures})" if figures else name)
+    pages = [p for p in plan.sources if not p.source.is_tree and not p.problem]
+    if pages:
+        number = sum(p.files or getattr(p.source, "max_pages", 1) for p in pages)
+        size = sum(p.size for p in pages)
+        is_most = any(not p.files and hasattr(p.source, "max_pages") for p in pages)
+        about = f" ({format_about(size)})" if size else ""
+        parts.append(f"{'up to ' if is_most else ''}{count(number, 'web page')}{about}")
     return visible_line(shorten(" + ".join(parts), 3 * WIDTH))
 
 
@@ -182,8 +186,8 @@ def describe_plan(plan: Plan) -> str:
     """Return the details of a plan: a few lines a source, and last the hosts."""
     lines = []
     for planned in plan.sources:
-        source = planned.source
-        lines.append(f"  {source.type} {_show_url(source.url)}: {_show(_figures(planned))}")
+        source, figures = planned.source, _show(_figures(planned))
+        lines.append(f"  {source.type} {_show_url(source.url)}{': ' if figures else ''}{figures}")
         if source.details:
             lines.append(f"    {visible_line(source.details)}")
         lines += [f"    {_show(note)}" for note in planned.notes[:MOST_NOTES]]
@@ -197,14 +201,12 @@ def list_hosts(hosts: Sequence[str]) -> str:
     return ", ".join(visible_line(show_host(host)) for host in hosts) or "this machine"
 
 
-def _name(planned: PlannedSource) -> str:
-    return planned.source.short_name or _show_url(planned.source.url)
-
-
 def _figures(planned: PlannedSource) -> str:
+    """Return what is known of the files of a source; empty for nothing."""
     if planned.problem or not planned.files:
-        return planned.problem or "not contacted yet"
-    return f"{count(planned.files, 'file')}, {format_about(planned.size)}"
+        return planned.problem or ""
+    language = [planned.language] if planned.language else []
+    return ", ".join([count(planned.files, "file"), format_about(planned.size), *language])
 
 
 def _show_url(url: str) -> str:
@@ -226,60 +228,36 @@ MAX_WAITING = 50
 """Most plans that wait at once: a model must not hide one plan among thousands."""
 
 _ID = re.compile(r"[0-9a-f]{32}")
-_PLAN, _TOPIC = "plan.json", "topic"
 _GONE = "it was used or dropped, or has expired; see `llm kb references pending`"
 
 
 class PendingPlans:
-    """The waiting plans of a library; only commands of the operator approve them.
-
-    Each has a directory named by its id, with `plan.json` and the fetched `topic`.
-    """
+    """The waiting plans of a library, a file each; only the operator approves them."""
 
     def __init__(self, library: Library) -> None:
         self.directory = library.private / ".pending"
-        self._settings = library.settings
+        self._protocols = library.settings.allow_protocols
         self._clock = library.clock
 
-    def add(self, plan: Plan) -> None:
-        """Store a plan with its files until it is approved or dropped, or expires.
+    def ask_later(self, plan: Plan) -> ApprovalNeededError:
+        """Store a plan until it is approved or dropped, or expires; return what says so.
 
         A plan that waits already is not changed; others of the same request are dropped. Raises
-        KbError if many wait or their files are over `max_bytes`, and UnknownPlanError if a damaged
-        file has this id.
+        KbError if many wait, and UnknownPlanError if a damaged file has this id.
         """
-        waiting = self.read_all()[0]
-        place = self._place(plan.id)
-        if place.exists():
+        ids = self._ids()
+        if plan.id in ids:
             self.read(plan.id)
-            return
-        replaced = [each for each in waiting if each.request.digest == plan.request.digest]
-        number = len(self._ids()) - len(replaced)
-        size = plan.size + sum(each.size for each in waiting if each not in replaced)
-        if number >= MAX_WAITING or size > self._settings.max_bytes:
-            raise KbError(
-                f"{count(number, 'plan')} wait for approval already; the user can approve or drop"
-                " some: llm kb references pending"
-            )
-        new = self.directory / f"new-{secrets.token_hex(8)}"
-        with atomic.locked(self.directory / "new.lock"):
-            for name in list_names(self.directory):
-                if name.startswith("new-"):  # of a process that was killed: this one has the lock
-                    remove(self.directory / name)
-            try:
-                with atomic.writing(place):
-                    self._write(new, replace(plan, stored_at=topic_file.format_time(self._clock())))
-                    if plan.directory:
-                        shutil.move(plan.directory, new / _TOPIC)
-                    new.rename(place)
-            finally:
-                remove(new)  # is there only if that failed
-        for each in replaced:
-            self.drop(each.id)
-
-    def ask_later(self, plan: Plan) -> ApprovalNeededError:
-        """Store a plan for the operator; return the error that says how to approve it."""
-        self.add(plan)
+        else:
+            same = self.find(plan.request)
+            if len(ids) - bool(same) >= MAX_WAITING:
+                raise KbError(
+                    f"{count(len(ids), 'plan')} wait for approval already; the user can approve or"
+                    " drop some: llm kb references pending"
+                )
+            self._write(plan)
+            if same:
+                self.drop(same.id)
         title, summary = plan.request.title, summarize_plan(plan)
         return ApprovalNeededError(plan.id, title, summary, list_hosts(plan.hosts))
 
@@ -291,136 +269,82 @@ class PendingPlans:
                 found.append(self.read(plan_id))
             except UnknownPlanError as error:
                 problems.append(str(error))
-        return sorted(found, key=lambda plan: plan.stored_at or ""), problems
+        return found, problems
 
     def find(self, request: topic_file.TopicFile) -> Plan | None:
         """Return the plan that waits to carry out a request; None without one."""
         plans = self.read_all()[0]
         return next((each for each in plans if each.request.digest == request.digest), None)
 
+    def forget(self, request: topic_file.TopicFile) -> None:
+        """Delete the plan that waits to carry out a request."""
+        if waiting := self.find(request):
+            self.drop(waiting.id)
+
     def read(self, plan_id: str) -> Plan:
         """Return a plan by its id; raise UnknownPlanError if it is missing or was changed."""
         place = self._place(plan_id)
-        if self._is_expired(place):
+        if plan_id not in self._ids():
             raise UnknownPlanError(plan_id, _GONE)
         try:
-            fields = Fields(json.loads(read_regular(place / _PLAN)))
-            stored_at, is_approved = fields.text("stored_at"), fields.flag("approved")
-            plan = parse_plan(fields.fields("plan"), self._settings.allow_protocols)
-        except (FileNotFoundError, NotADirectoryError) as error:
-            raise UnknownPlanError(plan_id, _GONE) from error
+            fields = Fields(json.loads(read_regular(place)))
+            is_approved = fields.flag("approved")
+            plan = parse_plan(fields.fields("plan"), self._protocols)
         except (OSError, ValueError, RecursionError, KbError) as error:
             raise UnknownPlanError(plan_id, f"its file cannot be used: {error}") from error
         if plan.id != plan_id:
             raise UnknownPlanError(plan_id, "its file was changed since it was planned")
-        directory = place / _TOPIC if plan.content else None
-        return replace(plan, directory=directory, stored_at=stored_at, is_approved=is_approved)
+        return replace(plan, is_approved=is_approved)
 
     def approve(self, plan_id: str) -> None:
         """Mark a plan as approved: the request that made it may carry it out, once."""
-        self._write(self._place(plan_id), replace(self.read(plan_id), is_approved=True))
+        self._write(replace(self.read(plan_id), is_approved=True))
 
     @contextmanager
-    def carrying_out(self, plan_id: str, scratch: Path) -> Iterator[Plan]:
-        """Yield a plan with its files below a directory, and forget it after the block.
+    def carrying_out(self, plan_id: str) -> Iterator[Plan]:
+        """Yield a plan, and forget it after the block; if that fails or is killed, it waits on.
 
-        If the block fails or is killed the plan waits on, since its files are linked, not moved,
-        unless it was denied. Of several processes one succeeds. Raises UnknownPlanError if they
-        are not those that were fetched.
+        Of several processes one succeeds.
         """
-        with ExitStack() as held:
-            try:
-                held.enter_context(
-                    atomic.locked(self._place(plan_id).with_suffix(".lock"), seconds=0)
-                )
-            except atomic.BusyError as error:
-                raise UnknownPlanError(plan_id, "another process is just using it") from error
-            plan = self.read(plan_id)
-            if plan.directory:
-                plan = replace(plan, directory=_link_content(plan, plan.directory, scratch))
-            try:
-                yield plan
-            except DeniedError:
+        try:
+            with atomic.locked(self._place(plan_id).with_suffix(".lock"), seconds=0):
+                yield self.read(plan_id)
                 self.drop(plan_id)
-                raise
-            self.drop(plan_id)
+        except atomic.BusyError as error:
+            raise UnknownPlanError(plan_id, "another process is just using it") from error
 
     def drop(self, plan_id: str) -> bool:
         """Delete a plan, usable or not; tell whether there was one."""
-        return self._forget(self._place(plan_id))
+        place = self._place(plan_id)
+        was_there = os.path.lexists(place)
+        remove(place)
+        return was_there
 
     def _ids(self) -> list[str]:
-        """Return the ids of all plans; what has expired, or a killed process left, is deleted."""
+        """Return the ids of all plans, oldest first; those that have expired are deleted."""
         found = []
         for name in list_names(self.directory):
-            if name.startswith("gone-"):
-                remove(self.directory / name)
-            elif self._is_expired(self.directory / name):
-                self._forget(self.directory / name)
-            elif _ID.fullmatch(name):
-                found.append(name)
-        return sorted(set(found))
-
-    def _forget(self, place: Path) -> bool:
-        """Delete a directory; tell whether there was one.
-
-        It goes in one step, so that no other process takes a plan without some of its files.
-        """
-        gone = self.directory / f"gone-{secrets.token_hex(8)}"
-        try:
-            place.rename(gone)
-        except OSError:
-            return False
-        remove(gone)
-        return True
-
-    def _is_expired(self, place: Path) -> bool:
-        # By the time of the directory, which is known for unusable plans too.
-        try:
-            age = self._clock().timestamp() - place.lstat().st_mtime
-        except OSError:
-            return False
-        return age > MAX_AGE.total_seconds()
+            plan_id, dot, suffix = name.partition(".")
+            if (dot, suffix) == (".", "json") and _ID.fullmatch(plan_id):
+                # By the time of the file, which is known for unusable plans too.
+                with suppress(OSError):
+                    at = self._place(plan_id).lstat().st_mtime
+                    if self._clock().timestamp() - at > MAX_AGE.total_seconds():
+                        self.drop(plan_id)
+                    else:
+                        found.append((at, plan_id))
+        return [plan_id for _, plan_id in sorted(found)]
 
     def _place(self, plan_id: str) -> Path:
         if not _ID.fullmatch(plan_id):
             raise UnknownPlanError(plan_id, "an id is 32 hexadecimal digits")
-        return self.directory / plan_id
+        return self.directory / f"{plan_id}.json"
 
-    def _write(self, place: Path, plan: Plan) -> None:
-        table = {
-            "stored_at": plan.stored_at,
-            "approved": plan.is_approved,
-            "plan": plan_table(plan),
-        }
-        atomic.make_directory(place, mode=0o700)
+    def _write(self, plan: Plan) -> None:
+        table = {"approved": plan.is_approved, "plan": plan_table(plan)}
+        atomic.make_directory(self.directory, mode=0o700)
         data = json.dumps(table, indent=1, ensure_ascii=True).encode()
-        atomic.replace_below(place, _PLAN, data, new_mode=0o600)
-
-
-def _link_content(plan: Plan, source: Path, scratch: Path) -> Path:
-    """Link the files of a waiting plan into a directory of their own, and return that.
-
-    Raises UnknownPlanError unless they are those of the plan, and no others.
-    """
-    target = scratch / _TOPIC
-    try:
-        record = read_regular(source / topic_directory.FILE_NAME)
-        files = topic_directory.parse_provenance(record, str(source)).files
-        names = {path for path, _ in iter_files(source)}
-        for path in names:
-            atomic.make_directory((target / path).parent)
-            with atomic.writing(target / path):
-                take_over(source / path, target / path)
-        is_changed = any(topic_directory.find_differences(target).values())
-    except atomic.WriteError:
-        raise
-    except (OSError, KbError) as error:
-        raise UnknownPlanError(plan.id, f"its files cannot be read: {error}") from error
-    is_changed |= source.is_symlink() or names != {topic_directory.FILE_NAME, *files}
-    if topic_directory.hash_content(record) != plan.content or is_changed:
-        raise UnknownPlanError(plan.id, "its files were changed since they were fetched")
-    return target
+        atomic.replace_below(self.directory, self._place(plan.id).name, data, new_mode=0o600)
 
 
 def pending_entry(plan: Plan) -> dict[str, Any]:
@@ -431,6 +355,5 @@ def pending_entry(plan: Plan) -> dict[str, Any]:
         "summary": summarize_plan(plan),
         "hosts": list(plan.hosts),
         "sources": [item.pop("source") | item for item in plan_table(plan)["sources"]],
-        "stored_at": plan.stored_at,
         "is_approved": plan.is_approved,
     }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import math
 import os
@@ -24,7 +23,6 @@ import pytest
 
 from llm_kb.config.settings import References
 from llm_kb.errors import KbError
-from llm_kb.files.atomic import WriteError
 from llm_kb.host.reference_calls import current_library
 from llm_kb.host.reference_tools import make_references
 from llm_kb.references.errors import (
@@ -34,13 +32,14 @@ from llm_kb.references.errors import (
     TopicFileError,
     UnknownPlanError,
 )
+from llm_kb.references.fetch import sources
 from llm_kb.references.fetch.create import (
     approved_hosts,
     carry_out,
     create_topic,
+    propose_topic,
     refresh_topic,
 )
-from llm_kb.references.fetch.sources import preview_source
 from llm_kb.references.library import Library, remove
 from llm_kb.references.plan import (
     MAX_WAITING,
@@ -50,6 +49,7 @@ from llm_kb.references.plan import (
     describe_plan,
     plan_table,
     render_plan,
+    summarize_plan,
 )
 from llm_kb.references.sources import packages
 from llm_kb.references.sources.records import (
@@ -90,7 +90,6 @@ def planned(*sources: Source, title: str = "Frob", notes: tuple[str, ...] = ()) 
             )
             for source in sources
         ),
-        content="sha256:1",
     )
 
 
@@ -107,23 +106,22 @@ def pending(tmp_path: Path) -> PendingPlans:
 def set_age(pending: PendingPlans, plan: Plan, age: timedelta) -> None:
     """Make the file of a plan this old."""
     at = (NOW - age).timestamp()
-    os.utime(pending.directory / plan.id, (at, at))
+    os.utime(pending.directory / f"{plan.id}.json", (at, at))
 
 
 def store(pending: PendingPlans, plan: Plan) -> None:
     """Store a plan at the time of the clock."""
-    pending.add(plan)
+    pending.ask_later(plan)
     set_age(pending, plan, timedelta())
 
 
 def test_an_id_is_too_long_to_find_two_plans_for() -> None:
     assert len(PLAN.id) * 4 >= 128
-    assert PLAN.digest.startswith(PLAN.id)
 
 
 def test_another_plan_under_the_same_id_is_refused(pending: PendingPlans) -> None:
     store(pending, PLAN)
-    path = pending.directory / PLAN.id / "plan.json"
+    path = pending.directory / f"{PLAN.id}.json"
     other = json.loads(path.read_text())
     other["plan"] = plan_table(planned(WebSource(url="https://evil.example/")))
     path.write_text(json.dumps(other))
@@ -133,13 +131,13 @@ def test_another_plan_under_the_same_id_is_refused(pending: PendingPlans) -> Non
 
 def test_a_plan_that_waits_is_never_replaced(pending: PendingPlans) -> None:
     store(pending, PLAN)
-    path = pending.directory / PLAN.id / "plan.json"
+    path = pending.directory / f"{PLAN.id}.json"
     before = (path.read_bytes(), path.stat().st_ino)
-    pending.add(PLAN)
+    pending.ask_later(PLAN)
     assert (path.read_bytes(), path.stat().st_ino) == before
     path.write_text("{}")
     with pytest.raises(UnknownPlanError, match="cannot be used"):
-        pending.add(PLAN)
+        pending.ask_later(PLAN)
     assert path.read_text() == "{}"
 
 
@@ -169,10 +167,10 @@ def test_so_many_plans_wait_and_no_more(pending: PendingPlans) -> None:
     for plan in plans[:-1]:
         store(pending, plan)
     with pytest.raises(KbError, match="llm kb references pending"):
-        pending.add(plans[-1])
-    pending.add(plans[0])
+        pending.ask_later(plans[-1])
+    pending.ask_later(plans[0])
     set_age(pending, plans[0], timedelta(days=8))
-    pending.add(plans[-1])
+    pending.ask_later(plans[-1])
     assert len(pending.read_all()[0]) == MAX_WAITING
 
 
@@ -339,9 +337,8 @@ def ask_model(site: Site) -> str:
 
 @pytest.fixture
 def settings(user_dir: Path) -> None:
-    """The settings of a user who trusts this machine, and is asked first."""
-    text = '[kb.references]\nask_first = true\nallow_hosts = ["127.0.0.1"]\n'
-    (user_dir / "kb.toml").write_text(text)
+    """The settings of a user who trusts this machine."""
+    (user_dir / "kb.toml").write_text('[kb.references]\nallow_hosts = ["127.0.0.1"]\n')
 
 
 @pytest.mark.usefixtures("settings")
@@ -349,41 +346,96 @@ def test_a_host_is_not_contacted_before_it_is_approved(run_llm: RunLlm, site: Si
     error = ask_model(site)
     assert site.requests == []
     host = site.url.removeprefix("http://")
-    assert f"(1 source not contacted yet) from {host} needs the user's approval" in error
-    plan_id = PendingPlans(current_library()).read_all()[0][0].id
+    assert f"fetching 'Frob' (1 web page) from {host} needs the user's approval" in error
+    assert error.endswith("Tell the user so, go on without it, and do not try again")
+    (waiting,) = PendingPlans(current_library()).read_all()[0]
 
-    refused = run_llm(["kb", "references", "approve", plan_id])
+    refused = run_llm(["kb", "references", "approve", waiting.id])
     assert (refused.exit_code, site.requests) == (1, [])
-    assert f"  web {site.url}/a: not contacted yet\n  from {host}\n" in refused.stderr
+    assert refused.stderr == (
+        f"Frob: 1 web page\n  web {site.url}/a\n  from {host}\n"
+        "Error: there is no terminal to ask on: Fetch this? Pass -y to say yes\n"
+    )
 
-    approved = run_llm(["kb", "references", "approve", plan_id, "-y"])
+    approved = run_llm(["kb", "references", "approve", waiting.id, "-y"])
     assert approved.stdout == "topic-frob: 1 page\n"
-    assert "1 web page (30 B)" in approved.stderr
     assert PendingPlans(current_library()).read_all()[0] == []
 
 
 @pytest.mark.usefixtures("settings")
-def test_a_host_of_a_topic_is_known(site: Site) -> None:
-    library = current_library()
-    known = request(WebSource(url=site.put("/known", PAGE)))
-    create_topic(library, replace(known, id="topic-known"), yes)
-    site.requests.clear()
-    ask_model(site)  # the plan is made at once, and waits for approval
-    assert site.requests
+def test_another_host_is_asked_about_before_it_is_contacted(run_llm: RunLlm, site: Site) -> None:
+    ask_model(site)
+    with serve_site() as other:
+        site.redirect("/a", other.put("/page", PAGE))
+        (first,) = PendingPlans(current_library()).read_all()[0]
+        led = run_llm(["kb", "references", "approve", first.id, "-y"])
+        (second,) = PendingPlans(current_library()).read_all()[0]
+        assert (led.exit_code, other.requests, first.id != second.id) == (1, [], True)
+        host = other.url.removeprefix("http://")
+        assert f"    leads to {host}\n" in led.stderr
+        assert f"llm kb references approve {second.id}\n" in led.stderr
+        approved = run_llm(["kb", "references", "approve", second.id, "-y"])
+    assert approved.stdout == "topic-frob: 1 page\n"
+    assert host in current_library().approved_hosts("topic-frob")
 
 
-def test_approve_shows_the_plan_and_asks(run_llm: RunLlm, site: Site, user_dir: Path) -> None:
-    (user_dir / "kb.toml").write_text('[kb.references]\nallow_hosts = ["127.0.0.1"]\n')
-    error = ask_model(site)
-    host = site.url.removeprefix("http://")
-    assert f"from {host} needs the user's approval" in error
-    assert error.endswith("Tell the user so, go on without it, and do not try again")
-    (waiting,) = PendingPlans(current_library()).read_all()[0]
-    site.requests.clear()
-    asked = run_llm(["kb", "references", "approve", waiting.id])
-    assert (asked.exit_code, site.requests) == (1, [])
-    assert asked.stderr.startswith(render_plan(waiting))
-    assert "Pass -y to say yes" in asked.stderr
+REPOSITORY = {
+    "tree": [
+        {"path": "README.md", "mode": "100644", "type": "blob", "sha": "1" * 40, "size": 900},
+        {"path": "docs", "mode": "040000", "type": "tree", "sha": "2" * 40},
+        {"path": "docs/a.md", "mode": "100644", "type": "blob", "sha": "3" * 40, "size": 98_000},
+        {"path": "sub", "mode": "160000", "type": "commit", "sha": "4" * 40},
+        {"path": "link", "mode": "120000", "type": "blob", "sha": "5" * 40, "size": 4},
+    ]
+}
+
+
+@pytest.mark.parametrize(
+    ("tree", "shown"),
+    [
+        (REPOSITORY, "o/n (2 files, ~99 KB, Rust)"),
+        (REPOSITORY | {"truncated": True}, "o/n (2 files, ~99 KB, Rust)"),
+        ({}, "o/n"),
+        ({"tree": 1}, "o/n"),
+        ({"tree": [{}]}, "o/n"),
+        ({"tree": ["x"]}, "o/n"),
+    ],
+    ids=["all", "cut", "none", "number", "empty", "text"],
+)
+def test_github_is_asked_by_the_name_of_a_repository_alone(
+    library: Library, site: Site, monkeypatch: pytest.MonkeyPatch, tree: object, shown: str
+) -> None:
+    """Neither the revision nor the paths that a model wrote leave the machine."""
+    monkeypatch.setattr(sources, "GITHUB", f"{site.url}/repos/")
+    for path, table in {"": {"language": "Rust"}, "/git/trees/HEAD?recursive=1": tree}.items():
+        kind = "application/json"
+        site.answer(f"/repos/o/n{path}", Answer(json.dumps(table).encode(), kind=kind))
+    source = GitSource(url="https://github.com/o/n", ref="SECRET", paths=("README.md", "docs/"))
+    page = WebSource(url="https://e.org/?leak=SECRET")
+    plans: list[Plan] = []
+    with pytest.raises(DeniedError):
+        propose_topic(library, request(source, page), recorder(plans, answer=False))
+    assert summarize_plan(plans[0]) == f"{shown} + 1 web page"
+    asked = [line for line in site.requests if line.startswith("GET")]
+    assert asked[:1] == ["GET /repos/o/n/git/trees/HEAD?recursive=1"]
+    assert asked[1:] in ([], ["GET /repos/o/n"])
+
+
+@pytest.mark.parametrize(("files", "is_more"), [(2, False), (1, True)])
+def test_more_than_was_announced_is_asked_about(
+    library: Library, remote: Remote, files: int, is_more: bool
+) -> None:
+    planned_source = PlannedSource(
+        source=GitSource(url=remote.url, paths=("docs/", "README.md")),
+        files=files,
+        size=10_000,
+        hosts=(remote.url,),
+    )
+    plan = Plan(request=request(planned_source.source), sources=(planned_source,))
+    PendingPlans(library).ask_later(plan)
+    plans: list[Plan] = []
+    carry_out(library, plan.id, recorder(plans, answer=True))
+    assert [each.files for each in plans] == [files, 2][: 1 + is_more]
 
 
 def test_pages_of_undeclared_size_are_summed(library: Library, site: Site) -> None:
@@ -447,12 +499,14 @@ def test_every_host_that_becomes_approved_was_shown(
     with pytest.raises(Exception, match="approve") as needed:
         create.implementation(title="Frob", body="x", sources=sources)
     (plan,) = PendingPlans(current_library()).read_all()[0]
-    listed = run_llm(["kb", "references", "pending", "--json"]).stdout
-    approved = run_llm(["kb", "references", "approve", plan.id, "-y"]).stderr
+    shown = [str(needed.value)]
+    while plans := PendingPlans(current_library()).read_all()[0]:
+        shown.append(run_llm(["kb", "references", "approve", plans[0].id, "-y"]).stderr)
     kept = current_library().approved_hosts("topic-frob")
     assert kept == set(hosts_of(many))
-    for text in (str(needed.value), listed, approved):
-        assert [host for host in kept if host not in text] == []
+    assert len(shown) == 6  # and four hosts that the last page passes through, one by one
+    assert [host for host in kept if host not in shown[-1]] == []
+    assert plan.hosts == tuple(hosts_of(many[:8]))
 
 
 def test_a_refresh_asks_about_all_that_it_approves(
@@ -511,29 +565,16 @@ def test_a_plan_that_takes_too_long_ends(library: Library, site: Site) -> None:
 def test_what_was_approved_is_carried_out_once(library: Library, site: Site) -> None:
     source = WebSource(url=site.put("/a", PAGE))
     plan = store_plan(library, request(source))
-    carry_out(library, plan.id, never)
+    carry_out(library, plan.id, yes)
     with pytest.raises(UnknownPlanError, match="it was used or dropped"):
-        carry_out(library, plan.id, never)
-
-
-def test_the_words_that_were_approved_are_kept_also_when_the_call_is_repeated(
-    library: Library, site: Site
-) -> None:
-    source = WebSource(url=site.put("/a", "<p>good words"))
-    plan = store_plan(library, request(source))
-    PendingPlans(library).approve(plan.id)
-    site.put("/a", "<p>evil words")
-    create_topic(library, request(source), never)
-    (text,) = files_of(library).values()
-    assert "good words" in text
+        carry_out(library, plan.id, yes)
 
 
 @pytest.fixture
 def careful(library: Library, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Library:
-    """The library of a user who is asked first, in a workspace without any packages."""
+    """A library in a workspace without any packages."""
     monkeypatch.delenv("VIRTUAL_ENV", raising=False)
-    settings = replace(library.settings, ask_first=True)
-    return replace(library, settings=settings, workspace=tmp_path / "workspace")
+    return replace(library, workspace=tmp_path / "workspace")
 
 
 def test_an_approved_host_leads_to_no_other(careful: Library, site: Site) -> None:
@@ -544,12 +585,16 @@ def test_an_approved_host_leads_to_no_other(careful: Library, site: Site) -> Non
         crawl = CrawlSource(url=site.put("/d/", PAGE))
         for name in ("robots.txt", "llms.txt", "sitemap.xml", "d/llms.txt", "d/sitemap.xml"):
             site.redirect(f"/{name}", other.put(f"/{name}", PAGE))
-        with pytest.raises(
-            NothingFetchedError, match="was not approved; if you trust it, name this"
-        ):
-            create_topic(careful, request(page, crawl), recorder(plans, answer=True), by_model=True)
+
+        def approve(plan: Plan) -> bool:
+            plans.append(plan)
+            return len(plans) == 1
+
+        with pytest.raises(DeniedError):
+            propose_topic(careful, request(page, crawl), approve)
     assert other.requests == []
-    assert [plan.is_measured for plan in plans] == [False]
+    here, there = (each.url.removeprefix("http://") for each in (site, other))
+    assert [plan.hosts for plan in plans] == [(here,), (here, there)]
 
 
 def test_a_package_of_the_workspace_leads_to_no_host_unasked(careful: Library, site: Site) -> None:
@@ -561,17 +606,17 @@ def test_a_package_of_the_workspace_leads_to_no_host_unasked(careful: Library, s
     plans: list[Plan] = []
     source = PackageSource(ecosystem="pypi", name="frob")
     with pytest.raises(DeniedError):
-        create_topic(careful, request(source), recorder(plans, answer=False), by_model=True)
+        propose_topic(careful, request(source), recorder(plans, answer=False))
     (plan,) = plans
     host = site.url.removeprefix("http://")
     assert describe_plan(plan).splitlines() == [
-        "  package https://pypi.org/project/frob: not contacted yet",
+        "  package https://pypi.org/project/frob",
         f"    leads to {site.url}/frob",
         f"  from pypi.org, {host}",
     ]
     assert site.requests == []
     with pytest.raises(NothingFetchedError, match="/frob/' not found"):
-        create_topic(careful, request(source), yes, by_model=True)
+        propose_topic(careful, request(source), yes)
     assert site.requests != []
 
 
@@ -579,17 +624,24 @@ def test_the_index_leads_to_no_host_unasked(
     careful: Library, site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(packages.REGISTRIES, "pypi", f"{site.url}/pypi/{{}}/json")
-    create_topic(careful, request(WebSource(url=site.put("/known", PAGE))), yes)
+    plans: list[Plan] = []
     with serve_site() as other:
         info = {"info": {"version": "1.0", "project_urls": {"Source": f"{other.url}/frob"}}}
         site.answer("/pypi/frob/json", Answer(json.dumps(info).encode(), kind="application/json"))
         source = PackageSource(ecosystem="pypi", name="frob")
-        wanted = replace(request(source), id="topic-package")
-        with pytest.raises(
-            NothingFetchedError, match="was not approved; if you trust it, name this"
-        ):
-            create_topic(careful, wanted, yes, by_model=True)
+
+        def approve(plan: Plan) -> bool:
+            plans.append(plan)
+            return len(plans) == 1
+
+        with pytest.raises(DeniedError):
+            propose_topic(careful, request(source), approve)
     assert other.requests == []
+    note = f"asks {site.url}/pypi/frob/json for its repository, which you are asked about then"
+    assert [plan.sources[0].notes for plan in plans] == [
+        (note,),
+        (note, f"leads to {other.url.removeprefix('http://')}"),
+    ]
 
 
 def test_the_hosts_of_a_copied_topic_are_not_approved(
@@ -639,35 +691,22 @@ def test_a_record_of_files_approves_no_host(library: Library, remote: Remote) ->
     assert {file.url for file in stored.files.values()} == {remote.url}
 
 
-def test_a_plan_is_deleted_when_what_its_hosts_hold_is_denied(careful: Library, site: Site) -> None:
-    page = WebSource(url=site.put("/a", PAGE))
-    plan = Plan(request=request(page), sources=(preview_source(page, None),))
-    PendingPlans(careful).add(plan)
-    with pytest.raises(DeniedError):
-        carry_out(careful, plan.id, lambda _: False)
-    assert kept(PendingPlans(careful)) == []
-
-
-def test_a_plan_waits_on_when_its_hosts_do_not_answer(careful: Library, site: Site) -> None:
-    page = WebSource(url=f"{site.url}/missing")
-    plan = Plan(request=request(page), sources=(preview_source(page, None),))
-    PendingPlans(careful).add(plan)
+def test_a_plan_waits_on_when_its_hosts_do_not_answer(library: Library, site: Site) -> None:
+    plan = store_plan(library, request(WebSource(url=f"{site.url}/missing")))
     with pytest.raises(NothingFetchedError):
-        carry_out(careful, plan.id, yes)
-    assert kept(PendingPlans(careful)) == [plan.id]
+        carry_out(library, plan.id, yes)
+    assert kept(PendingPlans(library)) == [f"{plan.id}.json"]
     site.put("/missing", PAGE)
-    carry_out(careful, plan.id, yes)
-    assert kept(PendingPlans(careful)) == []
+    carry_out(library, plan.id, yes)
+    assert kept(PendingPlans(library)) == []
 
 
 @pytest.mark.parametrize("typed", ["n\n", "\x04"], ids=["no", "Ctrl-D"])
-def test_a_denial_on_a_terminal_deletes_the_plan_and_its_files(
-    typed: str, site: Site, user_dir: Path
-) -> None:
+def test_a_denial_on_a_terminal_deletes_the_plan(typed: str, site: Site, user_dir: Path) -> None:
     (user_dir / "kb.toml").write_text('[kb.references]\nallow_hosts = ["127.0.0.1"]\n')
     ask_model(site)
     pending = PendingPlans(current_library())
-    (plan_id,) = kept(pending)
+    plan_id = kept(pending)[0].removesuffix(".json")
     shown, _ = run_on_terminal(["kb", "references", "approve", plan_id], typed)
     assert shown.endswith("\nAborted!\n")
     assert (kept(pending), current_library().ids()) == ([], [])
@@ -680,10 +719,10 @@ def test_a_plan_that_cannot_be_published_waits_on(library: Library, site: Site) 
     for name in (".approved", "topic-frob"):
         (library.root / name).write_text("in the way")
         with pytest.raises(KbError):
-            carry_out(library, plan.id, never)
-        assert (kept(pending), library.ids()) == ([plan.id], [])
+            carry_out(library, plan.id, yes)
+        assert (kept(pending), library.ids()) == ([f"{plan.id}.json"], [])
         (library.root / name).unlink()
-    assert carry_out(library, plan.id, never)["file_count"] == 1
+    assert carry_out(library, plan.id, yes)["file_count"] == 1
     assert kept(pending) == []
 
 
@@ -697,7 +736,8 @@ from llm_kb.config.settings import References
 def die(*_):
     os.kill(os.getpid(), signal.SIGKILL)
 
-library = module.Library(root=pathlib.Path(sys.argv[1]), settings=References())
+trusting = References(allow_hosts=("127.0.0.1",))
+library = module.Library(root=pathlib.Path(sys.argv[1]), settings=trusting)
 owner, name = {
     "check": (create, "_is_made"),
     "approve": (module.Library, "approve_hosts"),
@@ -717,21 +757,9 @@ def test_a_plan_survives_a_killed_approval(where: str, library: Library, site: S
     (waiting,) = PendingPlans(library).read_all()[0]
     assert waiting == plan
     library.clean()
-    assert carry_out(library, plan.id, never)["file_count"] == 1
+    assert carry_out(library, plan.id, yes)["file_count"] == 1
     assert (kept(PendingPlans(library)), library.ids()) == ([], ["topic-frob"])
     assert list((library.root / ".staging").iterdir()) == []
-
-
-def test_a_link_in_place_of_the_files_of_a_plan_is_not_published(
-    library: Library, site: Site, tmp_path: Path
-) -> None:
-    plan = store_plan(library, request(WebSource(url=site.put("/a", PAGE))))
-    files = PendingPlans(library).directory / plan.id / "topic"
-    files.rename(tmp_path / "elsewhere")
-    files.symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(UnknownPlanError, match="its files were changed"):
-        carry_out(library, plan.id, never)
-    assert library.ids() == []
 
 
 @pytest.mark.parametrize("name", [".approved", ".staging", ".old", ".locks", ".pending"])
@@ -746,7 +774,7 @@ def test_a_file_in_the_place_of_a_directory_of_ours_is_an_error_that_names_it(
     other = replace(asked, id="topic-other", title="Other")
     for run in (
         lambda: create_topic(library, other, yes),
-        lambda: create_topic(library, other, keep_waiting(library)),
+        lambda: propose_topic(library, other, keep_waiting(library)),
         lambda: refresh_topic(library, "topic-frob", yes),
         lambda: library.delete("topic-frob"),
     ):
@@ -760,89 +788,23 @@ def test_a_file_in_the_place_of_a_directory_of_ours_is_an_error_that_names_it(
     )
 
 
-def test_what_a_killed_process_stored_in_part_is_deleted_by_the_next(
-    library: Library, site: Site
-) -> None:
-    pending = PendingPlans(library)
-    (pending.directory / "new-0123456789abcdef").mkdir(parents=True)
-    plan = store_plan(library, request(WebSource(url=site.put("/a", PAGE))))
-    assert kept(pending) == [plan.id]
-
-
 def kept(pending: PendingPlans) -> list[str]:
     """Return the names of what is in the directory of waiting plans."""
     return sorted(path.name for path in pending.directory.iterdir())
 
 
-def test_both_questions_can_be_answered_later(careful: Library, site: Site) -> None:
-    """About the hosts, and about what they hold: the first plan took the place of the second."""
-    asked, pending = request(WebSource(url=site.put("/a", PAGE))), PendingPlans(careful)
-    for _ in range(2):
-        with pytest.raises(ApprovalNeededError) as needed:
-            create_topic(careful, asked, keep_waiting(careful), by_model=True)
-        pending.approve(needed.value.plan_id)
-    assert create_topic(careful, asked, never, by_model=True)["file_count"] == 1
+def test_both_questions_can_be_answered_later(library: Library, site: Site) -> None:
+    """About one host, and about the one that it leads to; no page is kept before the second."""
+    pending = PendingPlans(library)
+    with serve_site() as other:
+        asked = request(WebSource(url=site.redirect("/a", other.put("/page", PAGE))))
+        for _ in range(2):
+            with pytest.raises(ApprovalNeededError) as needed:
+                propose_topic(library, asked, keep_waiting(library))
+            assert (other.requests, library.ids()) == ([], [])
+            pending.approve(needed.value.plan_id)
+        assert propose_topic(library, asked, never)["file_count"] == 1
     assert kept(pending) == []
-
-
-def test_a_plan_that_has_no_room_leaves_the_one_it_would_replace(
-    library: Library, site: Site
-) -> None:
-    small = replace(library, settings=replace(library.settings, max_bytes=100))
-    first, pending = request(WebSource(url=site.put("/a", "a" * 60))), PendingPlans(small)
-    other = request(WebSource(url=site.put("/b", "b" * 30)), title="Other")
-    waiting = [store_plan(small, first), store_plan(small, other)]
-    site.put("/a", "a" * 90)
-    with pytest.raises(KbError):
-        create_topic(small, first, keep_waiting(small))
-    assert {plan.id for plan in pending.read_all()[0]} == {plan.id for plan in waiting}
-    site.put("/a", "c" * 60)
-    store_plan(small, first)
-    assert sorted(plan.size for plan in pending.read_all()[0]) == [31, 61]
-
-
-def test_a_plan_is_dropped_in_one_step(
-    library: Library, remote: Remote, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Whoever approves it meanwhile must not publish the files that are left."""
-    plan = store_plan(library, request(GitSource(url=remote.url)))
-    pending, delete = PendingPlans(library), shutil.rmtree
-    raised = []
-
-    def delete_late(path: Path, ignore_errors: bool = False) -> None:
-        if path.name.startswith("gone-"):
-            with pytest.raises(UnknownPlanError) as error:
-                carry_out(library, plan.id, never)
-            raised.append(error)
-        delete(path, ignore_errors=ignore_errors)
-
-    monkeypatch.setattr(shutil, "rmtree", delete_late)
-    assert pending.drop(plan.id)
-    assert (len(raised), kept(pending), library.ids()) == (1, [], [])
-
-
-def test_without_room_to_move_its_files_a_plan_waits_and_leaves_nothing(
-    library: Library, site: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As on another disk that is full; what was left of each attempt filled it further."""
-    asked, pending = request(WebSource(url=site.put("/a", PAGE))), PendingPlans(library)
-
-    def refuse(*_: object, **__: object) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    with monkeypatch.context() as full:
-        full.setattr(shutil, "move", refuse)
-        with pytest.raises(WriteError, match="No space left"):
-            create_topic(library, asked, keep_waiting(library))
-    assert kept(pending) == []
-    plan = store_plan(library, asked)
-    with monkeypatch.context() as full:
-        full.setattr(os, "link", refuse)
-        full.setattr(shutil, "copy2", refuse)
-        with pytest.raises(WriteError, match="No space left"):
-            carry_out(library, plan.id, never)
-    assert kept(pending) == [plan.id]
-    assert carry_out(library, plan.id, never)["file_count"] == 1
 
 
 @pytest.mark.parametrize("name", ["topic.md", ".provenance.json"])
@@ -854,19 +816,15 @@ def test_a_link_among_staged_files_leads_no_write_elsewhere(
     victim.write_text("mine")
 
     def swap(plan: Plan) -> bool:
-        assert plan.directory
-        (plan.directory / name).unlink(missing_ok=True)
-        (plan.directory / name).symlink_to(victim)
+        (directory,) = (library.root / ".staging").iterdir()
+        (directory / name).unlink(missing_ok=True)
+        (directory / name).symlink_to(victim)
         return True
 
     with suppress(KbError):
         create_topic(library, request(WebSource(url=site.put("/a", PAGE))), swap)
     assert victim.read_text() == "mine"
     assert not (library.root / "topic-frob" / "topic.md").is_symlink()
-
-
-def test_ask_first_is_the_users_own_setting() -> None:
-    assert References().ask_first is False
 
 
 def test_a_plan_that_others_wrote_is_not_approved(
@@ -878,4 +836,4 @@ def test_a_plan_that_others_wrote_is_not_approved(
     plan = store_plan(library, asked)  # as its author would, in the shared directory
     PendingPlans(library).approve(plan.id)
     with pytest.raises(DeniedError):
-        create_topic(shared, asked, lambda _: False, by_model=True)
+        propose_topic(shared, asked, lambda _: False)

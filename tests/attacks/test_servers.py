@@ -13,10 +13,10 @@ from urllib.parse import quote
 import pytest
 
 from llm_kb.references.errors import FetchError, NothingFetchedError, SourceError
-from llm_kb.references.fetch.create import create_topic
+from llm_kb.references.fetch.create import approved_hosts, create_topic, open_remotes
 from llm_kb.references.library import Library
 from llm_kb.references.sources.crawl import find_pages
-from llm_kb.references.sources.git import select_files
+from llm_kb.references.sources.git import find_commit, select_files
 from llm_kb.references.sources.records import CrawlSource, GitSource, WebSource
 from llm_kb.references.sources.rules import Policy
 from llm_kb.references.sources.site import CrawlLimits, RobotsLimits, parse_robots
@@ -425,8 +425,9 @@ def test_git_sends_no_secret_to_a_host_that_a_model_names(  # noqa: PLR0917 - fi
 
     path = "/r/info/refs?service=git-upload-pack"
     site.answer(path, refuse)
-    with pytest.raises(NothingFetchedError, match="which git does only for a host that you appr"):
-        create_topic(library, request(GitSource(url=f"{site.url}/r")), yes, by_model=True)
+    message = "which git does only for a host that you appr"
+    with open_remotes(library) as remotes, pytest.raises(FetchError, match=message):
+        find_commit(GitSource(url=f"{site.url}/r"), remotes.policy)
     assert site.requests == [f"GET {path}"]
     assert {"authorization", "cookie"}.isdisjoint(*site.received)
 
@@ -434,9 +435,9 @@ def test_git_sends_no_secret_to_a_host_that_a_model_names(  # noqa: PLR0917 - fi
 def test_git_logs_in_to_a_host_that_was_approved(library: Library, site: Site, home: Path) -> None:
     create_topic(library, request(WebSource(url=site.put("/a", "<p>a")), title="A"), yes)
     (home / ".gitconfig").write_text('[http]\n\textraHeader = "Authorization: Bearer x"\n')
-    private = replace(request(GitSource(url=f"{site.url}/r")), id="topic-private")
-    with pytest.raises(NothingFetchedError):
-        create_topic(library, private, yes, by_model=True)
+    trusted = approved_hosts(library)
+    with open_remotes(library, trusted=trusted) as remotes, pytest.raises(FetchError):
+        find_commit(GitSource(url=f"{site.url}/r"), remotes.policy)
     assert site.received[-1]["authorization"] == "Bearer x"
 
 

@@ -184,7 +184,7 @@ def test_without_a_terminal_the_model_is_told_and_the_plan_waits(
     (output,) = script.requests[1].outputs
     (pending,) = json.loads(run_llm(["kb", "references", "pending", "--json"]).stdout)
     assert output == (
-        f"Error: fetching 'Frob - Widgets' ({remote.url} (1 file, 50 B)) from {remote.url} "
+        f"Error: fetching 'Frob - Widgets' ({remote.url}) from {remote.url} "
         f"needs the user's approval: llm kb references approve {pending['id']}. Tell the user so, "
         "go on without it, and do not try again"
     )
@@ -222,7 +222,8 @@ def test_on_a_terminal_the_operator_is_asked(
             call(make_references(), "reference_topic_create", **fields(remote))
     shown = screen.getvalue()
     assert "Create reference topic 'Frob - Widgets'?" in shown
-    assert f"git {remote.url}: 1 file, 50 B" in shown
+    assert f"  git {remote.url}\n" in shown
+    assert "how much it holds is not known; at most 50,000 files, 500 MB\n" in shown
     assert bool(current_library().ids()) is created
 
 
@@ -247,7 +248,7 @@ def test_a_callback_is_handed_the_plan(remote: Remote) -> None:
     toolbox = make_references(approve=deny)
     with pytest.raises(Exception, match="denied"):
         call(toolbox, "reference_topic_create", **fields(remote))
-    assert [(plan.files, plan.size) for plan in plans] == [(1, 50)]
+    assert [(plan.hosts, plan.files) for plan in plans] == [((remote.url,), 0)]
 
 
 def test_a_paused_chain_goes_on_once_the_plan_is_approved(script: Script, remote: Remote) -> None:

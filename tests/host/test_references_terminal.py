@@ -85,17 +85,6 @@ def hostile(site: Site) -> tuple[str, ...]:
     )
 
 
-def test_no_server_repaints_the_question_of_a_tool(hostile: tuple[str, ...]) -> None:
-    prompt = calls(*hostile)
-    shown, code = run(
-        *("-m", "echo", "-T", "References", prompt), question="Approve [y/N]: ", typed="n\r"
-    )
-    assert code == 0
-    question = shown[: shown.index("Approve [y/N]: ")]
-    assert (EVIL in question, "\\x1b]0;title" in question) == (True, True)
-    assert CONTROLS.findall(question) == []
-
-
 @pytest.mark.parametrize("answer", ["n\r", "y\r"])
 def test_no_server_repaints_what_create_says(hostile: tuple[str, ...], answer: str) -> None:
     pages = [argument for url in hostile for argument in ("--web", url)]

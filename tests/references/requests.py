@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from llm_kb.references.errors import ApprovalNeededError, DeniedError
-from llm_kb.references.fetch.create import create_topic
+from llm_kb.references.fetch.create import create_topic, propose_topic
 from llm_kb.references.library import Library
 from llm_kb.references.plan import PendingPlans, Plan
 from llm_kb.references.sources.records import Source
@@ -70,7 +70,7 @@ def keep_waiting(library: Library) -> Callable[[Plan], bool]:
 
 
 def plan_topic(library: Library, asked: TopicFile) -> Plan:
-    """Return the plan of a request, which is denied."""
+    """Return what was fetched for a request, which is denied."""
     plans: list[Plan] = []
 
     def deny(plan: Plan) -> bool:
@@ -85,11 +85,11 @@ def plan_topic(library: Library, asked: TopicFile) -> Plan:
 def store_plan(library: Library, asked: TopicFile) -> Plan:
     """Return the plan of a request, which waits for approval."""
     with pytest.raises(ApprovalNeededError) as needed:
-        create_topic(library, asked, keep_waiting(library))
+        propose_topic(library, asked, keep_waiting(library))
     return PendingPlans(library).read(needed.value.plan_id)
 
 
 def use_up(pending: PendingPlans, plan: Plan) -> None:
     """Carry a plan out by doing nothing."""
-    with pending.carrying_out(plan.id, pending.directory):
+    with pending.carrying_out(plan.id):
         pass

@@ -212,7 +212,7 @@ def test_an_index_names_the_repository_of_the_newest_version_and_of_one_asked_fo
         ("{", "its metadata names no repository; give it with type git"),
         ("[]", "its metadata names no repository; give it with type git"),
         ('{"info": {"version": "1.0", "project_urls": {"Source": "javascript:x"}}}', "names no"),
-        (None, "the index answered 404"),
+        (None, "the server answered 404"),
     ],
 )
 def test_an_index_may_answer_anything(

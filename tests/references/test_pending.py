@@ -18,7 +18,6 @@ from llm_kb.references.errors import UnknownPlanError
 from llm_kb.references.library import Library
 from llm_kb.references.plan import PendingPlans, Plan, PlannedSource
 from llm_kb.references.sources.records import GitSource, WebSource
-from llm_kb.references.topic.topic_file import format_time
 from tests.references.requests import request, use_up
 
 GIT, WEB = GitSource(url="https://e.org/x", commit="1" * 40), WebSource(url="https://e.org/")
@@ -42,22 +41,22 @@ ANYTHING = st.recursive(
 def pending(tmp_path: Path) -> PendingPlans:
     """Plans of which one waits."""
     pending = PendingPlans(Library(root=tmp_path, settings=References(), clock=lambda: NOW))
-    pending.add(PLAN)
+    pending.ask_later(PLAN)
     return pending
 
 
 def change(pending: PendingPlans, table: Any) -> None:
-    (pending.directory / PLAN.id / "plan.json").write_text(json.dumps(table))
+    (pending.directory / f"{PLAN.id}.json").write_text(json.dumps(table))
 
 
 def stored(pending: PendingPlans) -> dict[str, Any]:
-    table: dict[str, Any] = json.loads((pending.directory / PLAN.id / "plan.json").read_text())
+    table: dict[str, Any] = json.loads((pending.directory / f"{PLAN.id}.json").read_text())
     return table
 
 
 def test_a_plan_waits_as_it_was_stored(pending: PendingPlans) -> None:
     plans, problems = pending.read_all()
-    assert (plans, problems, plans[0].stored_at) == ([PLAN], [], format_time(NOW))
+    assert (plans, problems) == ([PLAN], [])
 
 
 def test_a_plan_that_was_changed_is_told_of_and_can_be_dropped(pending: PendingPlans) -> None:
@@ -101,7 +100,7 @@ def test_whatever_stands_in_a_plan_it_can_be_listed_and_dropped(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:
     pending = PendingPlans(Library(root=tmp_path_factory.mktemp("pending"), settings=References()))
-    pending.add(PLAN)
+    pending.ask_later(PLAN)
     table = stored(pending)
     *path, last = data.draw(st.sampled_from(places(table)))
     changed = copy.deepcopy(table)
@@ -120,28 +119,25 @@ def test_whatever_stands_in_a_plan_it_can_be_listed_and_dropped(
     "text", ["", "[]", "null", "[" * 100_000, "\ud800"], ids=["", "list", "null", "deep", "odd"]
 )
 def test_a_file_that_is_no_plan_is_told_of(pending: PendingPlans, text: str) -> None:
-    path = pending.directory / PLAN.id / "plan.json"
+    path = pending.directory / f"{PLAN.id}.json"
     path.write_bytes(text.encode("utf-8", "surrogatepass"))
     (problem,) = pending.read_all()[1]
     assert problem.startswith(f"no plan '{PLAN.id}' to approve: its file cannot be used: ")
 
 
 def test_what_is_no_file_is_no_plan(pending: PendingPlans) -> None:
-    for number, name in enumerate("abc"):
-        (pending.directory / (name * 32)).mkdir()
-        if number:
-            make = (os.mkfifo, os.mkdir)[number - 1]
-            make(pending.directory / (name * 32) / "plan.json")
+    for name, make in {"a": os.mkfifo, "b": os.mkdir}.items():
+        make(pending.directory / f"{name * 32}.json")
     plans, problems = pending.read_all()
-    assert (list(plans), len(problems)) == ([PLAN], 3)
-    for name in "abc":
+    assert (list(plans), len(problems)) == ([PLAN], 2)
+    for name in "ab":
         assert pending.drop(name * 32)
     assert pending.read_all()[1] == []
 
 
 def test_a_plan_of_an_earlier_version_is_refused_in_few_words(pending: PendingPlans) -> None:
     table = stored(pending)
-    del table["stored_at"]
+    del table["approved"]
     change(pending, table)
     (problem,) = pending.read_all()[1]
-    assert problem.endswith("its file cannot be used: plan: stored_at: missing")
+    assert problem.endswith("its file cannot be used: plan: approved: missing")

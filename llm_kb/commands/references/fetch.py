@@ -12,11 +12,11 @@ import click
 from llm_kb.commands.references import group
 from llm_kb.errors import KbError
 from llm_kb.files.fields import Fields
-from llm_kb.references.errors import UnknownPlanError
+from llm_kb.references.errors import DeniedError, UnknownPlanError
 from llm_kb.references.fetch.create import carry_out, create_topic, refresh_topic
 from llm_kb.references.library import Library
 from llm_kb.references.lookup import find_id
-from llm_kb.references.plan import PendingPlans, pending_entry, render_plan
+from llm_kb.references.plan import PendingPlans, Plan, pending_entry, render_plan
 from llm_kb.references.sources.records import (
     MAX_CRAWL_DEPTH,
     MAX_CRAWL_PAGES,
@@ -98,10 +98,16 @@ def create(title: str | None, body: str, yes: bool, json_: bool, **options: Any)
     request = topic_file.parse_request(fields, created_by={"ghost": "operator"}, sources=sources)
     if not (yes or can_ask()):
         raise click.ClickException("there is no terminal to ask on; -y fetches without asking")
-    with group.show_progress() as progress:
-        created = create_topic(
-            library, request, lambda plan: group.approve_plan(plan, yes=yes), progress
-        )
+
+    def approve(plan: Plan) -> bool:
+        say(render_plan(plan))
+        return yes or confirm("Keep this?")
+
+    try:
+        with group.show_progress() as progress:
+            created = create_topic(library, request, approve, progress)
+    except DeniedError as error:
+        raise click.Abort from error
     tell_created(created, json_=json_)
 
 
@@ -241,7 +247,7 @@ def _is_due(library: Library, topic: topic_file.TopicFile, *, by_name: bool, sta
 @group.json_option
 def approve(plan_id: str, yes: bool, json_: bool) -> None:
     """
-    Show a waiting plan; make its topic, or delete the plan
+    Show a waiting plan, and fetch it or delete it
 
     \b
         llm kb references pending
@@ -249,15 +255,20 @@ def approve(plan_id: str, yes: bool, json_: bool) -> None:
     """
     library = group.current_library()
     waiting = PendingPlans(library)
-    plan = waiting.read(plan_id)
-    say(render_plan(plan))
-    if not ask("Keep this?" if plan.is_measured else "Contact these hosts?", yes=yes):
-        waiting.drop(plan_id)
-        raise click.Abort
-    with group.show_progress() as progress:
-        created = carry_out(
-            library, plan_id, lambda plan: group.approve_plan(plan, yes=yes), progress
-        )
+    shown: list[Plan] = []
+
+    def approve_shown(plan: Plan) -> bool:
+        say(render_plan(plan))
+        shown.append(plan)
+        if yes and len(shown) > 1:
+            raise waiting.ask_later(plan)
+        return ask("Fetch this?", yes=yes)
+
+    try:
+        with group.show_progress() as progress:
+            created = carry_out(library, plan_id, approve_shown, progress)
+    except DeniedError as error:
+        raise click.Abort from error
     tell_created(created, json_=json_)
 
 

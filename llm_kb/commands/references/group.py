@@ -16,7 +16,6 @@ from llm_kb.references.library import Library
 from llm_kb.references.lookup import find_id, list_topics, topic_details
 from llm_kb.references.topic.topic_file import Status
 from llm_kb.rendering.plain_text import count, shorten
-from llm_kb.terminal import screen
 from llm_kb.terminal.options import complete_quietly
 from llm_kb.terminal.output import confirm, say, show_content, show_json
 from llm_kb.terminal.screen import is_terminal, style
@@ -24,7 +23,6 @@ from llm_kb.texts.safe import one_line, visible_line
 
 if TYPE_CHECKING:
     from llm_kb.references.fetch.sources import Progress
-    from llm_kb.references.plan import Plan
 
 json_option = click.option("json_", "--json", is_flag=True, help="Output as JSON")
 yes_option = click.option("-y", "--yes", is_flag=True, help="Do not ask")
@@ -35,17 +33,6 @@ def current_library() -> Library:
     library = reference_calls.current_library()
     library.clean()
     return library
-
-
-def approve_plan(plan: Plan, *, yes: bool) -> bool:
-    """Show a plan and ask; raise Abort for a no."""
-    # Imported here: these commands are loaded for a search as well.
-    from llm_kb.references.plan import render_plan  # noqa: PLC0415
-
-    say(render_plan(plan))
-    if not yes and not screen.confirm("Keep this?" if plan.is_measured else "Contact these hosts?"):
-        raise click.Abort
-    return True
 
 
 @contextmanager

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from llm_kb.errors import KbError
@@ -15,8 +14,15 @@ from llm_kb.references.errors import DeniedError, NothingFetchedError, TopicFile
 from llm_kb.references.fetch.sources import Progress, fetch_sources, preview_source, silent
 from llm_kb.references.fetched import FetchedTopic
 from llm_kb.references.library import Library
-from llm_kb.references.plan import PendingPlans, Plan, format_about, list_hosts, summarize_plan
-from llm_kb.references.sources.git import Remotes
+from llm_kb.references.plan import (
+    PendingPlans,
+    Plan,
+    PlannedSource,
+    format_about,
+    list_hosts,
+    summarize_plan,
+)
+from llm_kb.references.sources.git import TRANSFER_PATIENCE, Remotes
 from llm_kb.references.sources.rules import Policy, host_and_port, system_resolver
 from llm_kb.references.topic import topic_directory, topic_file
 from llm_kb.references.topic.staging import OldTopic, Staged
@@ -25,115 +31,111 @@ from llm_kb.references.topic.topic_file import TopicFile
 from llm_kb.search.index.database import DocumentsGoneError, IndexUnusableError
 from llm_kb.search.index.index import EmbeddingError, open_current, rebuild_damaged, update_vectors
 
-RUN_TIMEOUTS = 30
-"""Time limit for the pages of a whole topic, as a multiple of the timeout of a request."""
-
 Approve = Callable[[Plan], bool]
 """Asks the operator about a plan; False denies it. It may raise to answer later."""
 
 
 def create_topic(
-    library: Library,
-    request: TopicFile,
-    approve: Approve,
-    progress: Progress = silent,
-    *,
-    by_model: bool = False,
+    library: Library, request: TopicFile, approve: Approve, progress: Progress = silent
 ) -> dict[str, Any]:
-    """Fetch a topic, have it approved, and publish it.
+    """Fetch what a person asks for, have it approved, and publish it.
 
     Returns the answer of `reference_topic_create`: `topic_id`, `file_count`, `chunk_count`, and
-    `warnings` if there are any. A plan already approved by `llm kb references approve` needs no
-    second approval.
-
-    `by_model` is for calls of models, which repeat a call that waited for its approval. If
-    the same request has already made its topic, the answer is that topic. If the settings
-    have `ask_first`, only hosts that the operator has approved are contacted, now or for an
-    existing topic.
+    `warnings` if there are any.
     """
     library.clean()
-    if by_model and _is_made(library, request):
-        return _index_new(library, request.id, (), progress)
-    library.require_free(request.id)
     _require_new(library, request)
-    waiting = PendingPlans(library).find(request)
-    if waiting and (waiting.is_approved or by_model):
-        if not waiting.is_approved:
-            _require_approval(library, waiting, approve)
-        return carry_out(library, waiting.id, approve, progress)
-    hosts, trusted = None, approved_hosts(library)
-    if not by_model:  # the operator has named these
-        trusted |= {host_and_port(source.url) for source in request.sources}
-    if by_model and library.settings.ask_first:
-        sources = (preview_source(source, library.workspace) for source in request.sources)
-        asking = Plan(request=request, sources=tuple(sources))
-        if not trusted.issuperset(asking.hosts):
-            _require_approval(library, asking, approve)
-            trusted |= set(asking.hosts)
-        hosts = trusted
-    return _create(library, request, approve, progress, hosts, trusted)
+    trusted = approved_hosts(library) | {host_and_port(source.url) for source in request.sources}
+    with open_remotes(library, trusted=trusted) as remotes:
+        found, staged = _stage(library, request, OldTopic(), remotes, progress)
+        _require_files(found, staged)
+        if not approve(found):
+            raise DeniedError(request.title, summarize_plan(found))
+        return _publish_new(library, found, staged, progress)
 
 
-def _create(  # noqa: PLR0913, PLR0917 - who asks for what, and how it is answered
-    library: Library,
-    request: TopicFile,
-    approve: Approve,
-    progress: Progress,
-    hosts: frozenset[str] | None,
-    trusted: frozenset[str],
+def propose_topic(
+    library: Library, request: TopicFile, approve: Approve, progress: Progress = silent
 ) -> dict[str, Any]:
-    """Fetch a topic by contacting only these hosts, or any; get approval; publish it.
+    """Have what a model asks for approved, then fetch and publish it; return as `create_topic`.
 
-    git may log in to the trusted ones.
+    Only GitHub is asked before that, for the figures of repositories. If the same request
+    waits, it is not made again; if it has made its topic, the answer is that topic.
     """
-    with open_remotes(library, hosts, trusted) as remotes, library.scratch() as directory:
-        plan, _ = stage_topic(library, request, OldTopic(), remotes, directory, progress)
-        _require_approval(library, plan, approve)
-        return _publish(library, plan, directory, progress)
+    library.clean()
+    if _is_made(library, request):
+        return _index_new(library, request.id, (), progress)
+    _require_new(library, request)
+    plan = PendingPlans(library).find(request)
+    if plan is None:
+        with open_remotes(library) as remotes:
+            sources = [
+                preview_source(each, remotes.policy, library.workspace) for each in request.sources
+            ]
+        plan = Plan(request=request, sources=tuple(sources))
+    return _fetch_approved(library, plan, approve, progress)
 
 
 def carry_out(
     library: Library, plan_id: str, approve: Approve, progress: Progress = silent
 ) -> dict[str, Any]:
-    """Carry out a pending plan that is approved; if that fails, the plan waits on.
-
-    If its sources were not contacted yet, they are, and what they hold needs approval; if that is
-    denied, the plan is deleted.
-    """
-    with (
-        library.scratch() as scratch,
-        PendingPlans(library).carrying_out(plan_id, scratch) as plan,
-    ):
+    """Have a waiting plan approved, and carry it out; if that fails, it waits on."""
+    with PendingPlans(library).carrying_out(plan_id) as plan:
         if _is_made(library, plan.request):  # by a process that was killed right after
-            return _index_new(library, plan.request.id, plan.warnings, progress)
-        if plan.directory:
-            return _publish(library, plan, plan.directory, progress)
-        hosts = approved_hosts(library) | set(plan.hosts)
-        return _create(library, plan.request, approve, progress, hosts, hosts)
+            return _index_new(library, plan.request.id, (), progress)
+        return _fetch_approved(library, plan, approve, progress)
 
 
-def _publish(library: Library, plan: Plan, directory: Path, progress: Progress) -> dict[str, Any]:
-    """Publish the fetched files of an approved plan, and index the new topic."""
+def _fetch_approved(
+    library: Library, plan: Plan, approve: Approve, progress: Progress
+) -> dict[str, Any]:
+    """Ask about a plan, fetch what it shows, and ask again if that leads elsewhere or is more."""
+    for _ in range(5):  # at each of them somebody said yes
+        if not plan.is_approved and not approve(plan):
+            PendingPlans(library).forget(plan.request)
+            raise DeniedError(plan.request.title, summarize_plan(plan))
+        hosts = frozenset(plan.hosts)
+        trusted = approved_hosts(library) | hosts
+        with open_remotes(library, hosts, trusted) as remotes:
+            found, staged = _stage(
+                library, plan.request, OldTopic(), remotes, progress, plan.sources
+            )
+            more = plan.find_more(found)
+            if more is None:
+                _require_files(found, staged)
+                return _publish_new(library, found, staged, progress)
+        plan = more
+    raise KbError(f"{plan.request.title!r} leads on and on; give the addresses where it ends")
+
+
+def _publish_new(
+    library: Library, plan: Plan, staged: Staged, progress: Progress
+) -> dict[str, Any]:
+    """Publish the staged files of an approved plan, and index the new topic."""
     id_, now = plan.request.id, library.clock()
     with library.lock(id_):
         _require_new(library, plan.request)
-        files = tuple(sorted(topic_directory.read_provenance(directory).files))
         topic = replace(
             plan.request,
             sources=tuple(each.source for each in plan.sources),
             created_at=now,
             fetched_at=now,
-            files=files,
-            file_count=len(files),
+            files=tuple(sorted(staged.files)),
+            file_count=len(staged.files),
         )
-        text = topic_file.render_topic_file(topic)
-        topic_directory.write_staged(directory, topic_directory.TOPIC_FILE, text.encode())
-        library.approve_hosts(id_, plan.hosts)  # first: if that fails, nothing is published
-        library.publish(id_, directory)
+        _publish(library, id_, topic_file.render_topic_file(topic), staged, plan.hosts)
         # A waiting plan for the same request could bring the topic back after it is deleted.
-        if waiting := PendingPlans(library).find(plan.request):
-            PendingPlans(library).drop(waiting.id)
-    return _index_new(library, id_, plan.warnings, progress)
+        PendingPlans(library).forget(plan.request)
+    return _index_new(library, id_, tuple(dict.fromkeys(staged.warnings)), progress)
+
+
+def _publish(
+    library: Library, topic_id: str, text: str, staged: Staged, hosts: Collection[str]
+) -> None:
+    """Put a staged topic with its `topic.md` in place, from hosts that were approved for it."""
+    topic_directory.write_staged(staged.directory, topic_directory.TOPIC_FILE, text.encode())
+    library.approve_hosts(topic_id, hosts)  # first: if that fails, nothing is published
+    library.publish(topic_id, staged.directory)
 
 
 def _index_new(
@@ -147,13 +149,6 @@ def _index_new(
     return answer | ({"warnings": found} if found else {})
 
 
-def _require_approval(library: Library, plan: Plan, approve: Approve) -> None:
-    """Have a plan approved; raise DeniedError, and forget it if it waited."""
-    if not approve(plan):
-        PendingPlans(library).drop(plan.id)
-        raise DeniedError(plan.request.title, summarize_plan(plan))
-
-
 def open_remotes(
     library: Library,
     hosts: frozenset[str] | None = None,
@@ -165,7 +160,7 @@ def open_remotes(
     """
     settings = library.settings
     # As long as git's time limit for one repository, so that a slow site cannot hang it.
-    until = time.monotonic() + RUN_TIMEOUTS * settings.timeout
+    until = time.monotonic() + TRANSFER_PATIENCE * settings.timeout
     policy = Policy(
         allow_hosts=settings.allow_hosts,
         allow_protocols=settings.allow_protocols,
@@ -182,29 +177,23 @@ def open_remotes(
     return Remotes(policy, library.scratch, library.workspace)
 
 
-def stage_topic(  # noqa: PLR0913, PLR0917 - what a topic is made of
+def _stage(  # noqa: PLR0913, PLR0917 - what a topic is made of
     library: Library,
     request: TopicFile,
     old: OldTopic,
     remotes: Remotes,
-    directory: Path,
     progress: Progress,
+    shown: Sequence[PlannedSource] = (),
 ) -> tuple[Plan, Staged]:
-    """Fetch the sources of a topic into a directory, with the record of its files.
-
-    Raises NothingFetchedError if there is no file, or if every source failed.
-    """
+    """Fetch the sources of a topic, with the record of its files; the files go with the remotes."""
     staged = Staged(
-        directory=directory,
+        directory=remotes.enter_context(library.scratch()),
         now=topic_file.format_time(library.clock()),
         most_bytes=library.settings.max_bytes,
         most_files=library.settings.max_files,
         old=old,
     )
-    sources = fetch_sources(request.sources, staged, remotes, progress)
-    if not staged.files or len(staged.failed) == len(sources):
-        reasons = [f"{each.source.url}: {each.problem}" for each in sources if each.problem]
-        raise NothingFetchedError(request.title, reasons)
+    sources = fetch_sources(request.sources, staged, remotes, progress, shown)
     record = Provenance(
         request=old.record.request or request.digest,
         files=staged.files,
@@ -216,15 +205,15 @@ def stage_topic(  # noqa: PLR0913, PLR0917 - what a topic is made of
     )
     data = topic_directory.render_provenance(record)
     topic_directory.parse_provenance(data, request.title)  # before anybody is asked
-    topic_directory.write_staged(directory, topic_directory.FILE_NAME, data)
-    plan = Plan(
-        request=request,
-        sources=sources,
-        content=topic_directory.hash_content(data),
-        warnings=tuple(dict.fromkeys(staged.warnings)),
-        directory=directory,
-    )
-    return plan, staged
+    topic_directory.write_staged(staged.directory, topic_directory.FILE_NAME, data)
+    return Plan(request=request, sources=sources), staged
+
+
+def _require_files(plan: Plan, staged: Staged) -> None:
+    """Raise NothingFetchedError if there is no file, or if every source failed."""
+    if not staged.files or len(staged.failed) == len(plan.sources):
+        reasons = [f"{each.source.url}: {each.problem}" for each in plan.sources if each.problem]
+        raise NothingFetchedError(plan.request.title, reasons)
 
 
 def index_topic(library: Library, topic_id: str, progress: Progress) -> tuple[int, list[str]]:
@@ -269,7 +258,8 @@ def _is_made(library: Library, request: TopicFile) -> bool:
 
 
 def _require_new(library: Library, request: TopicFile) -> None:
-    """Raise KbError if the topic of a request exists."""
+    """Raise KbError if the topic of a request exists, or something else in its place."""
+    library.require_free(request.id)
     if library.exists(request.id):
         title = library.read(request.id).title
         raise KbError(
@@ -299,7 +289,6 @@ def refresh_topic(
     with (
         library.lock(topic_id, create=False),
         open_remotes(library, trusted=approved_hosts(library)) as remotes,
-        library.scratch() as directory,
     ):
         topic = library.read(topic_id)
         if not topic.sources:
@@ -307,14 +296,15 @@ def refresh_topic(
         place, approved = library.directory(topic_id), library.approved_hosts(topic_id)
         record = topic_directory.read_provenance(place)
         old = OldTopic.match(place, record, topic.sources, approved)
-        plan, staged = stage_topic(library, topic, old, remotes, directory, progress)
+        plan, staged = _stage(library, topic, old, remotes, progress)
+        _require_files(plan, staged)
         counts = _count_changes(staged)
         is_changed = any(counts.values())
         if is_changed and (reason := _reason_to_ask(plan, old)) and not confirm(reason):
             raise KbError("you said no, so it stays as it was")
-        if is_changed:
-            library.approve_hosts(topic_id, plan.hosts)
-        _replace(library, topic, plan, staged)
+        staged.keep_own_files()
+        text = _update_text(library, topic, plan, staged)
+        _publish(library, topic_id, text, staged, plan.hosts if is_changed else ())
     # Also if nothing has changed: an earlier run may have been interrupted, or had no
     # embedding model.
     _, problems = index_topic(library, topic_id, progress)
@@ -339,10 +329,8 @@ def _count_changes(staged: Staged) -> dict[str, int]:
     }
 
 
-def _replace(library: Library, topic: TopicFile, plan: Plan, staged: Staged) -> None:
-    """Replace a topic by the staged one, with its own files and its updated `topic.md`."""
-    staged.keep_own_files()
-    # With the edits that its owner made while its sources were asked.
+def _update_text(library: Library, topic: TopicFile, plan: Plan, staged: Staged) -> str:
+    """Return the `topic.md` of a refreshed topic, with the edits that its owner made meanwhile."""
     edited = library.read(topic.id)
     if edited.sources != topic.sources:
         raise TopicFileError(
@@ -360,9 +348,7 @@ def _replace(library: Library, topic: TopicFile, plan: Plan, staged: Staged) -> 
         changes["fetched_at"] = staged.now
         if edited.status is topic_file.Status.STALE:
             changes["status"] = topic_file.Status.ACTIVE.value
-    text = library.change(topic.id, changes)
-    topic_directory.write_staged(staged.directory, topic_directory.TOPIC_FILE, text.encode())
-    library.publish(topic.id, staged.directory)
+    return library.change(topic.id, changes)
 
 
 def _reason_to_ask(plan: Plan, old: OldTopic) -> str:

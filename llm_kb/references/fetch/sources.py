@@ -1,9 +1,9 @@
-"""Fetch the sources of a topic into a staging directory, each kind in its way."""
+"""Preview the sources of a topic, and fetch them into a staging directory, each in its way."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -13,22 +13,24 @@ from llm_kb.errors import KbError
 from llm_kb.files.atomic import WriteError
 from llm_kb.files.containment import read_regular
 from llm_kb.references.errors import FetchError, TopicTooLargeError, refuse_hostile
-from llm_kb.references.plan import PlannedSource
+from llm_kb.references.plan import PlannedSource, is_more
 from llm_kb.references.sources import records, rules
-from llm_kb.references.sources.crawl import Crawl, find_pages
-from llm_kb.references.sources.git import Remotes, find_commit
+from llm_kb.references.sources.crawl import Count, Crawl, find_pages
+from llm_kb.references.sources.git import Remotes, find_commit, select_files
 from llm_kb.references.sources.installed import find_installed
 from llm_kb.references.sources.packages import (
     REGISTRIES,
     explain_tag,
     follow_package,
+    get_json,
+    index_url,
     resolve_package,
 )
 from llm_kb.references.sources.rules import host_and_port
 from llm_kb.references.sources.web import Page, find_page, no_text
 from llm_kb.references.topic.staging import PageLinks, Staged, asks_the_same
 from llm_kb.references.topic.topic_directory import RESERVED, FileRecord, hash_content, total_size
-from llm_kb.rendering.plain_text import count
+from llm_kb.rendering.plain_text import count, format_size
 from llm_kb.texts.formats import is_pointer
 
 Progress = Callable[[str, int, int], None]
@@ -48,7 +50,8 @@ class _Task:
     staged: Staged
     remotes: Remotes
     has_folder: bool
-    progress: Progress
+    progress: Count
+    shown: PlannedSource | None
 
     @property
     def old_files(self) -> Mapping[str, FileRecord]:
@@ -64,11 +67,11 @@ class _Task:
         return replace(policy, hosts=approved | {host_and_port(self.asked.url)})
 
     def measure(
-        self, source: records.Source, notes: Sequence[str] = (), hosts: Sequence[str] = ()
+        self, source: records.Source, notes: Sequence[str] = (), hosts: Iterable[str] = ()
     ) -> PlannedSource:
         """Return the source with what it has given to the staged topic."""
         files = [each for each in self.staged.files.values() if each.source == self.index]
-        hosts = [_asked_host(self.asked), host_and_port(source.url), *hosts]
+        hosts = [_asked_host(self.asked), _asked_host(source), *hosts]
         return PlannedSource(
             source=source,
             files=len(files),
@@ -79,9 +82,13 @@ class _Task:
 
 
 def fetch_sources(
-    sources: Sequence[records.Source], staged: Staged, remotes: Remotes, progress: Progress
+    sources: Sequence[records.Source],
+    staged: Staged,
+    remotes: Remotes,
+    progress: Progress,
+    shown: Sequence[PlannedSource] = (),
 ) -> tuple[PlannedSource, ...]:
-    """Fetch every source; one that fails gets a problem, and keeps its old files.
+    """Fetch every source, as far as it was shown; one that fails gets a problem, keeps old files.
 
     Raises TopicTooLargeError if all of them together exceed the limits.
     """
@@ -94,41 +101,33 @@ def fetch_sources(
             staged=staged,
             remotes=remotes,
             has_folder=has_folders,
-            progress=progress,
+            progress=partial(progress, source.url.partition("://")[2]),
+            shown=shown[index] if shown else None,
         )
-        progress(_short(source.url), 0, 0)
+        task.progress(0, 0)
         try:
-            with _explain(source):
+            with refuse_hostile(source.url):
                 planned = _fetch_source(task, source)
-        except TopicTooLargeError:
+        except (TopicTooLargeError, WriteError):
             raise
-        except FetchError as error:
-            staged.warnings.append(str(error))
+        except KbError as error:
+            failure = _of_source(error, source.url)
+            staged.warnings.append(str(failure))
             staged.fail_source(index)
-            planned = replace(task.measure(source), problem=error.reason, is_complete=False)
+            planned = task.measure(source, hosts=filter(None, [failure.host]))
+            planned = replace(planned, problem=failure.reason, is_complete=False)
         fetched.append(planned)
     progress("", 0, 0)
     _link_pages(staged)
     return tuple(fetched)
 
 
-def _short(url: str) -> str:
-    return url.partition("://")[2]
-
-
-@contextmanager
-def _explain(source: records.Source) -> Iterator[None]:
-    """Turn every error of a source alone into a FetchError with its address."""
-    try:
-        with refuse_hostile(source.url):
-            yield
-    except (TopicTooLargeError, WriteError):
-        raise
-    except FetchError as error:
-        reason = error.reason if error.url == source.url else f"{error.url}: {error.reason}"
-        raise FetchError(source.url, reason) from error
-    except KbError as error:
-        raise FetchError(source.url, str(error)) from error
+def _of_source(error: KbError, url: str) -> FetchError:
+    """Return any error as that of the source with this address."""
+    if not isinstance(error, FetchError):
+        return FetchError(url, str(error))
+    reason = error.reason if error.url == url else f"{error.url}: {error.reason}"
+    return FetchError(url, reason, error.host)
 
 
 def _link_pages(staged: Staged) -> None:
@@ -161,15 +160,65 @@ def _fetch_source(task: _Task, source: records.Source) -> PlannedSource:
     return found
 
 
-def preview_source(source: records.Source, workspace: Path | None) -> PlannedSource:
-    """Return a source before anybody is contacted, with the repository if it is known here."""
-    hosts, notes = [_asked_host(source)], list[str]()
+GITHUB = "https://api.github.com/repos/"
+
+
+def preview_source(
+    source: records.Source, policy: rules.Policy, workspace: Path | None
+) -> PlannedSource:
+    """Return a source with what is known of it, and the addresses that will be requested.
+
+    Nothing that a model wrote is sent, but the name of a repository to GitHub.
+    """
+    planned = PlannedSource(source=source, hosts=tuple(filter(None, [_asked_host(source)])))
+    if isinstance(source, records.GitSource):
+        limits = f"at most {policy.max_files:,} files, {format_size(policy.max_bytes)}"
+        unknown = replace(planned, notes=(f"how much it holds is not known; {limits}",))
+        with suppress(FetchError, KeyError, TypeError, ValueError, AttributeError):
+            return _ask_github(planned, source, policy) or unknown
+        return unknown
     if isinstance(source, records.PackageSource):
-        package = find_installed(source.ecosystem, source.name, workspace)
-        if package and package.repository:
-            hosts.append(host_and_port(package.repository))
-            notes.append(f"leads to {package.repository}")
-    return PlannedSource(source=source, notes=tuple(notes), hosts=tuple(filter(None, hosts)))
+        return _preview_package(planned, source, workspace)
+    if isinstance(source, records.CrawlSource):
+        note = f"and pages below it, {source.depth} links deep, with robots.txt and lists of pages"
+        return replace(planned, notes=(note,))
+    return planned
+
+
+def _preview_package(
+    planned: PlannedSource, source: records.PackageSource, workspace: Path | None
+) -> PlannedSource:
+    """Return a package with its repository, if the workspace knows it, else with its index."""
+    package = find_installed(source.ecosystem, source.name, workspace)
+    if package and package.repository and source.version in {None, package.version}:
+        hosts = (*planned.hosts, host_and_port(package.repository))
+        return replace(planned, notes=(f"leads to {package.repository}",), hosts=hosts)
+    note = f"asks {index_url(source)} for its repository, which you are asked about then"
+    return replace(planned, notes=(note,))
+
+
+def _ask_github(
+    planned: PlannedSource, source: records.GitSource, policy: rules.Policy
+) -> PlannedSource | None:
+    """Return a repository with the figures that GitHub has of its default branch, if any."""
+    name = source.short_name
+    if not records.ON_GITHUB.fullmatch(name):
+        return None
+    policy = replace(policy, hosts=frozenset({host_and_port(GITHUB)}))
+    tree = get_json(f"{GITHUB}{name}/git/trees/HEAD?recursive=1", policy)
+    found = {each["path"]: each for each in tree["tree"] if each["type"] != "tree"}
+    entries = [(each["mode"], each["sha"], path) for path, each in found.items()]
+    files, _ = select_files(source, entries)
+    language = get_json(f"{GITHUB}{name}", policy).get("language")
+    notes = ["these are the figures of its default branch"] if source.ref else []
+    notes += ["GitHub does not list all of it"] if tree.get("truncated") else []
+    return replace(
+        planned,
+        files=len(files),
+        size=sum(max(0, int(found[path].get("size", 0))) for path in files),
+        language=language if isinstance(language, str) else "",
+        notes=tuple(notes),
+    )
 
 
 def _asked_host(source: records.Source) -> str:
@@ -191,6 +240,8 @@ def _fetch_git(task: _Task, source: records.GitSource) -> PlannedSource:
     repository = task.remotes.open(pinned)
     files, left_out = repository.list_files(pinned)
     most = policy.max_files
+    if task.shown and is_more(task.shown, len(files)):
+        return replace(task.measure(pinned), files=len(files))
     if len(files) > most:
         reason = f"it has {len(files):,} files, over max_files ({most:,}); narrow it by paths"
         raise FetchError(source.url, reason)
@@ -206,7 +257,7 @@ def _fetch_git(task: _Task, source: records.GitSource) -> PlannedSource:
             pointers += 1
         else:
             task.staged.write(folder + path, data, _record_blob(task, pinned, wanted[path]))
-        task.progress(_short(source.url), done, len(files))
+        task.progress(done, len(files))
     if pointers:
         left_out = [*left_out, f"left out: {count(pointers, 'file')} in Git LFS, never fetched"]
     return task.measure(pinned, (*notes, *left_out))
@@ -282,8 +333,7 @@ def _fetch_crawl(task: _Task, source: records.CrawlSource) -> PlannedSource:
         record.url: record.conditions if is_same and old.has({path: record}) else {}
         for path, record in files.items()
     }
-    progress = partial(task.progress, _short(source.url))
-    crawl = find_pages(source, task.policy, known, progress)
+    crawl = find_pages(source, task.policy, known, task.progress)
     if not crawl.pages and crawl.failed:
         raise FetchError(source.url, next(iter(crawl.failed.values())))
     kept = _keep_missing(task, source, crawl)

@@ -94,7 +94,9 @@ def ask_server(
     pinned, ssh_options = _pin(source, policy)
     ssh = git.git_environment().get("GIT_SSH_COMMAND", "ssh")
     environment = {
-        "GIT_ALLOW_PROTOCOL": ":".join(sorted(rules.git_protocols(policy.protocols(source.url)))),
+        "GIT_ALLOW_PROTOCOL": ":".join(
+            sorted({*rules.GIT_PROTOCOLS, *policy.protocols(source.url)})
+        ),
         "GIT_ASKPASS": "",
         "GIT_DIR": "." if cwd else os.devnull,
         "GIT_SSH_COMMAND": f"{ssh} -oBatchMode=yes{ssh_options}",

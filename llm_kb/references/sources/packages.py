@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from typing import Any
 from urllib.parse import quote
 
 from llm_kb.references.errors import FetchError
@@ -170,16 +171,25 @@ REGISTRIES = {
 """Where the public index of each ecosystem describes the newest version of a package."""
 
 
+def get_json(url: str, policy: rules.Policy) -> dict[str, Any]:
+    """Return the table of JSON at an address; raise FetchError."""
+    answer = request(url, policy, headers={"Accept": "application/json"})
+    if answer.status != 200:
+        raise FetchError(url, f"the server answered {answer.status}")
+    return installed.parse_table(answer.body)
+
+
+def index_url(source: PackageSource) -> str:
+    """Return the address that is asked about a package."""
+    return REGISTRIES[source.ecosystem].format(quote(source.name, safe="@"))
+
+
 def ask_index(source: PackageSource, version: str | None, policy: rules.Policy) -> Package:
     """Return a package at a version, by default the newest; raise FetchError.
 
     Its repository is that of the newest version.
     """
-    url = REGISTRIES[source.ecosystem].format(quote(source.name, safe="@"))
-    answer = request(url, policy, headers={"Accept": "application/json"})
-    if answer.status != 200:
-        raise FetchError(url, f"the index answered {answer.status}")
-    table = installed.parse_table(answer.body)
+    table = get_json(index_url(source), policy)
     if source.ecosystem == "pypi":
         table = installed.get_table(table, "info")
         urls = [

@@ -37,7 +37,6 @@ class _Source:
     __slots__ = ()
     is_tree: ClassVar[bool] = False
     """Whether it holds files with paths."""
-
     paths: tuple[str, ...] = ()
     """The files and directories that are wanted; empty for all."""
     package: str | None = None
@@ -77,8 +76,9 @@ class GitSource(_Source):
     @property
     def details(self) -> str:
         """The revision, its commit, and the paths."""
-        at = f"{self.ref or 'default branch'} at {self.commit or 'unknown'}"
-        return at + (f", only {', '.join(self.paths)}" if self.paths else "")
+        at = f" at {self.commit}" if self.commit else ""
+        only = f", only {', '.join(self.paths)}" if self.paths else ""
+        return f"{self.ref or 'default branch'}{at}{only}"
 
     @property
     def short_name(self) -> str:
@@ -187,7 +187,7 @@ PACKAGE_PAGES = {
 _PACKAGE = re.compile(r"(?:@?[A-Za-z0-9][\w.~-]{0,100}/){0,8}[A-Za-z0-9][\w.~-]{0,200}", re.ASCII)
 _VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+!-]{0,100}")
 
-_ON_GITHUB = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,38}/[A-Za-z0-9_-][\w.-]{0,99}", re.ASCII)
+ON_GITHUB = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,38}/[A-Za-z0-9_-][\w.-]{0,99}", re.ASCII)
 """`owner/name`, as people and models write it."""
 
 Source = GitSource | WebSource | CrawlSource | PackageSource
@@ -231,7 +231,7 @@ def _read_url(fields: Fields, kind: str, protocols: Collection[str]) -> str:
     if not url:  # which is reported
         return url
     if kind == "git":
-        is_name = _ON_GITHUB.fullmatch(url)
+        is_name = ON_GITHUB.fullmatch(url)
         return check_git_url(f"https://github.com/{url}" if is_name else url, protocols)
     return check_web_url(url)
 

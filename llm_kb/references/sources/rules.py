@@ -41,14 +41,9 @@ USUAL_PORTS = {"http": 80, "https": 443, "ssh": 22}
 _REF = re.compile(r"(?:\w|@\w)[\w./+=#@-]*")
 
 
-def git_protocols(added: Collection[str]) -> frozenset[str]:
-    """Return the protocols that git may use, with those that the user adds."""
-    return GIT_PROTOCOLS | (OPTIONAL_GIT_PROTOCOLS & set(added))
-
-
 def check_git_url(url: str, protocols: Collection[str] = ()) -> str:
     """Return the URL of a repository, checked; raise SourceError if git may not use it."""
-    allowed = git_protocols(protocols)
+    allowed = GIT_PROTOCOLS | (OPTIONAL_GIT_PROTOCOLS & set(protocols))
     if "::" in url.partition("//")[0]:
         raise SourceError(f"url {url!r}: git remote helpers are never run")
     split = _split(url)
@@ -96,7 +91,7 @@ def require_approved(url: str, policy: Policy) -> None:
     """Raise LedAwayError unless the host of a URL may be asked."""
     if policy.hosts is not None and (host := host_and_port(url)) not in policy.hosts:
         reason = f"{host} was not approved; if you trust it, name this address as a source"
-        raise LedAwayError(url, reason)
+        raise LedAwayError(url, reason, host)
 
 
 def show_host(place: str) -> str:

@@ -160,7 +160,10 @@ def match_sources(recorded: Sequence[Source], sources: Sequence[Source]) -> dict
     """
     free = dict(enumerate(recorded))
     found: dict[int, int] = {}
-    for is_same in (asks_the_same, _has_same_place):
+    for is_same in (
+        asks_the_same,
+        lambda a, b: (a.type, a.url) == (b.type, b.url),
+    ):
         for new, source in enumerate(sources):
             candidates = [old for old, other in free.items() if is_same(source, other)]
             if new not in found and candidates:
@@ -178,10 +181,6 @@ def _wish(source: Source) -> dict[str, Any]:
     """Return what a source asks for: its fields, but for those that a fetch fills in."""
     table = source_table(source)
     return {key: value for key, value in table.items() if key not in {"commit", "role"}}
-
-
-def _has_same_place(one: Source, other: Source) -> bool:
-    return (one.type, one.url) == (other.type, other.url)
 
 
 @dataclass(slots=True, kw_only=True)
