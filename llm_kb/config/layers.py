@@ -54,6 +54,8 @@ class LayerSource:
     """The workspace, if the layer is one of its files; None for the user's own files."""
     owned_below: Path | None = None
     """The workspace, if its files must belong to the user; None if it is trusted."""
+    allowed: tuple[Path, ...] = ()
+    """The directories outside the workspace to which the user lets its links lead."""
 
     @property
     def path(self) -> Path:
@@ -100,12 +102,14 @@ def read_directory(value: object, source: LayerSource) -> str:
     try:
         path = _check_size(value, resolve_links(place))
         bounds = source.bounds and resolve_links(source.bounds)
+        bounds = next(filter(path.is_relative_to, source.allowed), bounds)
     except KbError as error:
         raise BadValueError(describe(value), f"a directory ({error})") from error
     if bounds and not path.is_relative_to(bounds):
         raise BadValueError(
             f"{describe(value)}, which leads to {str(path)!r}",
-            f"a directory inside the workspace {str(source.bounds)!r}",
+            f"a directory inside the workspace {str(source.bounds)!r}; `allow_links_to` under [kb]"
+            " of your own kb.toml permits another one",
         )
     if bounds and any(map(is_private, path.relative_to(bounds).parts)):
         raise BadValueError(

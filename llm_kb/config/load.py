@@ -37,7 +37,9 @@ def read_layers(
     file = workspace.find_workspace(cwd, environ, user_dir=user_dir)
     if file is None:
         return trust.Layers(below=below, workspace={}, file=None)
-    source = find_source(file, user_dir)
+    allowed = below.get("kb.allow_links_to")
+    links = tuple(map(Path, allowed.value)) if allowed and isinstance(allowed.value, tuple) else ()
+    source = replace(find_source(file, user_dir), allowed=links)
     if any_owner:
         source = replace(source, owned_below=None)
     foreign = workspace.describe_foreign(file, source.base)

@@ -26,9 +26,9 @@ from llm_kb.subjects.topics import Skipped, find_flaw
 
 REPOSITORY = "a repository of its own"
 GIT_IGNORED = "ignored by git"
+OUTSIDE = "the link leads outside the topic"
 """Reasons why something below a topic is not part of it."""
 
-_OUTSIDE = "the link leads outside the topic"
 _NEITHER = "it is neither a file nor a directory"
 _LINK_PROBLEMS = {
     errno.ELOOP: "the link leads to itself",
@@ -153,7 +153,7 @@ class Walk:
         try:
             real, self._stamps[place.path], types = self._containment.list_directory(place.path)
         except OutsideError:
-            self.skip(place.path, _OUTSIDE)
+            self.skip(place.path, OUTSIDE)
         except FileNotFoundError:
             # A directory that has gone since its parent was listed is not worth a report.
             if not place.path:
@@ -219,7 +219,7 @@ class Walk:
             type_ = stat.S_IFMT(os.stat(real).st_mode)
             inside = self._containment.relative(real) or ""
             if not self._containment.holds(real):
-                self.skip(path, _OUTSIDE)
+                self.skip(path, OUTSIDE)
             elif type_ not in {stat.S_IFDIR, stat.S_IFREG}:
                 self.skip(path, _NEITHER)
             elif not (type_ == stat.S_IFDIR and self._ignore.ignores(f"{path}/")) and not (

@@ -111,53 +111,8 @@ class Format:
         return self.markup in {"markdown", "rst"}
 
 
-def _is_pod(start: str) -> bool:
-    """Tell whether documentation of Perl comes before all code, or is more than the code."""
-    pod = code = 0
-    is_pod = False
-    for line in start.splitlines():
-        if line.startswith("=") and line[1:2].isalpha():
-            if not code:
-                return True
-            is_pod = not line.startswith("=cut")
-        elif is_pod:
-            pod += len(line)
-        elif line.strip() and not _BEFORE_CODE.match(line):
-            code += len(line)
-    return pod > code
-
-
-def _defines(definition: str, text: str) -> Callable[[str], bool]:
-    """Return a test for texts whose lines are mostly definitions, and none is sure to be of a page.
-
-    Indented lines belong to those above them; comments and closing brackets are neither.
-    """
-    is_definition, is_sure = re.compile(definition), re.compile(text, re.MULTILINE)
-
-    def is_program(start: str) -> bool:
-        lines = [line for line in start.splitlines() if not line.startswith(_NEITHER)]
-        defined = sum(len(line) for line in lines if is_definition.match(line))
-        return 2 * defined > sum(map(len, lines)) and not is_sure.search(start)
-
-    return is_program
-
-
-def _is_of_numbers(start: str) -> bool:
-    """Tell whether most of a text is numbers or bytes: test vectors, samples, a dump."""
-    # Base64 has the fewest digits; the count is fast, and settles nearly all texts.
-    if 12 * sum(map(start.count, "0123456789")) < len(start):
-        return False
-    words = start.split()
-    numbers = sum(len(word) for word in words if _NUMBER.match(word))
-    return numbers > 0.6 * sum(map(len, words))
-
-
-_NUMBER = re.compile(r"[^\d\s]{0,99}\d|[0-9a-fA-F]+\Z")
-_NEITHER = (" ", "\t", ")", "}", "]", "%", "/")
-_BEFORE_CODE = re.compile(r"\s*#|package\s+[\w:]+(?:\s+v?[\d._]+)?\s*;\s*(?:#.*)?\Z")
 _NOT_ASCIIDOC = re.compile(r"\s*(?:-----BEGIN |ncols\s)", re.IGNORECASE)
 _MAN_TITLE = re.compile(r"^[.']\s{0,8}(?:TH|Dd)[ \t]", re.MULTILINE)
-_PLUGIN_TITLE = re.compile(r"\s{0,80}={3}[ \t]*[^=\s][^=\n]{0,200}={3}[ \t]*(?:\r?\n|\Z)")
 
 
 def _prose(name: str, extensions: str, markup: str = "", **more: object) -> Format:
@@ -209,26 +164,9 @@ FORMATS = (
     _prose("AsciiDoc", "asc", "asciidoc", confirm=lambda start: not _NOT_ASCIIDOC.match(start)),
     _prose("Org", "org", "org", proposable=True),
     _prose("POD", "pod rakudoc", "pod"),
-    _prose("POD", "pl pm", "pod", confirm=_is_pod),
-    Format(
-        name="macros of LaTeX", extensions=_words("tex ltx latex"), kind=Kind.CODE,
-        confirm=_defines(
-            r"\\(?:new|renew|provide|Provides|Declare|usepackage|RequirePackage|[gex]?def|let|set|if"
-            r"|input)",
-            r"^\\(?:documentclass|begin\{document|part|chapter|(?:sub){0,2}section|paragraph)\b",
-        ),
-    ),
     _prose("LaTeX", "tex ltx latex", "latex"),
     _prose("MediaWiki", "mediawiki wiki wikitext", "mediawiki"),
-    _prose("Creole", "creole", "creole"),
-    Format(
-        name="program in Typst", extensions=("typ",), kind=Kind.CODE,
-        confirm=_defines(r"#(?:let|import|set|show)\b", "^=+ "),
-    ),
-    _prose("Typst", "typ", "typst"),
-    _prose("Textile", "textile", "textile"),
-    _prose("Literate Haskell", "lhs", "lhs"),
-    _prose("RDoc", "rdoc", "rdoc"),
+    _prose("another markup", "creole typ textile lhs rdoc"),
     _prose("Texinfo", "texi texinfo", "texinfo", is_built=True),
     _prose("R documentation", "rd"),
     _prose(
@@ -237,11 +175,6 @@ FORMATS = (
         "man",
         is_built=True,
         confirm=lambda start: bool(_MAN_TITLE.search(start)),
-    ),
-    # WordPress has a markup of its own for the description of a plugin.
-    _prose(
-        "WordPress readme", "txt", "wordpress", is_fenced=False, names="readme",
-        confirm=lambda start: bool(_PLUGIN_TITLE.match(start)),
     ),
     # Plain text, which underlines titles as reStructuredText does, and may be some
     _plain(
@@ -253,9 +186,6 @@ FORMATS = (
         "list for tools", "txt text", proposed=Proposed.NOWHERE,
         names="(?:.*[_-])?(?:requirements|constraints)(?:[_-].*)?|cmakelists|robots|humans|runtime"
         "|top_level|sources|entry_points|manifest|(?:.*[_-])?(?:packages|deps|list|words|wordlist|dictionary)",
-    ),
-    _plain(
-        "numbers as text", "txt text", proposed=Proposed.NOWHERE, confirm=_is_of_numbers,
     ),
     _plain("plain text", "txt text", proposed=_DOCUMENTATION),
     _plain("text without an extension", "", proposed=Proposed.NOWHERE),
@@ -269,12 +199,11 @@ FORMATS = (
         name="JavaScript", extensions=_words("js jsx mjs cjs ts tsx mts cts"), kind=Kind.CODE,
         markup="script",
     ),
-    Format(name="Perl", extensions=_words("pl pm"), kind=Kind.CODE, markup="perl"),
     Format(name="PHP", extensions=("php",), kind=Kind.CODE, markup="keywords", is_page=True),
     Format(
         name="code", kind=Kind.CODE, markup="keywords",
         extensions=_words(
-            "rs go rb kt kts swift scala ex exs lua jl zig nim hs sh bash vue svelte"
+            "rs go rb kt kts swift scala ex exs lua jl zig nim hs sh bash vue svelte pl pm"
         ),
     ),
     Format(

@@ -19,6 +19,7 @@ from llm_kb.files.directory_topic import NO_SKILL, DirectoryTopic
 from llm_kb.files.fields import suggest
 from llm_kb.files.layouts import SKILL_FILE, is_shown
 from llm_kb.files.topic_documents import find_unsearched
+from llm_kb.files.walk import OUTSIDE
 from llm_kb.knowledge_base.api import KnowledgeBase
 from llm_kb.knowledge_base.open_topic import EmptyTopicError, OpenTopic
 from llm_kb.knowledge_base.subject_list import name_file, name_place
@@ -228,6 +229,8 @@ def check_files(kb: KnowledgeBase) -> Iterator[Finding]:
             reason = skipped.reason
             if reason == NO_SKILL and skipped.path.lower().endswith(f"/{SKILL_FILE.lower()}"):
                 reason = f"its name must be {SKILL_FILE}, in upper case"
+            elif reason == OUTSIDE:
+                reason = f"{reason}; allow_links_to in your own kb.toml permits it"
             if skipped.path and reason != NO_SKILL:
                 reasons[reason].append(_name(kb, opened, skipped.path))
         yield from (_sum_up(SKIPPED, files, reason) for reason, files in reasons.items())

@@ -406,7 +406,16 @@ def test_a_workspace_directory_may_not_lead_out_through_a_link(
     (workspace / "out").symlink_to(target)
     (problem,) = problems_of(workspace, user_dir)
     assert problem.startswith("kb.topic.p.subjects: found 'out/inner', which leads to '")
-    assert problem.endswith(f"allowed: a directory inside the workspace '{workspace}'")
+    assert problem.endswith(
+        f"allowed: a directory inside the workspace '{workspace}'; `allow_links_to` under [kb] of"
+        " your own kb.toml permits another one"
+    )
+    outside = (workspace / target).resolve()
+    user_dir.mkdir(parents=True, exist_ok=True)
+    (user_dir / "kb.toml").write_text(f'[kb]\nallow_links_to = ["{outside}"]\n')
+    assert load(workspace, user_dir).topics[0].root == outside / "inner"
+    (user_dir / "kb.toml").write_text(f'[kb]\nallow_links_to = ["{outside}x"]\n')
+    assert len(problems_of(workspace, user_dir)) == 1
 
 
 @posix_only

@@ -337,7 +337,8 @@ def test_a_workspace_directory_must_lie_inside_once_links_are_resolved(tmp_path:
     assert problems_of({"kb": {"topic": {"p": {"subjects": "kb"}}}}, source) == (
         (
             f"kb.topic.p.subjects: found 'kb', which leads to '{tmp_path}'; "
-            f"allowed: a directory inside the workspace '{linked}'"
+            f"allowed: a directory inside the workspace '{linked}'; `allow_links_to` under [kb] of"
+            " your own kb.toml permits another one"
         ),
     )
     inside = parse_layer({"kb": {"topic": {"p": {"subjects": "docs"}}}}, source)

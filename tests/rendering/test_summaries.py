@@ -62,10 +62,6 @@ def test_prose(text: str, summary: str) -> None:
             "a.pod", "=head1 NAME\n\nB - The C<x> of\nL<Perl|https://e.org>\n\n=head1 D\n\nx - y\n",
             "The x of Perl", id="pod",
         ),
-        pytest.param(
-            "a.pm", f"sub a {{{'go();' * 99}}}\n\n=head1 NAME\n\nA -- It goes.\n", "It goes.",
-            id="below code",
-        ),
     ],
 )  # fmt: skip
 def test_a_manual_page_says_its_purpose_after_its_name(path: str, text: str, summary: str) -> None:

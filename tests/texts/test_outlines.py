@@ -17,28 +17,19 @@ ONE_AND_TWO = [(1, "One", "one"), (2, "Two words", "two-words")]
 TEXTS = {
     "a.pod": "=head1 One\n\nText.\n\n=begin html\n\n=head1 no\n\n=end html\n\n  =head1 no\n\n"
     "=head2 Two C<words>\n",
-    "a.pm": "package A;\n\n=head1 One\n\nText.\n\n=head2 L<Two words|https://e.org>\n\n=cut\n",
     "a.tex": "% \\section{no}\n\\section{One}\\label{s}\n\\begin{verbatim}\n\\section{no}\n"
     "\\end{verbatim}\n\\subsection[short]{Two \\emph{words}}\n",
     "a.mediawiki": "= One =\n<pre>\n= no =\n</pre>\n<nowiki>= no =</nowiki>\n<!--\n= no =\n-->\n"
     "= no\n== [[target|Two]] ''words'' ==\n",
     "a.wiki": "= One =\n== Two words ==\n",
-    "a.creole": "= One\n{{{\n= no\n}}}\n== Two words ==\n",
-    "a.typ": "= One\n```typ\n= no\n```\n/*\n= no\n*/\n== Two words\n",
-    "a.textile": "h1. One\n\nbc. code\nh1. no\n\n<pre>\nh1. no\n</pre>\n\nbc.. code\n\nmore\n\n"
-    "h2(class). Two words\n",
     "x.1": '.TH X 1\n.ss \\n[.ss] 0\n.SH One\n.nf\n SH no\n.fi\n.ig\n.SH no\n..\n'
     '.SS "Two \\fBwords\\fP"\n',
     "x.8": ".Dd today\n.Sh One\n.Ss Two words\n",
-    "a.lhs": "# One\n\n> main = x\n\n```haskell\n# no\n```\n\n## Two words\n",
-    "b.lhs": "\\section{One}\n\\begin{code}\n\\section{no}\n\\end{code}\n\\subsection{Two words}\n",
     "a.asc": "= One\n\n----\n= no\n----\n\n== Two words\n",
     "a.rmd": "# One\n\n```{r}\n# no\n```\n\n## Two words\n",
     "a.mdown": "# One\n\n## Two words\n",
     "a.livemd": "# One\n\n## Two words\n",
-    "readme.txt": "=== One ===\nTags: a\n\n```\n== no ==\n```\n\n== Two words ==\n",
     "a.org": "* One :tag:\n#+BEGIN_SRC sh\n* no\n#+END_SRC\n** Two words\n",
-    "a.rdoc": "= One\n\n  = no\n\n--\n= no\n++\n\n== Two words\n",
     "a.texi": "@chapter One\n@example\n@chapter no\n@end example\n@section Two @code{words}\n",
 }  # fmt: skip
 
@@ -53,18 +44,6 @@ def test_each_markup_of_documentation_has_a_text() -> None:
 def test_headings_outside_of_code_and_comments(path: str) -> None:
     assert headings(path, TEXTS[path]) == ONE_AND_TWO
     assert headings(path, TEXTS[path].replace("\n", "\r\n")) == ONE_AND_TWO
-
-
-def test_documentation_in_perl_code_has_headings_beside_its_definitions() -> None:
-    code = f"package A;\nsub first {{\n{'  go();' * 99}\n}}\n"
-    pod = "=head1 NAME\n\nA - it\n\n=head2 first\n\nsub example {\n}\n\n=cut\n"
-    assert headings("a.pm", f"{code}\n{pod}\nsub last {{ 2 }}\n") == [
-        (1, "first", "first"),
-        (1, "NAME", "name"),
-        (2, "first", "name/first"),
-        (3, "last", "last"),
-    ]
-    assert headings("a.pm", code) == [(1, "first", "first")]
 
 
 @pytest.mark.parametrize(
@@ -104,8 +83,6 @@ def test_what_is_never_closed_hides_nothing(path: str, text: str) -> None:
     [
         ("a.md", "## H {#id}\n"),
         ("a.mdx", "## H {/* #id */}\n"),
-        ("a.typ", "= H <id>\n"),
-        ("a.textile", "h1(#id). H\n"),
     ],
 )
 def test_an_anchor_of_the_text(path: str, text: str) -> None:

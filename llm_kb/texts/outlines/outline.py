@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from bisect import bisect
 from collections.abc import Callable, Mapping
 from functools import lru_cache, partial
 
@@ -13,47 +11,13 @@ from llm_kb.texts.outlines.html import outline_html
 from llm_kb.texts.outlines.lines import MARKUPS, outline_lines
 from llm_kb.texts.outlines.markdown import outline_markdown
 from llm_kb.texts.outlines.rst import outline_adoc, outline_rst
-from llm_kb.texts.outlines.sections import Mark, Outline, make_outline
-
-_BELOW = 6
-"""The depth of the deepest heading of POD."""
-
-_LATEX = re.compile(r"^\\(?:documentclass|begin\{code\}|(?:sub)?section\b)", re.MULTILINE)
-
-
-def outline_haskell(text: str) -> Outline:
-    """Return the headings of literate Haskell, whose text is LaTeX or Markdown."""
-    return outline_lines(MARKUPS["latex"], text) if _LATEX.search(text) else outline_markdown(text)
-
-
-_POD = re.compile(r"^=(?:(?P<end>cut)\b|[A-Za-z])", re.MULTILINE)
-
-
-def outline_perl(text: str) -> Outline:
-    """Return the headings of the documentation in Perl code, and the definitions below them."""
-    pod, code = outline_lines(MARKUPS["pod"], text), outline_code("keywords", text)
-    if not pod.sections:
-        return code
-    starts: list[int] = []  # of documentation and of code, in turns
-    for sign in _POD.finditer(text):
-        if bool(sign["end"]) == len(starts) % 2:
-            starts.append(sign.start())
-    marks = [Mark(part.start, part.depth, part.title) for part in pod.sections]
-    marks += [
-        Mark(part.start, _BELOW + part.depth, part.title, part.anchor)
-        for part in code.sections
-        if bisect(starts, part.start) % 2 == 0
-    ]
-    return make_outline(text, sorted(marks), pod.wholes)
-
+from llm_kb.texts.outlines.sections import Outline
 
 OUTLINES: Mapping[str, Callable[[str], Outline]] = {
     "markdown": outline_markdown,
     "rst": outline_rst,
     "asciidoc": outline_adoc,
     "html": outline_html,
-    "lhs": outline_haskell,
-    "perl": outline_perl,
     **{name: partial(outline_lines, markup) for name, markup in MARKUPS.items()},
     **{markup: partial(outline_code, markup) for markup in PATTERNS},
 }
