@@ -40,13 +40,13 @@ BUDGET = {
     "search": 1_557,
     "subjects": 684,
     "terminal": 317,
-    "texts": 2_607,
+    "texts": 2_722,
     "upkeep": 1_554,
-    "core": 17_254,
-    "all": 22_506,
-    "functions": 2_089,
+    "core": 17_369,
+    "all": 22_621,
+    "functions": 2_100,
     "records": 102,
-    "constants": 381,
+    "constants": 382,
     "files in all": 173,
 }
 """The most code lines of each room, of the core (all but the add-ons) and of the package, and the

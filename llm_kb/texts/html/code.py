@@ -18,6 +18,8 @@ _NUMBERS = re.compile(
     re.IGNORECASE,
 )
 _LINE = re.compile(r"(?:^|[-_ ])line(?: |$)", re.IGNORECASE)
+_REMOVED = frozenset({"remove", "removed", "del", "line-removed", "diff-removed"})
+"""Classes of lines that a change takes out; their signs are drawn, not written."""
 _COPY = re.compile(r"copy|clipboard", re.IGNORECASE)
 _COPY_TEXTS = frozenset({"copy", "copied", "copied!", "copy code", "copy to clipboard"})
 _CONTROLS = frozenset(
@@ -160,13 +162,12 @@ class _Lines:
 
     def add_children(self, element: Element) -> None:
         """Add the text of an element; elements that are blocks begin and end lines."""
-        shown = [
-            child for child in element.children if isinstance(child, str) or not _is_left_out(child)
-        ]
+        children = _keep_lines(element.children)
+        shown = [each for each in children if isinstance(each, str) or not _is_left_out(each)]
         kinds = _find_line_kinds(element, shown)
         has_lines = any(isinstance(child, Element) and _kind(child) in kinds for child in shown)
         is_structure = element.tag in _STRUCTURE
-        for child in element.children:
+        for child in children:
             if isinstance(child, str):
                 if not (is_structure and child.isspace()):
                     self._add_text(child, has_lines=has_lines)
@@ -216,6 +217,27 @@ class _Lines:
             self._is_after_line = False
 
 
+def _keep_lines(children: Sequence[Element | str]) -> list[Element | str]:
+    """Return what is code of the children of an element: not what a change took out of it.
+
+    Where lines have names, a block between them is a tooltip or the like.
+    """
+    has_named = any(isinstance(each, Element) and _is_named_line(each) for each in children)
+    kept: list[Element | str] = []
+    was_removed = False
+    for child in children:
+        if isinstance(child, str):
+            kept.append(child.removeprefix("\n") if was_removed else child)
+            was_removed = False
+            continue
+        was_removed = child.tag == "del" or not _REMOVED.isdisjoint(child.classes())
+        inner = (child, *child.elements())
+        is_between = has_named and child.tag == "div" and not any(map(_is_named_line, inner))
+        if not (was_removed or is_between):
+            kept.append(child)
+    return kept
+
+
 def _find_line_kinds(
     element: Element, shown: Sequence[Element | str]
 ) -> Mapping[tuple[str, str], int]:
@@ -242,8 +264,11 @@ def _is_line(element: Element, *, guess: bool) -> bool:
         return True
     if element.tag not in {"span", "code"} or not guess:
         return False
-    is_named = _LINE.search(element.attributes.get("class", "")) is not None
-    return is_named or "data-line" in element.attributes or element.tag == "code"
+    return _is_named_line(element) or "data-line" in element.attributes or element.tag == "code"
+
+
+def _is_named_line(element: Element) -> bool:
+    return _LINE.search(element.attributes.get("class", "")) is not None
 
 
 def _has_own_words(element: Element) -> bool:

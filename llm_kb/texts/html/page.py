@@ -8,7 +8,7 @@ from itertools import islice
 from urllib.parse import urlsplit
 
 from llm_kb.texts.html.addresses import join_url
-from llm_kb.texts.html.tree import TEXT, Element, is_hidden
+from llm_kb.texts.html.tree import END_OF_STREAMED, TEXT, Element, is_hidden, is_template
 from llm_kb.texts.html.visible import find_visible
 
 MAX_LINK = 2_000
@@ -17,15 +17,18 @@ MAX_LINK = 2_000
 MAX_LINKS = 5_000
 """The most links of a page that are followed."""
 
-_APART = frozenset({"aside", "noscript", "template"})
+_APART = frozenset({"aside", "noscript", "svg", "template"})
 """Elements in which no main part is looked for."""
+
+_MOST_STREAMED = 1_000
+_SLOT = re.compile(r"(.{0,40})[BP]:(\w{1,40})")
 
 _REFRESH = re.compile(r"""\s*[0-5](?:\.\d*)?\s*[;,]\s*url\s*=\s*["']?([^"']+)""", re.IGNORECASE)
 
 
 def page_title(root: Element) -> str:
     """Return the text of `<title>` in one line."""
-    return next((element.line() for element in root.find("title")), "")
+    return next((element.line() for element in _find_outermost(root, "title")), "")
 
 
 def page_base(root: Element, url: str) -> str:
@@ -70,6 +73,7 @@ def find_main(root: Element) -> Element:
     Articles that have less of the text than what is around them are teasers. A page without text
     is a shell that a script fills.
     """
+    _place_streamed(root)
     mains = [*_find_outermost(root, "main")]
     shown = [main for main in mains if not is_hidden(main)] or mains
     parts = [part for part in map(find_visible, shown) if part.holds({TEXT})]
@@ -79,6 +83,30 @@ def find_main(root: Element) -> Element:
     articles = [part for part in _find_outermost(page, "article") if part.holds({TEXT})]
     weight = sum(len(part.text()) for part in articles)
     return _join(articles) if 2 * weight > len(page.text()) else page
+
+
+def _place_streamed(root: Element) -> None:
+    """Put the parts that React sends behind a page into their places, as its script does.
+
+    `<template id="B:0">`, and what is shown meanwhile, stands for the hidden element `S:0`.
+    """
+    elements = [*root.all_elements()]
+    hidden = (e for e in elements if "S:" in e.attributes.get("id", "") and is_hidden(e))
+    parts = {e.attributes["id"]: e for e in islice(hidden, _MOST_STREAMED)}
+    left = dict(parts)
+    for parent in elements if parts else ():
+        ends: list[int] = []
+        for at in reversed(range(len(parent.children))):
+            child = parent.children[at]
+            name = child.attributes.get("id", "") if is_template(child) else ""
+            slot = _SLOT.fullmatch(name)
+            if name == END_OF_STREAMED:
+                ends.append(at)
+            elif slot and (part := left.pop(f"{slot[1]}S:{slot[2]}", None)):
+                end = ends.pop() if ends else at
+                parent.children[at : end + 1] = [Element("div", {}, part.children, part.inside)]
+    for part in parts.values():
+        part.children = []
 
 
 def _join(parts: Sequence[Element]) -> Element:

@@ -39,8 +39,11 @@ def find_tabs(root: Element) -> Tabs:
     around = _Surroundings.of(root, radios)
     for key, group in around.groups.items():
         by_order = _find_in_order(around.lists[key], group, around)
-        for label in group:
-            panel = around.find_panel(label) or next(by_order, None)
+        panels = [around.find_panel(label) or next(by_order, None) for label in group]
+        if len(group) > 1 and len(set(map(id, panels))) == 1 and panels[0] is not None:
+            tabs.placed |= set(map(id, group))  # filters of one list
+            continue
+        for label, panel in zip(group, panels, strict=True):
             if panel is None or not panel.holds({TEXT}):
                 tabs.loose.add(id(label))
                 continue

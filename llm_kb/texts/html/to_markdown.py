@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 
 from llm_kb.texts.html import page
 from llm_kb.texts.html.code import find_language, find_row_groups
@@ -24,13 +25,15 @@ _ADMONITIONS = frozenset(
     admonitionblock
     """.split()  # noqa: SIM905 - as strings, one a line, nobody would read them
 )
+_KINDS = frozenset({"note", "tip", "important", "warning", "caution", "danger"})
 _ADMONITION_TITLE = re.compile(r"(?:^|[-_ ])(?:title|admonitionHeading)")
 _NO_LANGUAGE = frozenset({"default", "none", "notranslate"})
 _BLANK = re.compile(r"[ \t\r\n\f]+")
+_SIGN = re.compile(r"#{1,6} ")
 _ITEM = re.compile(r"(?:-|[0-9a-zA-Z]{1,9}\.) ")
 _RAISED = {"sup": "^", "sub": "_"}
-_NUMBERINGS = {"loweralpha": "a", "upperalpha": "A", "lowerroman": "i", "upperroman": "I"}
-_ROMAN = ("", "i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix")
+_AROUND_BRACKETS = re.compile(r" (?=[(),])|(?<=[(*&]) ")
+_WAITING = re.compile(r"\W*(?:loading|redirecting|please wait)\W*", re.IGNORECASE)
 _BREAK = "\x00"
 """Placeholder for a line break while blanks are collapsed."""
 
@@ -56,6 +59,8 @@ def tree_to_markdown(root: Element, url: str, size: int) -> str:
     """Return the main part of a parsed page of a size, as `html_to_markdown` does."""
     writer = _Writer(page.page_base(root, url), size)
     blocks = list(writer.blocks(page.find_main(root).children))
+    if all(_WAITING.fullmatch(block) for block in blocks):
+        return ""  # a page that a script fills
     title = page.page_title(root)
     if title and not any(block.startswith("# ") for block in blocks):
         blocks.insert(0, f"# {title}")
@@ -103,12 +108,12 @@ class _Writer:
             yield from self._list(element)
         elif tag == "dl":
             yield from self._definitions(element)
-        elif tag == "table":
-            yield from self._table(element)
+        elif tag == "table" or (rows := _find_grid(element)):
+            yield from self._table(element, [] if tag == "table" else rows)
         elif tag == "blockquote":
             yield from self._quote(list(self.blocks(element.children)))
-        elif not _ADMONITIONS.isdisjoint(element.classes()):
-            yield from self._admonition(element)
+        elif kind := _find_note(element):
+            yield from self._admonition(element, kind)
         elif tag == "hr":
             yield "---"
         elif tag == "div" and "title" in element.classes() and not element.holds(BLOCKS):
@@ -121,7 +126,7 @@ class _Writer:
 
     def _heading(self, element: Element, level: int) -> Iterator[str]:
         """Yield a heading as plain text: signatures are full of links to types."""
-        text = " ".join(_plain(element).split())
+        text = " ".join(_plain(element).replace(_BREAK, " ").split())
         if text := text or " ".join(self._text(element.children).split()):
             yield f"{'#' * level} {text}"
 
@@ -140,15 +145,18 @@ class _Writer:
             self._add(2 * (1 + text.count("\n")))
             yield "\n".join(f"> {line}" if line else ">" for line in text.split("\n"))
 
-    def _admonition(self, element: Element) -> Iterator[str]:
-        """Yield a note or warning as a quote that begins with its title."""
+    def _admonition(self, element: Element, kind: str) -> Iterator[str]:
+        """Yield a note or warning as a quote that begins with its title, else with its kind."""
         children = list(element.children)
         title: list[str] = []
         for first in element.elements()[:1]:
             if first.tag == "summary" or _ADMONITION_TITLE.search(" ".join(first.classes())):
                 title = [f"**{line}**"] if (line := first.line()) else []
                 children.remove(first)
-        yield from self._quote([*title, *self.blocks(children)])
+        blocks = list(self.blocks(children))
+        if blocks and not title and kind not in blocks[0][: 2 * len(kind)].lower():
+            title = [f"**{kind.capitalize()}**"] if kind in _KINDS else []
+        yield from self._quote([*title, *blocks])
 
     def _definitions(self, element: Element) -> Iterator[str]:
         """Yield a list of definitions.
@@ -205,15 +213,23 @@ class _Writer:
             indent = "\n" + " " * len(marker)
             yield marker + text.replace("\n", indent).replace(f"{indent}\n", "\n\n")
 
-    def _table(self, element: Element) -> Iterator[str]:
+    def _table(self, element: Element, grid: Sequence[Sequence[Element]]) -> Iterator[str]:
         for caption in (child for child in element.elements() if child.tag == "caption"):
             yield from self.blocks(caption.children)
-        groups = [
-            [cells for row in group if (cells := _find_cells(row))]
-            for group in find_row_groups(element)
-        ]
+        yield from self._paragraph([each for each in element.children if isinstance(each, str)])
+        groups: Sequence[Sequence[Sequence[Element]]] = [grid]
+        if not grid:
+            found = find_row_groups(element)
+            groups = [[cells for row in group if (cells := _find_cells(row))] for group in found]
         rows = [row for group in groups for row in group]
-        if max(map(len, rows), default=0) < 2 or _is_layout(element, rows):
+        if _is_signature(rows):
+            yield _code_span(_join_signature(rows))
+            return
+        titles = [row for row in rows if len(row) == 1 and row[0].holds(HEADINGS)]
+        if titles and not element.holds({"table"}):
+            yield from self._parts_of_table(rows)
+            return
+        if max(map(len, rows), default=0) < 2 or (not grid and _is_layout(element, rows)):
             for cell in (cell for row in rows for cell in row):
                 yield from self.blocks(cell.children)
             return
@@ -226,6 +242,17 @@ class _Writer:
             line += [""] * (width - len(line))
         lines.insert(1, ["---"] * len(lines[0]))
         yield "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+    def _parts_of_table(self, rows: Sequence[Sequence[Element]]) -> Iterator[str]:
+        """Yield a table that headings divide as several."""
+        part: list[Sequence[Element]] = []
+        for row in (*rows, ()):
+            if not row or (len(row) == 1 and row[0].holds(HEADINGS)):
+                yield from self._table(Element("div"), part) if part else ()
+                yield from self.blocks(row[0].children if row else ())
+                part = []
+            elif any(cell.holds({TEXT}) for cell in row):
+                part.append(row)
 
     def _lines(self, rows: Sequence[Sequence[Element]]) -> Iterator[list[str]]:
         """Yield the texts of rows, with those of cells that span several in each of them."""
@@ -257,7 +284,7 @@ class _Writer:
 
     def _cell(self, cell: Element) -> str:
         """Return a cell in one line; code in it becomes words of code."""
-        blocks = self.blocks(_with_inline_code(cell).children)
+        blocks = [_SIGN.sub("", each) for each in self.blocks(_with_inline_code(cell).children)]
         return _tidy(" ".join(blocks)).replace("\n", " ").replace("|", "\\|")
 
     def _add(self, characters: int) -> None:
@@ -282,7 +309,8 @@ class _Writer:
             alt = " ".join(child.attributes.get("alt", "").split())
             return f"[{alt}]" if alt else ""
         if child.tag in _CODE:
-            return _BREAK.join(filter(None, map(_code_span, _plain(child).split(_BREAK))))
+            text = _plain(child)
+            return _BREAK.join(filter(None, map(_code_span, text.split(_BREAK)))) or text[:1]
         text = self._inner(child.children)
         if child.tag in _MARKS:
             return _wrap(text, _MARKS[child.tag])
@@ -322,7 +350,8 @@ def _plain(node: Element | str) -> str:
         return node
     if node.tag == "br":
         return _BREAK
-    return _join(node.children, _plain)
+    text = _join(node.children, _plain)
+    return f" {text} " if node.tag in BLOCKS else text
 
 
 def _join(nodes: Sequence[Element | str], write: Callable[[Element | str], str]) -> str:
@@ -348,6 +377,46 @@ def _find_members(definitions: Element) -> Iterator[Element]:
             yield from _find_members(child)
         else:
             yield child
+
+
+def _find_note(element: Element) -> str:
+    """Return the kind of a note or warning; empty for other elements."""
+    names = element.classes()
+    kinds = [name.rpartition("-")[2] for name in names if name.rpartition("-")[2] in _KINDS]
+    is_named = not _ADMONITIONS.isdisjoint(names) or (element.tag == "div" and "alert" in names)
+    if is_named or (element.tag == "div" and not _KINDS.isdisjoint(names)):
+        return next(iter(kinds), "note" if is_named else "")
+    return ""
+
+
+def _find_grid(element: Element) -> list[list[Element]]:
+    """Return the rows of a table that is written without `table`: by role, or by its columns."""
+    if element.attributes.get("role") in {"table", "grid", "treegrid"}:
+        inner = chain.from_iterable((each, *each.elements()) for each in element.elements())
+        rows = [each for each in inner if each.attributes.get("role") == "row"]
+        return [[cell for cell in row.elements() if _is_cell(cell)] for row in rows]
+    found: list[list[Element]] = [[]]
+    for child in element.elements():
+        names = child.classes()
+        if not any(name.startswith("col-") for name in names):
+            return []
+        found[-1].append(child)
+        found += [[]] if "col-last" in names else []
+    return found[:-1]
+
+
+def _is_cell(element: Element) -> bool:
+    return element.attributes.get("role") in {"cell", "gridcell", "columnheader", "rowheader"}
+
+
+def _is_signature(rows: Sequence[Sequence[Element]]) -> bool:
+    """Tell whether the cells of a table are the pieces of one declaration."""
+    return {"(", ")"} <= {cell.peek(8) for row in rows for cell in row}
+
+
+def _join_signature(rows: Sequence[Sequence[Element]]) -> str:
+    text = " ".join(" ".join(map(_plain, row)) for row in rows)
+    return _AROUND_BRACKETS.sub("", " ".join(text.split()))
 
 
 def _find_cells(row: Element) -> list[Element]:
@@ -397,12 +466,8 @@ class _Numbers:
     """The markers of the items of a list."""
 
     def __init__(self, element: Element) -> None:
-        attributes = element.attributes
         self._is_ordered = element.tag == "ol"
-        self._step = -1 if "reversed" in attributes else 1
-        count = sum(child.tag == "li" for child in element.elements()) if self._step < 0 else 1
-        self._next = _number(attributes.get("start", ""), count)
-        self._kind = _find_numbering(element)
+        self._next = _number(element.attributes.get("start", ""), 1)
 
     def next_marker(self, item: Element | str) -> str:
         """Return the marker of the next item."""
@@ -410,28 +475,11 @@ class _Numbers:
             return "- "
         value = item.attributes.get("value", "") if isinstance(item, Element) else ""
         number = _number(value, self._next)
-        self._next = max(0, number + self._step)
-        return f"{_spell(number, self._kind)}. "
+        self._next = number + 1
+        return f"{number}. "
 
 
 def _number(text: str, default: int) -> int:
     """Return a number that Markdown has for items; a default for any other text."""
     text = text.strip()
     return int(text) if text.isascii() and text.isdigit() and len(text) <= 9 else default
-
-
-def _find_numbering(element: Element) -> str:
-    """Return the letter that HTML has for a way to number: `a`, `A`, `i`, `I` or none."""
-    kind = element.attributes.get("type", "")
-    names = [name for name in element.classes() if name in _NUMBERINGS]  # docutils, Asciidoctor
-    return kind if kind in _NUMBERINGS.values() else _NUMBERINGS[names[0]] if names else ""
-
-
-def _spell(number: int, kind: str) -> str:
-    """Return a number in letters or Roman numerals, as far as these go."""
-    text = str(number)
-    if kind in {"a", "A"} and 1 <= number <= 26:
-        text = chr(ord("a") + number - 1)
-    elif kind in {"i", "I"} and 1 <= number < 40:
-        text = "x" * (number // 10) + _ROMAN[number % 10]
-    return text.upper() if kind.isupper() else text

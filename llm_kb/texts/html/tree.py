@@ -12,6 +12,7 @@ import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from html import unescape
+from typing import TypeGuard
 
 MAX_DEPTH = 120
 """Deepest nesting parsed; deeper elements become text of their parent."""
@@ -20,7 +21,7 @@ GROUPING_DEPTH = 100
 """Deepest nesting of elements that only group or format; the content of deeper ones is their
 parent's. So on pages that leave such elements open, headings and code stay what they are."""
 
-MAX_ELEMENTS = 200_000
+MAX_ELEMENTS = 75_000
 """Most elements parsed; the text of later ones becomes text of their parent."""
 
 MAX_ATTRIBUTES = 100
@@ -42,6 +43,9 @@ BLOCKS = frozenset(
 HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
 TEXT = "#text"
 """What an element with words in it is noted to contain, like the name of a tag."""
+
+END_OF_STREAMED = "/$"
+"""The id of a template that stands for React's comment behind what is shown meanwhile."""
 
 WORDS = "#words"
 """The same for text other than digits and blanks, which a column of line numbers lacks."""
@@ -174,6 +178,11 @@ def is_hidden(element: Element) -> bool:
     return not is_panel and ("hidden" in attributes or has_style(element, "display:none"))
 
 
+def is_template(node: Element | str) -> TypeGuard[Element]:
+    """Tell whether a node is a template."""
+    return isinstance(node, Element) and node.tag == "template"
+
+
 def parse_html(text: str, most: int = MAX_ELEMENTS) -> Element:
     """Return the root of a page's tree of at most so many elements, without NUL characters."""
     text = text.replace("\0", "")
@@ -182,6 +191,9 @@ def parse_html(text: str, most: int = MAX_ELEMENTS) -> Element:
     while found := _MARKUP.search(text, position):
         tree.add_text(text[position : found.start()])
         if not found["name"]:
+            if text.startswith("<!--/$-->", found.start()):
+                tree.open("template", {"id": END_OF_STREAMED})
+                tree.close("template")
             position = _skip_declaration(text, found.start())
             continue
         name = found["name"].lower()

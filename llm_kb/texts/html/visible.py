@@ -60,6 +60,7 @@ class _Reader:
     def __init__(self, root: Element) -> None:
         self._tabs = find_tabs(root)
         self._wrappers = _find_wrappers(root)
+        self._contents = _find_contents(root)
 
     def read(self, root: Element) -> Element:
         """Return the copy of the whole tree."""
@@ -102,10 +103,10 @@ class _Reader:
     ) -> Sequence[Element | str]:
         """Return what is seen of an element: nothing, itself, or something in its place."""
         tag = element.tag
-        if tag == "math" or _is_typeset(element):
-            return [_as_text(next(element.find("math")))]
-        if tag in _NEVER or _is_useless(element):
-            return _script_formula(element)
+        if tag == "template" and "shadowrootmode" in element.attributes:
+            return [_copy(Element("div"), self._read_children(element, named, around))]
+        if (instead := _find_instead(element, named)) is not None:
+            return instead
         if is_code(element):
             return read_code(element)
         is_control = self._is_control(element, around)
@@ -120,7 +121,8 @@ class _Reader:
         # Expressive Code's "Terminal window".
         is_control |= tag == "figcaption" and all(map(_is_unread, copy.children))
         if not is_control:
-            return [copy]
+            is_apart = tag not in BLOCKS and _UNREAD.search(element.attributes.get("class", ""))
+            return [" ", copy, " "] if is_apart else [copy]
         return [_as_control(copy)] if named and not _is_marked_sign(copy) else ()
 
     def _is_control(self, element: Element, around: tuple[str, ...]) -> bool:
@@ -130,9 +132,10 @@ class _Reader:
             return False
         if tag == "label":
             return not _holds_choice(element)
-        if tag == "footer":
+        names = {element.attributes.get("id"), *element.classes()}
+        if tag == "footer" or "footer" in names:
             return not _is_part_of_text(element, around)
-        return tag in _CONTROLS or role in _CONTROL_ROLES
+        return id(element) in self._contents or tag in _CONTROLS or role in _CONTROL_ROLES
 
 
 def _copy(element: Element, children: list[Element | str]) -> Element:
@@ -208,6 +211,28 @@ def _script_formula(element: Element) -> Sequence[Element | str]:
         return ()
     text = as_tex(element.text(), is_display := "mode=display" in kind)
     return [Element("p", {}, [text], frozenset({TEXT}))] if is_display and text else [text]
+
+
+def _find_instead(element: Element, named: str) -> Sequence[Element | str] | None:
+    """Return what is seen in place of an element; None for the element itself."""
+    if element.tag == "math" or _is_typeset(element):
+        return [_as_text(next(element.find("math")))]
+    is_empty = element.tag == "span" and not element.children
+    if element.tag in _NEVER or is_empty or _is_useless(element):
+        return _find_sign(element, named) or _script_formula(element)
+    return None
+
+
+def _find_sign(element: Element, named: str) -> Sequence[Element | str]:
+    """Return what stands for a box to tick in a list or a cell, or for a picture in a cell."""
+    attributes, sign = element.attributes, ""
+    is_box = element.tag == "input" and attributes.get("type", "").lower() == "checkbox"
+    if is_box and (named in {"li", "td", "th"} or "disabled" in attributes):
+        sign = "x" if "checked" in attributes else " "
+    elif named in {"td", "th"} and (element.tag == "svg" or attributes.get("role") == "img"):
+        sign = " ".join(attributes.get("aria-label", "").split())
+    # Nothing is noted inside: beside it, the text of a control still counts.
+    return [Element("span", {}, [f"[{sign}] "])] if sign else ()
 
 
 def _is_typeset(element: Element) -> bool:
@@ -305,6 +330,20 @@ def _is_other(element: Element, shown: set[str]) -> bool:
     """Tell whether a hidden block is another of those that are shown, like a panel of tabs."""
     is_block = element.tag in BLOCKS and element.attributes.get("aria-hidden") != "true"
     return is_block and not shown.isdisjoint(element.classes())
+
+
+def _find_contents(root: Element) -> set[int]:
+    """Return the identities of the tables of contents of the page itself."""
+    found: set[int] = set()
+    stack = [root]
+    while stack:
+        element = stack.pop()
+        if "toc" in {element.attributes.get("id"), *element.classes()}:
+            links = (link.attributes.get("href", "#") for link in element.find("a"))
+            found |= {id(element)} if all(link[:1] == "#" for link in links) else set()
+        else:
+            stack += element.elements()
+    return found
 
 
 def _find_wrappers(root: Element) -> set[int]:
