@@ -119,7 +119,7 @@ def measure(root: Path) -> dict[str, Cost]:
         costs[f"after {files:,}"] = llm_kb(root, "search", QUESTION, runs=1)
     settle(root)
     costs["list"] = llm_kb(root, "list", "docs")
-    costs["learn"] = llm_kb(root, "learn", "docs")
+    costs["learn"] = llm_kb(root, "show", "--as-model", "docs")
     costs["prompt"] = llm_kb(root, "prompt")
     costs["check"] = llm_kb(root, "check", runs=1)
     database = CACHE / "growth" / "bare.sqlite3"

@@ -6,7 +6,7 @@ build: chunks a second of a first update (walking, reading, chunking and hashing
 FTS5 inserts of the same chunks in one transaction.
 unchanged: an update with nothing to do / a bare `stat` of each file.
 memory: the peak of a process that searches once (from /proc, so on Linux).
-part: `llm kb learn` of one part of Django's largest pages / of the whole page.
+part: `llm kb show --as-model` of one part of Django's largest pages / of the whole page.
 first index: of Django's documentation, 8 MB, as a whole command, without what `llm` itself takes.
 
 All is processor time, but for "as time passes". What whole commands cost by the number of files is
@@ -123,7 +123,7 @@ def measure_memory(root: Path) -> None:
 
 def measure_parts(django: Path) -> None:
     def learn(address: str) -> Cost:
-        return run([BIN / "llm", "kb", "learn", "docs", address], django)
+        return run([BIN / "llm", "kb", "show", "--as-model", f"docs/{address}"], django)
 
     for page, part in PAGES.items():
         ratio = compare(partial(learn, f"{page}#{part}"), partial(learn, f"{page}#*"), PAIRS)

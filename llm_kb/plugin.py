@@ -27,11 +27,11 @@ hookimpl = HookimplMarker("llm")
 COMMANDS = {
     "agents": ("agents",),
     "check": ("check",),
-    "config": ("add", "config", "disable", "path", "preload", "remove", "trust", "untrust"),
+    "config": ("add", "config", "disable", "preload", "remove", "trust"),
     "init": ("init",),
     "mcp": ("mcp",),
     "new": ("edit", "new"),
-    "reading": ("learn", "list", "prompt", "show", "used"),
+    "reading": ("list", "prompt", "show", "used"),
     "review": ("review",),
     "search": ("search",),
 }
@@ -59,7 +59,7 @@ GROUPS = {
 """The help of each group in it, and the commands in each module of the group's folder."""
 
 SECTIONS = {
-    "Look": ("list", "search", "learn", "show", "prompt", "used"),
+    "Look": ("list", "search", "show", "prompt", "used"),
     "Write": ("add", "new", "edit", "review", "preload", "disable", "remove"),
     "Fetch and capture": ("references", "knowledge"),
     "Set up": (
@@ -68,9 +68,7 @@ SECTIONS = {
         "agents",
         "mcp",
         "config",
-        "path",
         "trust",
-        "untrust",
     ),
 }
 """The commands and groups of `llm kb` as its help lists them."""
@@ -335,9 +333,9 @@ def make_options() -> list[click.Option]:
 
 def complete_pattern(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
     """Complete a value of `-k`."""
-    from llm_kb.terminal.options import complete_topic_slash_slug
+    from llm_kb.terminal.options import complete_address
 
-    return complete_topic_slash_slug(ctx, param, incomplete)
+    return complete_address(ctx, param, incomplete)
 
 
 def wrap_callback(callback: Callable[..., Any], command: str) -> Callable[..., Any]:

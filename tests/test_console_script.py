@@ -102,7 +102,7 @@ def test_the_script_completes_without_llm(workspace: Path, monkeypatch: pytest.M
     monkeypatch.setenv("PYTHONPATH", str(workspace))
     monkeypatch.setenv("_LLM_KB_COMPLETE", "bash_complete")
     completed = []
-    for words in ("llm-kb disab", "llm-kb learn pr", "llm-kb show project/r"):
+    for words in ("llm-kb disab", "llm-kb list pr", "llm-kb show project/r"):
         monkeypatch.setenv("COMP_WORDS", words)
         monkeypatch.setenv("COMP_CWORD", str(len(words.split()) - 1))
         done = subprocess.run(
@@ -173,9 +173,14 @@ def test_a_model_with_an_empty_name_is_none_whatever_the_default_is() -> None:
 def test_output_that_nobody_reads_on_is_no_failure(workspace: Path) -> None:
     (workspace / "kb" / "big.md").write_text("line\n" * 100_000)
     script = "from llm_kb.plugin import main; main()"
-    for command in (["show", "project/big", "project/review"], ["learn", "project", "big#*"]):
+    for command in (
+        ["show", "project/big", "project/review"],
+        ["show", "--as-model", "project/big#*"],
+    ):
         with subprocess.Popen(
-            [sys.executable, "-c", script, *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+            [sys.executable, "-c", script, "show", *command],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
         ) as process:
             assert process.stdout is not None
             assert process.stderr is not None

@@ -39,7 +39,7 @@ def test_check_finds_nothing(run_llm: RunLlm) -> None:
 
 @pytest.mark.parametrize("topic", SUBJECTS)
 def test_a_topic_lists_its_subjects(run_llm: RunLlm, topic: str) -> None:
-    listing = run_llm(["kb", "learn", topic]).stdout
+    listing = run_llm(["kb", "show", "--as-model", topic]).stdout
     # Beside a name is what its page says of itself.
     listed = [line[2:].partition(": ")[0] for line in listing.splitlines() if line[:2] == "- "]
     assert listed == SUBJECTS[topic]
@@ -55,14 +55,14 @@ def test_a_topic_lists_its_subjects(run_llm: RunLlm, topic: str) -> None:
 def test_a_visible_subject_points_to_a_hidden_one(
     run_llm: RunLlm, visible: str, topic: str, hidden: str, path: str
 ) -> None:
-    assert f"`{hidden}`" in run_llm(["kb", "learn", topic, visible]).stdout
+    assert f"`{hidden}`" in run_llm(["kb", "show", "--as-model", f"{topic}/{visible}"]).stdout
     text = (SAMPLE / path).read_text(encoding="utf-8")
-    assert run_llm(["kb", "learn", topic, hidden]).stdout == text
+    assert run_llm(["kb", "show", "--as-model", f"{topic}/{hidden}"]).stdout == text
 
 
 def test_a_disabled_subject_cannot_be_had(run_llm: RunLlm) -> None:
     assert (SAMPLE / "project" / "drafts" / "rejected-auto-learn.md").exists()
-    result = run_llm(["kb", "learn", "project", "drafts/rejected-auto-learn"])
+    result = run_llm(["kb", "show", "--as-model", "project/drafts/rejected-auto-learn"])
     assert result.exit_code == 1
     assert "drafts" not in result.stderr.replace("'drafts/rejected-auto-learn'", "")
 
@@ -96,8 +96,10 @@ def test_the_demo_shows_what_the_model_was_sent_and_answered(run_llm: RunLlm) ->
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, "")
     assert run_llm(["kb", "prompt"]).stdout in done.stdout
-    assert run_llm(["kb", "learn", "project"]).stdout in done.stdout
-    loaded = run_llm(["kb", "learn", "project", "code-quality", "maintainers/core"]).stdout
+    assert run_llm(["kb", "show", "--as-model", "project"]).stdout in done.stdout
+    loaded = run_llm(
+        ["kb", "show", "--as-model", "project/code-quality", "project/maintainers/core"]
+    ).stdout
     assert loaded in done.stdout
     preloaded = run_llm(["kb", "prompt", "--preloaded", "-k", "project/maintainers/releases"])
     assert preloaded.stdout in done.stdout

@@ -1,4 +1,4 @@
-"""`llm kb config`, `path`, `trust`, `add` and others: the configuration, its trust, its topics."""
+"""`llm kb config`, `trust`, `add` and others: the configuration, its trust, its topics."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from llm_kb.knowledge_base.api import KnowledgeBase
 from llm_kb.knowledge_base.subject_list import list_topic
 from llm_kb.knowledge_base.user_dir import find_user_dir, load_here
 from llm_kb.rendering.plain_text import command_line, count, name_some
-from llm_kb.subjects.patterns import parse_pattern
+from llm_kb.subjects.patterns import parse_pattern, split_knowledge
 from llm_kb.subjects.selection import find_near, select
 from llm_kb.subjects.topics import Layout
 from llm_kb.terminal import configured
-from llm_kb.terminal.options import complete_slug, complete_topic, kb_cfg_option
+from llm_kb.terminal.options import addresses_argument, complete_topic, kb_cfg_option
 from llm_kb.terminal.output import confirm, say, show, show_content, show_json
 from llm_kb.texts.formats import MARKDOWN_ENDING
 from llm_kb.upkeep.check import find_overlaps
@@ -35,23 +35,32 @@ from llm_kb.upkeep.first_topics import find_layout
 
 
 @click.command()
+@click.option("all_", "--all", is_flag=True, help="Include the defaults")
+@click.option("--path", is_flag=True, help="Print the path of the file that commands edit instead")
+@click.option("json_", "--json", is_flag=True, help="Output as a JSON array")
 @kb_cfg_option
-@click.option("json_", "--json", is_flag=True, help="Output as a JSON array, defaults included")
-def config(kb_cfg: tuple[str, ...], json_: bool) -> None:
+def config(all_: bool, path: bool, json_: bool, kb_cfg: tuple[str, ...]) -> None:
     """
-    Show each effective value and the layer it came from
+    Show what is set, and the layer it came from
 
     Layers, lowest first: default, user, workspace, config fragment (--kb-cfg),
     command line. Settings that wait for 'llm kb trust' are named on standard error.
+    The file that commands edit is that of the workspace; without a workspace it is
+    your own.
 
     \b
         llm kb config
-        llm kb config --json
-        llm kb config --kb-cfg 'kb.topic.project.learned+="maintainers/*"'
+        llm kb config --all
+        $EDITOR "$(llm kb config --path)"
     """
+    if path:
+        file = configured.workspace_file() or user_source(find_user_dir())
+        show_content(os.fsencode(file.path))  # as bytes: a name need not be text
+        return
     effective = load_here(kb_cfg)
     defaults = (Origin(layer=Layer.DEFAULT),)
-    settings = {key: Setting(value=v, origins=defaults) for key, v in list_defaults().items()}
+    given = list_defaults() if all_ else {}
+    settings = {key: Setting(value=v, origins=defaults) for key, v in given.items()}
     settings |= effective.settings
     if json_:
         show_json([_describe(key, setting) for key, setting in settings.items()])
@@ -67,20 +76,16 @@ def _describe(key: str, setting: Setting) -> dict[str, object]:
 
 
 def _render(settings: Mapping[str, Setting]) -> Iterator[str]:
-    """Yield the settings as TOML with their layers, then the file of each layer.
-
-    Defaults are shown for `[kb]` alone.
-    """
+    """Yield the settings as TOML with their layers, then the file of each layer."""
     tables: dict[str, list[str]] = {}
-    origins: dict[Origin, None] = {}
+    origins = {user_source(find_user_dir()).origin: None}
     for key, setting in settings.items():
         table, _, name = key.rpartition(".")
-        if table == "kb" or setting.origins[-1].layer is not Layer.DEFAULT:
-            setters = setting.origins if isinstance(setting.value, tuple) else setting.origins[-1:]
-            layers = dict.fromkeys(origin.layer.value for origin in setters)
-            line = f"{f'{name} = {render_value(setting.value)}':<40}  # {', '.join(layers)}"
-            tables.setdefault(table, []).append(line)
-            origins |= dict.fromkeys(setting.origins)
+        setters = setting.origins if isinstance(setting.value, tuple) else setting.origins[-1:]
+        layers = dict.fromkeys(origin.layer.value for origin in setters)
+        line = f"{f'{name} = {render_value(setting.value)}':<40}  # {', '.join(layers)}"
+        tables.setdefault(table, []).append(line)
+        origins |= dict.fromkeys(setting.origins)
     for table, lines in tables.items():
         start, topic, id_ = table.partition(f"{TOPIC}.")
         header = f'{start}{topic}"{id_}"' if "." in id_ else table
@@ -91,25 +96,9 @@ def _render(settings: Mapping[str, Setting]) -> Iterator[str]:
 
 
 @click.command()
-@click.option("--user", is_flag=True, help="The user's file, whether it exists or not")
-def path(user: bool) -> None:
-    """
-    Print the path of the configuration file in effect
-
-    This is the workspace's file, which the other commands edit. Without a workspace
-    it is the user's file.
-
-    \b
-        llm kb path
-        $EDITOR "$(llm kb path)"
-    """
-    file = (None if user else configured.workspace_file()) or user_source(find_user_dir())
-    show_content(os.fsencode(file.path))  # as bytes: a name need not be text
-
-
-@click.command()
+@click.option("undo", "--undo", is_flag=True, help="Withdraw the trust in this workspace")
 @click.option("yes", "-y", "--yes", is_flag=True, help="Trust without asking")
-def trust(yes: bool) -> None:
+def trust(undo: bool, yes: bool) -> None:
     """
     Trust the settings that this workspace requests
 
@@ -120,8 +109,13 @@ def trust(yes: bool) -> None:
 
     \b
         llm kb trust
+        llm kb trust --undo
     """
     file, user_dir = _require_workspace(), find_user_dir()
+    if undo:
+        was_trusted = set_trust(file, None, user_dir)
+        say(f"{show_place(file)} {'is no longer' if was_trusted else 'was not'} trusted")
+        return
     layers = read_layers(find_cwd(), user_dir=user_dir, environ=os.environ, any_owner=True)
     if not layers.withheld and not layers.foreign:
         say(f"Nothing in {show_place(file)} needs trust")
@@ -132,19 +126,6 @@ def trust(yes: bool) -> None:
         confirm("Trust it?", yes=yes)
         set_trust(file, layers.digest, user_dir)
         say(f"Trusted {show_place(file)}")
-
-
-@click.command()
-def untrust() -> None:
-    """
-    Withdraw the trust in this workspace
-
-    \b
-        llm kb untrust
-    """
-    file = _require_workspace()
-    was_trusted = set_trust(file, None, find_user_dir())
-    say(f"{show_place(file)} {'is no longer' if was_trusted else 'was not'} trusted")
 
 
 def _require_workspace() -> Path:
@@ -178,7 +159,7 @@ def add(
     """
     Make DIRECTORY a topic called TOPIC
 
-    Adds it to the nearest configuration file ('llm kb path'), whose comments and
+    Adds it to the nearest configuration file ('llm kb config --path'), whose comments and
     order are kept. A topic of a workspace must be inside it; with --user it may be
     anywhere. If directories in it have a SKILL.md, each of these is one subject.
     Topics of that file which have DIRECTORY leave it out from then on.
@@ -256,47 +237,39 @@ def remove(topic: str, yes: bool) -> None:
     say(f"Removed topic {topic} from {show_place(file.path)}; its files are where they were")
 
 
-_topic = click.argument("topic", shell_complete=complete_topic)
-_patterns = click.argument(
-    "patterns", nargs=-1, required=True, metavar="PATTERN...", shell_complete=complete_slug
-)
-_remove = click.option("--remove", is_flag=True, help="Remove the patterns instead")
+_undo = click.option("--undo", is_flag=True, help="Take the patterns back, as they were written")
 
 
 @click.command()
-@_topic
-@_patterns
-@_remove
-def preload(topic: str, patterns: tuple[str, ...], remove: bool) -> None:
+@addresses_argument(required=True)
+@_undo
+def preload(addresses: tuple[str, ...], undo: bool) -> None:
     """
-    Pre-load the subjects of TOPIC that match PATTERN
+    Pre-load subjects, or parts of them
 
-    They are then part of every section, and no longer in the menu. --remove takes a
-    PATTERN back as it was written.
+    They are then part of every section, and no longer in the menu.
 
     \b
-        llm kb preload project code-quality 'maintainers/*'
-        llm kb preload project code-quality --remove
+        llm kb preload project/code-quality 'project/maintainers/*'
+        llm kb preload project/code-quality --undo
     """
-    _edit_list(topic, "learned", patterns, remove=remove)
+    _edit_lists("learned", addresses, undo=undo)
 
 
 @click.command()
-@_topic
-@_patterns
-@_remove
-def disable(topic: str, patterns: tuple[str, ...], remove: bool) -> None:
+@addresses_argument(required=True)
+@_undo
+def disable(addresses: tuple[str, ...], undo: bool) -> None:
     """
-    Exclude the subjects of TOPIC that match PATTERN
+    Exclude subjects
 
-    A disabled subject is never listed, loaded, suggested or found. --remove takes a
-    PATTERN back as it was written.
+    A disabled subject is never listed, loaded, suggested or found.
 
     \b
-        llm kb disable project drafts 'old/**'
-        llm kb disable project drafts --remove
+        llm kb disable project/drafts 'project/old/**'
+        llm kb disable project/drafts --undo
     """
-    _edit_list(topic, "disabled", patterns, remove=remove)
+    _edit_lists("disabled", addresses, undo=undo)
 
 
 _EFFECTS = {
@@ -305,9 +278,18 @@ _EFFECTS = {
 }
 
 
-def _edit_list(topic: str, name: str, patterns: Sequence[str], *, remove: bool) -> None:
-    """Add patterns to a list of a topic, or remove them. Raises KbError."""
-    wanted = [parse_pattern(pattern).text for pattern in patterns]
+def _edit_lists(name: str, addresses: Sequence[str], *, undo: bool) -> None:
+    """Add the patterns of addresses to a list of their topics, or remove them. Raises KbError."""
+    wanted: dict[str, list[str]] = {}
+    for topic, pattern in map(split_knowledge, addresses):
+        wanted.setdefault(topic, []).append(pattern)
+    for topic in wanted:
+        configured.file_of_topic(topic)  # before any of them is changed
+    for topic, patterns in wanted.items():
+        _edit_list(topic, name, patterns, remove=undo)
+
+
+def _edit_list(topic: str, name: str, wanted: list[str], *, remove: bool) -> None:
     file, key = configured.file_of_topic(topic), topic_key(topic, name)
     before = read_layer(file).get(key)
     if not remove:
@@ -333,7 +315,7 @@ def _say_elsewhere(id_: str) -> None:
     for topic in topics.values() if files else ():
         listed = DirectoryTopic(topic).list().subjects
         if slugs := [each.slug for each in listed if topic.root / each.path in files]:
-            advice = command_line("disable", topic.id, *slugs[:3])
+            advice = command_line("disable", *(f"{topic.id}/{slug}" for slug in slugs[:3]))
             say(f"llm-kb: warning: {topic.id} still has {name_some(slugs)}: {advice}")
 
 
@@ -355,6 +337,9 @@ def _require_matches(id_: str, name: str, patterns: Sequence[str]) -> list[str]:
     written = []
     for pattern in patterns:
         selection = select(catalog, [pattern])
+        if name == "disabled" and selection.anchors:
+            advice = command_line("disable", f"{id_}/{selection.subjects[0].name}")
+            raise KbError(f"a part cannot be disabled alone; its subject can: {advice}")
         is_name = name == "disabled" and selection.exact and parse_pattern(pattern).literal is None
         written.append(escape(pattern) if is_name else pattern)
         if not selection.subjects:

@@ -159,7 +159,7 @@ def _say_largest(topic: Proposal) -> None:
     (name, size), (subjects, tokens) = topic.largest, topic.totals
     if subjects > 1 and size > max(_LARGE, tokens / 2):
         say(f"{visible_line(name)} is {size / tokens:.0%} of {topic.id}; to leave it out:")
-        say(f"  {command_line('disable', topic.id, visible_line(name))}")
+        say(f"  {command_line('disable', f'{topic.id}/{visible_line(name)}')}")
 
 
 def _say_left_out(what: str, paths: Collection[str]) -> None:

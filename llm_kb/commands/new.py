@@ -14,7 +14,7 @@ from typing import BinaryIO
 import click
 
 from llm_kb.config.load import find_kind
-from llm_kb.errors import KbError, NoMatchError, UnknownTopicError, show_place
+from llm_kb.errors import KbError, NoMatchError, UnknownTopicError, join_names, show_place
 from llm_kb.files.atomic import create_below, replace_below
 from llm_kb.files.containment import read_regular, resolve_links
 from llm_kb.files.directory_topic import DirectoryTopic
@@ -23,9 +23,9 @@ from llm_kb.knowledge_base.kinds import GIVEN
 from llm_kb.knowledge_base.user_dir import load_here
 from llm_kb.rendering.differences import render_difference
 from llm_kb.rendering.plain_text import command_line
-from llm_kb.subjects.selection import find_near
+from llm_kb.subjects.selection import find_exact, find_near
 from llm_kb.subjects.topics import Layout, TopicConfig
-from llm_kb.terminal.options import complete_topic_slash_slug
+from llm_kb.terminal.options import complete_address
 from llm_kb.terminal.output import say, show_content
 from llm_kb.terminal.screen import confirm_on_tty, has_terminal, is_terminal
 from llm_kb.texts.decoding import explain_conversion, is_binary
@@ -44,7 +44,7 @@ from_option = click.option(
 
 
 @click.command()
-@click.argument("name", metavar="TOPIC/SLUG", shell_complete=complete_topic_slash_slug)
+@click.argument("name", metavar="TOPIC/SLUG", shell_complete=complete_address)
 @from_option
 def new(name: str, source: BinaryIO | None) -> None:
     """
@@ -62,6 +62,8 @@ def new(name: str, source: BinaryIO | None) -> None:
         pbpaste | llm kb new project/incident
     """
     topic, slug = _find_topic(name)
+    if not slug:
+        raise click.UsageError(f"{name!r} names no page: llm kb new {topic.id}/SLUG")
     text = _read_text(source)
     path = create_subject(topic, slug, text)
     show_content(os.fsencode(path))  # as bytes: a name need not be text
@@ -77,7 +79,7 @@ def new(name: str, source: BinaryIO | None) -> None:
 
 
 @click.command()
-@click.argument("name", metavar="TOPIC/SLUG", shell_complete=complete_topic_slash_slug)
+@click.argument("name", metavar="TOPIC/SUBJECT", shell_complete=complete_address)
 @from_option
 @click.option("-y", "--yes", is_flag=True, help="Replace the text without asking")
 @click.option("--shorter", is_flag=True, help="With -y, also by one of less than half its size")
@@ -85,9 +87,9 @@ def edit(name: str, source: BinaryIO | None, yes: bool, shorter: bool) -> None:
     """
     Open a subject in $VISUAL or $EDITOR, or replace its text
 
-    SLUG is exact, with or without its extension and dots, so that a hidden
-    subject can be edited as well. A text that is piped in replaces the subject's,
-    once you have seen the difference and said yes.
+    SUBJECT is exact, with or without its extension and dots, so that a hidden
+    subject can be edited as well; a #PART behind it does not matter. A text that is
+    piped in replaces the subject's, once you have seen the difference and said yes.
 
     \b
         llm kb edit project/code-quality
@@ -96,12 +98,12 @@ def edit(name: str, source: BinaryIO | None, yes: bool, shorter: bool) -> None:
     """
     topic, slug = _find_topic(name)
     catalog = DirectoryTopic(topic)
-    subjects = catalog.list(slug).subjects
+    subjects = find_exact(catalog, slug)[0] if slug else catalog.list().subjects
     if not subjects:
         raise NoMatchError(topic.id, slug, find_near(slug, catalog))
     if len(subjects) > 1:
-        shown = ", ".join(f"{topic.id}/{subject.name}" for subject in subjects)
-        raise KbError(f"{slug!r} of topic {topic.id!r} names several subjects: {shown}")
+        shown = join_names([f"{topic.id}/{subject.name}" for subject in subjects])
+        raise KbError(f"{name!r} names several subjects: {shown}")
     path = topic.root / subjects[0].path
     before = read_regular(path, follow_link=True, most=MOST_TEXT)
     if problem := explain_conversion(before):  # what is written here is UTF-8
@@ -162,8 +164,6 @@ def _replace_subject(topic: TopicConfig, path: Path, before: bytes, text: bytes)
 def _find_topic(name: str) -> tuple[TopicConfig, str]:
     """Return the configured topic and the slug of `TOPIC/SLUG`. Raises UnknownTopicError."""
     id_, _, slug = name.partition("/")
-    if not (id_ and slug):
-        raise click.UsageError(f"{name!r} is not of the form TOPIC/SLUG")
     topics = {topic.id: topic for topic in load_here().topics}
     if id_ not in topics:
         kind = find_kind(id_, GIVEN)
@@ -189,7 +189,7 @@ def create_subject(topic: TopicConfig, slug: str, text: bytes = b"") -> Path:
 
     The slug gets `.md` unless it ends in an extension. Raises KbError.
     """
-    found = DirectoryTopic(topic).list(slug).subjects
+    found, _ = find_exact(DirectoryTopic(topic), slug)
     place = found[0].path if found else place_subject(slug, topic.layout)
     path = topic.root / place
     try:

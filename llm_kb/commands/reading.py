@@ -1,10 +1,9 @@
-"""`llm kb list`, `learn`, `show`, `prompt`, `used`: what there is, what is sent, what was read."""
+"""`llm kb list`, `show`, `prompt`, `used`: what there is, what is sent, what was read."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
 from shutil import get_terminal_size
 from typing import Any
 
@@ -26,97 +25,52 @@ from llm_kb.upkeep.usage import count_uses, render_usage
 
 
 @click.command("list")
-@click.argument("topic", required=False, shell_complete=options.complete_topic)
-@click.argument("patterns", nargs=-1, metavar="[PATTERN]...", shell_complete=options.complete_slug)
+@options.addresses_argument(required=False)
 @click.option("all_", "--all", is_flag=True, help="Include hidden, disabled and skipped subjects")
-@click.option(
-    "queries",
-    "-q",
-    "--query",
-    multiple=True,
-    help="Only topics whose name or introduction has this, or subjects of TOPIC whose slug"
-    " has it; repeat to narrow",
-)
 @click.option("json_", "--json", is_flag=True, help="Output as a JSON array")
-@click.option("nl", "--nl", is_flag=True, help="Output as newline-delimited JSON")
-@options.knowledge_options
-def list_(
-    topic: str | None,
-    patterns: tuple[str, ...],
-    all_: bool,
-    queries: tuple[str, ...],
-    json_: bool,
-    nl: bool,
-    knowledge: tuple[str, ...],
-    kb_cfg: tuple[str, ...],
-) -> None:
+@options.kb_cfg_option
+def list_(addresses: tuple[str, ...], all_: bool, json_: bool, kb_cfg: tuple[str, ...]) -> None:
     """
-    List the topics, or the subjects of TOPIC that match a PATTERN
+    List the topics, or the subjects of a topic
 
     More than 200 subjects are folded by directory; --all lists each of them.
-    Tokens are estimated at four bytes each. With -k, subjects are shown as
-    they would be in a request with that -k.
+    Tokens are estimated at four bytes each.
 
     \b
         llm kb list
         llm kb list project --all
-        llm kb list project 'maintainers/*'
-        llm kb list project --json
+        llm kb list 'project/maintainers/*'
     """
-    kb = KnowledgeBase.discover(fragments=kb_cfg, knowledge=knowledge)
-    if topic is not None:
-        groups = kb.group_patterns(topic, patterns)
-        each = [
-            subject_list.list_topic(kb.topics[i], g, everything=all_) for i, g in groups.items()
-        ]
-        listed = [_keep_slugs(listed, queries) if queries else listed for listed in each]
-        if not (json_ or nl):
-            listed = [subject_list.add_texts(kb.topics[t.topic.id], t, kb.config) for t in listed]
-        records = [record for each in listed for record in each.subject_dicts()]
-    else:
-        listed = [t for t in subject_list.list_topics(kb, everything=all_) if _is_about(t, queries)]
-        records = [t.as_dict() for t in listed]
-    if json_ or nl:
-        (output.show_json_lines if nl else output.show_json)(records)
+    kb = KnowledgeBase.discover(fragments=kb_cfg)
+    listed = [topic for each in addresses for topic in _list_address(kb, each, everything=all_)]
+    if not addresses:
+        listed = list(subject_list.list_topics(kb, everything=all_))
+    if json_:
+        records = [record for topic in listed for record in topic.subject_dicts()]
+        output.show_json(records if addresses else [topic.as_dict() for topic in listed])
         return
     width = get_terminal_size().columns if is_terminal(sys.stdout) else None
-    if topic is None:
-        lines = [_style_topic(line) for line in subject_list.render_topics(listed, width)]
-    else:
-        lines = [
-            _style(line) for each in listed for line in subject_list.render_subjects(each, width)
+    if addresses:
+        described = [
+            subject_list.add_texts(kb.topics[each.topic.id], each, kb.config) for each in listed
         ]
+        rendered = (subject_list.render_subjects(each, width) for each in described)
+        lines = [_style(line) for each in rendered for line in each]
+    else:
+        lines = [_style_topic(line) for line in subject_list.render_topics(listed, width)]
     # One write for all of them: thousands of small ones take longer than the walk.
     output.show("".join(f"{line}\n" for line in lines), nl=False)
     if not any(opened.config.is_offered for opened in kb.topics.values()):
         output.say(f"llm-kb: {kb.explain_nothing()}")
-    elif queries and not records:
-        output.say(f"llm-kb: {_explain_nothing(topic, queries)}")
 
 
-def _is_about(listed: subject_list.ListedTopic, queries: Sequence[str]) -> bool:
-    """Tell whether a topic's id, title or introduction contains every query."""
-    topic = listed.topic
-    return _has_all(f"{topic.id}\n{topic.title or ''}\n{topic.introduction or ''}", queries)
-
-
-def _has_all(text: str, queries: Sequence[str]) -> bool:
-    """Tell whether a text contains every query, ignoring case."""
-    return all(query.casefold() in text.casefold() for query in queries)
-
-
-def _keep_slugs(
-    listed: subject_list.ListedTopic, queries: Sequence[str]
-) -> subject_list.ListedTopic:
-    """Return a topic with only the subjects whose slug contains every query."""
-    kept = [subject for subject in listed.subjects if _has_all(subject.name, queries)]
-    return replace(listed, subjects=kept, skipped=())
-
-
-def _explain_nothing(topic: str | None, queries: Sequence[str]) -> str:
-    searched = "topic's name" if topic is None else "slug"
-    words = " and ".join(map(repr, queries))
-    return f"no {searched} has {words}; `llm kb search` looks into the texts"
+def _list_address(
+    kb: KnowledgeBase, address: str, *, everything: bool
+) -> Iterator[subject_list.ListedTopic]:
+    """Yield the topics with the subjects that an address names. Raises KbError."""
+    topic, _, pattern = address.partition("/")
+    for id_, group in kb.group_patterns(topic, [pattern] if pattern else []).items():
+        yield subject_list.list_topic(kb.topics[id_], group, everything=everything)
 
 
 def _style_topic(line: str) -> str:
@@ -132,58 +86,45 @@ def _style(line: str) -> str:
 
 
 @click.command()
-@click.argument("topic", shell_complete=options.complete_topic)
-@click.argument("patterns", nargs=-1, metavar="[PATTERN]...", shell_complete=options.complete_slug)
-@options.knowledge_options
-def learn(
-    topic: str, patterns: tuple[str, ...], knowledge: tuple[str, ...], kb_cfg: tuple[str, ...]
-) -> None:
-    """
-    Print what the learn tool returns for TOPIC and these PATTERNs
-
-    Without a PATTERN it lists the subjects that can be learned. With -k, it
-    answers as it would in a request with that -k.
-
-    \b
-        llm kb learn project
-        llm kb learn project code-quality
-        llm kb learn project 'maintainers/*' README
-    """
-    kb = KnowledgeBase.discover(fragments=kb_cfg, knowledge=knowledge)
-    configured.say_withheld(kb.config)
-    text = kb.learn(topic, list(patterns) or None)
-    output.show_content(text, nl=not text.endswith("\n"))
-    opened = None if patterns else kb.topics.get(topic)
-    if opened is not None and not opened.listing.listed:
-        output.say(f"llm-kb: {EmptyTopicError(opened.config, opened.listing)}")
-
-
-@click.command()
-@click.argument(
-    "names",
-    metavar="TOPIC/PATTERN...",
-    nargs=-1,
-    required=True,
-    shell_complete=options.complete_topic_slash_slug,
-)
+@options.addresses_argument(required=True)
+@click.option("--as-model", is_flag=True, help="As a model gets them from its tool learn")
 @options.kb_cfg_option
-def show(names: tuple[str, ...], kb_cfg: tuple[str, ...]) -> None:
+def show(addresses: tuple[str, ...], as_model: bool, kb_cfg: tuple[str, ...]) -> None:
     """
-    Print subjects as they are on disk, one after the other
+    Print subjects, or parts of them, as they are on disk
 
-    Documents and notebooks are read as Markdown, and printed so. Use
-    `llm kb learn` to print subjects as a model gets them.
+    Documents and notebooks are printed as the Markdown that is read. With --as-model a
+    TOPIC alone lists its subjects, and of a large subject there is the beginning, with
+    an outline.
 
     \b
         llm kb show project/code-quality
         llm kb show 'project/code-quality#naming'
         llm kb show 'project/maintainers/*' | wc
+        llm kb show --as-model project
     """
     kb = KnowledgeBase.discover(fragments=kb_cfg)
+    if as_model:
+        configured.say_withheld(kb.config)
+        _show_as_model(kb, addresses)
+        return
     # Find all before printing any: partial output is easily mistaken for all of it.
-    for opened, selection in [_find(kb, name) for name in names]:
+    for opened, selection in [_find(kb, address) for address in addresses]:
         for data in kb.read_raw(opened, selection):
             output.show_content(data, nl=False)
+
+
+def _show_as_model(kb: KnowledgeBase, addresses: Sequence[str]) -> None:
+    """Print what one call of `learn` with these addresses answers. Raises KbError."""
+    topic, _, pattern = addresses[0].partition("/")
+    others = [split_knowledge(each) for each in addresses[1:]]
+    patterns = [pattern or "**"] if pattern or others else []
+    patterns += [each if id_ == topic else f"{id_}/{each}" for id_, each in others]
+    text = kb.learn(topic, patterns or None)
+    output.show_content(text, nl=not text.endswith("\n"))
+    opened = None if patterns else kb.topics.get(topic)
+    if opened is not None and not opened.listing.listed:
+        output.say(f"llm-kb: {EmptyTopicError(opened.config, opened.listing)}")
 
 
 def _find(kb: KnowledgeBase, name: str) -> tuple[OpenTopic, Selection]:

@@ -214,4 +214,4 @@ def _say_next(passages: Sequence[Passage], most: int) -> str:
     """Return what to type to read all of the first passage's part, and to see more passages."""
     address = visible_line(f"{passages[0].topic}/{passages[0].address}")
     more = f"more: -n {max(10, 2 * most)}; " if len(passages) >= most else ""
-    return f"{more}open the first: {command_line('learn', address)}"
+    return f"{more}open the first: {command_line('show', address)}"

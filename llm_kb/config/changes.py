@@ -166,7 +166,8 @@ def _checked(text: str, topics: Mapping[str, Any], rest: Mapping[str, Any]) -> s
 
 def _refuse(key: str) -> KbError:
     return KbError(
-        f"cannot change {key} without touching other parts; edit the file ('llm kb path') by hand"
+        f"cannot change {key} without touching other parts; edit the file by hand"
+        " ('llm kb config --path' names it)"
     )
 
 

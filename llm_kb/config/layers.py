@@ -325,7 +325,7 @@ def _read_key(table: Fields, name: str, key: Key, source: LayerSource) -> Value 
         table.report(
             name,
             f"not allowed in the {layer.value} layer; "
-            "it belongs in the user layer's kb.toml (see `llm kb path --user`)",
+            "it belongs in the user layer's kb.toml (`llm kb config` names it)",
         )
         return None
     read = partial(key.read, source=source) if key.is_place else key.read

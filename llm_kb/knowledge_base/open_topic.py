@@ -100,7 +100,7 @@ def explain_empty(config: TopicConfig, listing: Listing) -> str:
     if listing.subjects:
         return f"those of {place} are hidden; `llm kb list {config.id} --all` shows them"
     if config.disabled and DirectoryTopic(config).list_disabled():
-        return f"those of {place} are all disabled; `llm kb disable --remove` takes one back"
+        return f"those of {place} are all disabled; `llm kb disable --undo` takes one back"
     if listing.skipped:
         # For example links that leave the topic, or a damaged store.
         first = listing.skipped[0]

@@ -379,9 +379,9 @@ class OpenTopics:
         lacking = self.find_missing_parts(opened, selection)
         if lacking and len(lacking) == len(selection.subjects):
             error = lacking[0]
-            command = command_line("learn", error.topic, error.outline)
+            command = command_line("show", f"{error.topic}/{error.outline}")
             # A person asked.
-            message = f"{error.problem}; `{command}` lists them"
+            message = f"{error.problem}; `{command} --as-model` lists them"
             raise NoMatchError(error.topic, pattern, message=message)
         return selection
 

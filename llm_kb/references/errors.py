@@ -46,7 +46,7 @@ class BlockedAddressError(FetchError):
         super().__init__(
             url,
             f"{host} is {what}; if you trust it, add it to allow_hosts under [kb.references] in"
-            " your own kb.toml (see `llm kb path --user`)",
+            " your own kb.toml (`llm kb config` names it)",
         )
 
 

@@ -45,8 +45,8 @@ _IN_SHELL = """\
 
 Run `{0} search "…"` to find the passages of these topics that answer a question, by
 their words and what these mean.
-Run `{0} learn TOPIC SUBJECT` to read this knowledge, or a part of it (`SUBJECT#PART`), and
-`{0} learn TOPIC` to list the subjects of a topic."""
+Run `{0} show --as-model TOPIC/SUBJECT` to read this knowledge, or a part of it
+(`TOPIC/SUBJECT#PART`), and `{0} list TOPIC` to list the subjects of a topic."""
 
 
 class MenuSubject(NamedTuple):
@@ -176,7 +176,7 @@ def _render(topics: Sequence[MenuTopic], limit: int = LONGEST_DESCRIPTION) -> st
         lines.append(defuse(f"- {topic.id}{title}{introduction}"))
         lines += [f"  - {render_subject(each, limit)}" for each in subjects]
         if counted:
-            how = f"run `{shell} learn {topic.id}`" if shell else f'call learn("{topic.id}")'
+            how = f"run `{shell} list {topic.id}`" if shell else f'call learn("{topic.id}")'
             lines.append(f"  - {count(counted, 'subject')}, {how}")
     return "".join(f"{line}\n" for line in lines)
 

@@ -57,13 +57,7 @@ def complete_topic(ctx: click.Context, typed: str) -> list[CompletionItem]:
 
 
 @complete_quietly
-def complete_slug(ctx: click.Context, typed: str) -> list[str]:
-    """Complete a slug of the topic given before."""
-    return _list_slugs(_open_topics(ctx)[ctx.params["topic"]], typed)
-
-
-@complete_quietly
-def complete_topic_slash_slug(ctx: click.Context, typed: str) -> list[str]:
+def complete_address(ctx: click.Context, typed: str) -> list[str]:
     """Complete the id of a topic and, once only one fits, its slugs."""
     wanted, slash, start = typed.partition("/")
     topics = _open_topics(ctx)
@@ -74,6 +68,17 @@ def complete_topic_slash_slug(ctx: click.Context, typed: str) -> list[str]:
 
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+def addresses_argument(*, required: bool) -> Callable[[F], F]:
+    """Return the argument of a command that takes the names of subjects."""
+    return click.argument(
+        "addresses",
+        nargs=-1,
+        required=required,
+        metavar="TOPIC[/PATTERN]..." if required else "[TOPIC[/PATTERN]]...",
+        shell_complete=complete_address,
+    )
 
 
 def _read_query(ctx: click.Context, _param: click.Parameter, words: tuple[str, ...]) -> str:
@@ -152,7 +157,7 @@ _knowledge_option = click.option(
     multiple=True,
     metavar="TOPIC/PATTERN",
     help="Knowledge to pre-load into the system prompt",
-    shell_complete=complete_topic_slash_slug,
+    shell_complete=complete_address,
 )
 
 

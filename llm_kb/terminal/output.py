@@ -11,7 +11,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 import click
@@ -46,11 +46,6 @@ def show_content(content: str | bytes, *, nl: bool = True) -> None:
 def show_json(value: object) -> None:
     """Print a value as indented JSON."""
     _show_json(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
-
-
-def show_json_lines(values: Iterable[object]) -> None:
-    """Print each value as JSON on a line of its own."""
-    _show_json("".join(f"{json.dumps(value, ensure_ascii=False)}\n" for value in values))
 
 
 def show_json_document(document: bytes) -> None:
@@ -102,7 +97,9 @@ def explain(
             return click.exceptions.Exit(0)  # its reader, such as `head`, has enough
         where = "" if error.filename is None else f": {str(error.filename)!r}"
         return click.ClickException(f"{error.strerror or error}{where}")
-    similar = find_similar(typed, commands, most=3) if typed else []
+    # The tool of models is no command, but the first that somebody tries.
+    shows = ["show --as-model"] if typed == "learn" else []
+    similar = shows or (find_similar(typed, commands, most=3) if typed else [])
     near = " or ".join(f"'{ctx.command_path} {name}'" for name in similar)
     if isinstance(error, KbError):
         is_topic = near and isinstance(error, UnknownTopicError)

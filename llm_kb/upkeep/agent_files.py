@@ -31,7 +31,7 @@ MARKS = Marks(
 
 _RULE = """\
 Before you change code or answer a question about this project, search its knowledge base: `{0} search "…"`.
-Read what it names with `{0} learn TOPIC SUBJECT`. Tools named `learn` and `search_knowledge` do the same.
+Read what it names with `{0} show --as-model TOPIC/SUBJECT`. Tools named `learn` and `search_knowledge` do the same.
 """  # noqa: E501 - two lines
 
 _SKILL = """\
@@ -44,7 +44,7 @@ description: {description}
 # The knowledge of this project
 
 1. `{0} search "the answer as the text may have it"` finds passages, each headed by TOPIC/SUBJECT#PART.
-2. `{0} learn TOPIC SUBJECT` reads a subject, `SUBJECT#PART` a part of it, and `{0} learn TOPIC` lists those of a topic.
+2. `{0} show --as-model TOPIC/SUBJECT` reads a subject, `TOPIC/SUBJECT#PART` a part of it, and `{0} list TOPIC` lists those of a topic.
 3. `{0} prompt --shell` prints all topics. Where there are tools named `learn` and `search_knowledge`, call these instead.
 """  # noqa: E501 - one line a step
 

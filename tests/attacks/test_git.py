@@ -274,7 +274,7 @@ def test_lessons_without_measure_are_passed_over(repo: Repo, run_llm: RunLlm) ->
     tree = "".join(f"100644 blob {blob}\t{id_}\n" for id_ in ids[1:])
     tree = repo.git("mktree", stdin=f"100644 blob {long}\t{ids[0]}\n{tree}")
     repo.git("update-ref", "refs/notes/chronicle", repo.git("commit-tree", tree, "-m", "x"))
-    shown = run_llm(["kb", "learn", "repo-knowledge", "wisdom#*"]).stdout
+    shown = run_llm(["kb", "show", "--as-model", "repo-knowledge/wisdom#*"]).stdout
     assert shown.count("\n- gotcha: ") == 19
     assert f"(from {ids[0][:12]})" not in shown
 

@@ -161,7 +161,7 @@ def test_no_rule_ends_a_command(tmp_path: Path, run_llm: RunLlm, rule: str) -> N
     (tmp_path / "kb/x.md").write_text("# X\n")
     (tmp_path / ".gitignore").write_text(f"{rule}\n")
     (tmp_path / "llm-kb.toml").write_text(f'[kb.topic.p]\nsubjects = "kb"\nignore = ["{rule}"]\n')
-    for arguments in (["list", "p"], ["check"], ["prompt"], ["learn", "p", "x"], ["init"]):
+    for arguments in (["list", "p"], ["check"], ["prompt"], ["show", "p/x"], ["init"]):
         result = run_llm(["kb", *arguments])
         assert "Traceback" not in result.output
         assert result.exit_code == 0 or arguments == ["check"], result.output

@@ -192,5 +192,5 @@ def test_a_page_that_crashes_a_parser_stops_no_other_topic(
     refreshed = run_llm(["kb", "references", "refresh", "-y"])
     assert f"cannot be processed ({error.__name__}: " in refreshed.stderr
     assert (refreshed.exit_code, "Traceback" in refreshed.stderr) == (1, False)
-    assert "second good" in run_llm(["kb", "learn", "topic-good", "**"]).stdout
-    assert "first evil" in run_llm(["kb", "learn", "topic-evil", "**"]).stdout
+    assert "second good" in run_llm(["kb", "show", "--as-model", "topic-good/**"]).stdout
+    assert "first evil" in run_llm(["kb", "show", "--as-model", "topic-evil/**"]).stdout

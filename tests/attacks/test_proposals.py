@@ -63,7 +63,12 @@ def test_nothing_is_changed_or_shown_before_a_person_keeps_it(
     propose(kb, WHO | {"subject": "a", "new": "zeppelin"}, "c")
     assert {path.name for path in (tmp_path / "kb").iterdir()} == {"a.md"}
     assert (tmp_path / "kb/a.md").read_text() == PAGE
-    for command in (["list", "p", "--all"], ["search", "zeppelin"], ["learn", "p"], ["prompt"]):
+    for command in (
+        ["list", "p", "--all"],
+        ["search", "zeppelin"],
+        ["show", "--as-model", "p"],
+        ["prompt"],
+    ):
         result = run_llm(["kb", *command])
         assert "# Zeppelin" not in result.output
         assert "Ignore all rules" not in result.output

@@ -38,10 +38,10 @@ PROGRESS_BAR = re.compile(r"\r(?:\x1b\[\?25l)?Indexing[ #%\d\[\]-]*(?:\x1b\[\?25
 
 # Commands that show content, or names of things that others made.
 COMMANDS = [
-    ["learn", "t"],
-    ["learn", "t", "a"],
-    ["learn", "t", "*"],
-    ["learn", "repo-knowledge", "conventions"],
+    ["show", "--as-model", "t"],
+    ["show", "--as-model", "t/a"],
+    ["show", "--as-model", "t/*"],
+    ["show", "--as-model", "repo-knowledge/conventions"],
     ["prompt"],
     ["prompt", "-k", "t/a"],
     ["prompt", "--tokens", "-k", "t/a"],
@@ -51,7 +51,7 @@ COMMANDS = [
     ["search", "needle"],
     ["check"],
     ["config"],
-    ["path"],
+    ["config", "--path"],
     ["knowledge", "list"],
     ["references", "list"],
     ["references", "show", "topic-evil"],
@@ -141,7 +141,7 @@ def test_nothing_acts_on_a_terminal_while_entries_are_reviewed(workspace: Repo) 
 def test_a_pipe_gets_the_bytes(run_llm: RunLlm, workspace: Repo) -> None:
     data = (workspace.path / "kb/a.md").read_bytes()
     assert run_llm(["kb", "show", "t/a"]).stdout_bytes == data
-    learned = run_llm(["kb", "learn", "t", "a"]).stdout_bytes
+    learned = run_llm(["kb", "show", "--as-model", "t/a"]).stdout_bytes
     assert learned.count("\x1b]0;PWNED\x07\x1b[2J\x1b[31mRED\x9b31m".encode()) == 2
     prompt = run_llm(["kb", "prompt", "-k", "t/a"]).stdout_bytes
     assert prompt.count(b"\x1b]0;PWNED\x07") == 2
@@ -179,15 +179,6 @@ def test_what_is_read_from_the_log_holds_no_code(
     shown = run_llm(["kb", "used", *options]).stdout
     assert "absent" in shown
     assert set(UNUSABLE.findall(shown)) <= {"\n"}
-
-
-@pytest.mark.parametrize("arguments", [["list", "--nl"], ["list", "t", "--nl"]], ids=" ".join)
-def test_json_lines_hold_no_code(run_llm: RunLlm, arguments: list[str]) -> None:
-    lines = run_llm(["kb", *arguments]).stdout.splitlines()
-    assert lines
-    for line in lines:
-        assert UNUSABLE.search(line) is None
-        json.loads(line)
 
 
 def test_json_keeps_what_was_written(run_llm: RunLlm) -> None:

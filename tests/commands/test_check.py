@@ -409,13 +409,15 @@ def test_links_of_wikis_lead_to_subjects(run_llm: RunLlm, tmp_path: Path) -> Non
         *(("dead-link", "kb/two.md", 18, what) for what in gone),
         ("dead-link", "kb/x/beside.md", 1, several),
     ]
-    assert "did you mean: x/twice, y/twice" in run_llm(["kb", "learn", "a", "[[twice]]"]).stderr
-    learned = [run_llm(["kb", "learn", "a", name]).stdout for name in ("[[one|x]]", "[[deep#]]")]
+    missing = run_llm(["kb", "show", "--as-model", "a/[[twice]]"]).stderr
+    assert "did you mean: x/twice, y/twice" in missing
+    given = ("[[one|x]]", "[[deep#]]")
+    learned = [run_llm(["kb", "show", "--as-model", f"a/{name}"]).stdout for name in given]
     assert learned[0] == "One.\n\n## Part\n"
     assert "Outline of sub/deep" in learned[1]
-    assert "b/other.md" in run_llm(["kb", "learn", "a", "[[b/other]]"]).stdout
+    assert "b/other.md" in run_llm(["kb", "show", "--as-model", "a/[[b/other]]"]).stdout
     write_files(tmp_path, {"kb/[[one]].md": "In brackets.\n"})
-    assert run_llm(["kb", "learn", "a", "[[one]]"]).stdout == "In brackets.\n"
+    assert run_llm(["kb", "show", "--as-model", "a/[[one]]"]).stdout == "In brackets.\n"
 
 
 def test_a_page_with_many_dead_links_says_how_many(run_llm: RunLlm, tmp_path: Path) -> None:
@@ -503,7 +505,7 @@ def test_all_subjects_disabled_is_not_an_empty_directory(run_llm: RunLlm, tmp_pa
     write_files(tmp_path, {**GOOD, "llm-kb.toml": f'{CONFIG}disabled = ["**"]\n'})
     what = (
         f"topic 'a' lists no subjects: those of {tmp_path}/kb are all disabled;"
-        " `llm kb disable --remove` takes one back"
+        " `llm kb disable --undo` takes one back"
     )
     assert check(run_llm, 0) == [("empty-topic", "llm-kb.toml", None, what)]
     assert "are all disabled" in run_llm(["kb", "prompt", "-k", "a"]).stderr

@@ -58,11 +58,10 @@ def workspace(tmp_path: Path) -> Path:
         ("llm -k nope/", []),
         ("llm prompt -k pros", ["prose/c"]),
         ("llm chat -k pros", ["prose/c"]),
-        ("llm kb learn ", ["project", "prose"]),
-        ("llm kb learn project ", ["a", "m/b"]),
-        ("llm kb learn project m", ["m/b"]),
-        ("llm kb preload project ", ["a", "m/b"]),
-        ("llm kb disable pros", ["prose"]),
+        ("llm kb list project/", ["project/a", "project/m/b"]),
+        ("llm kb show project/a project/m", ["project/m/b"]),
+        ("llm kb preload project/", ["project/a", "project/m/b"]),
+        ("llm kb disable pros", ["prose/c"]),
         ("llm kb remove ", ["project", "prose"]),
         ("llm kb edit project/a", ["project/a"]),
         ("llm kb edit project/", ["project/a", "project/m/b"]),
@@ -75,7 +74,7 @@ def test_topics_and_slugs_are_offered(
     assert complete(line) == offered
 
 
-@pytest.mark.parametrize("line", ["llm -k ", "llm kb learn "])
+@pytest.mark.parametrize("line", ["llm -k ", "llm kb list "])
 def test_a_broken_configuration_offers_nothing_and_says_nothing(
     workspace: Path, complete: Complete, line: str
 ) -> None:
@@ -84,4 +83,4 @@ def test_a_broken_configuration_offers_nothing_and_says_nothing(
 
 
 def test_nothing_is_configured(complete: Complete) -> None:
-    assert complete("llm kb learn ") == []
+    assert complete("llm kb list ") == []

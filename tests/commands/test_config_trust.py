@@ -1,4 +1,4 @@
-"""`llm kb trust` and `llm kb untrust`, through the real `llm`."""
+"""`llm kb trust`, through the real `llm`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,9 @@ def file(tmp_path: Path, user_dir: Path) -> Path:
 
 
 def is_auto(run_llm: RunLlm) -> bool:
-    rows = {row["key"]: row for row in json.loads(run_llm(["kb", "config", "--json"]).stdout)}
+    rows = {
+        row["key"]: row for row in json.loads(run_llm(["kb", "config", "--all", "--json"]).stdout)
+    }
     value: bool = rows["kb.auto"]["value"]
     return value
 
@@ -79,9 +81,9 @@ def test_nothing_to_trust(tmp_path: Path, run_llm: RunLlm) -> None:
 
 def test_trust_is_taken_back(file: Path, run_llm: RunLlm) -> None:
     run_llm(["kb", "trust", "-y"])
-    assert run_llm(["kb", "untrust"]).stderr == f"{file} is no longer trusted\n"
+    assert run_llm(["kb", "trust", "--undo"]).stderr == f"{file} is no longer trusted\n"
     assert not is_auto(run_llm)
-    assert run_llm(["kb", "untrust"]).stderr == f"{file} was not trusted\n"
+    assert run_llm(["kb", "trust", "--undo"]).stderr == f"{file} was not trusted\n"
 
 
 def test_private_notes_stay_private_until_the_workspace_is_trusted(
@@ -110,7 +112,7 @@ def test_what_could_deceive_is_shown_as_its_code(
     assert '  kb.topic.notes.title = "ok \\u202e\\u2066evil"\n' in shown
 
 
-@pytest.mark.parametrize("command", [["prompt"], ["learn", "p"]])
+@pytest.mark.parametrize("command", [["prompt"], ["show", "--as-model", "p"]])
 def test_what_is_withheld_is_told_where_a_request_is_shown(
     file: Path, run_llm: RunLlm, command: list[str]
 ) -> None:
@@ -136,7 +138,7 @@ def test_a_directory_that_could_deceive_is_shown_as_its_code(
 
 
 @pytest.mark.parametrize(
-    "args", [["trust"], ["untrust"], ["add", "p", "kb"]], ids=["trust", "untrust", "add"]
+    "args", [["trust"], ["trust", "--undo"], ["add", "p", "kb"]], ids=["trust", "untrust", "add"]
 )
 def test_a_current_directory_that_is_gone_is_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run_llm: RunLlm, args: list[str]
@@ -157,7 +159,7 @@ def test_what_auto_makes_no_difference_to_does_not_speak_of_it(
     (tmp_path / "kb").mkdir()
     (tmp_path / "kb/a.md").write_text("A\n")
     (tmp_path / "llm-kb.toml").write_text('[kb]\nauto = true\n[kb.topic.p]\nsubjects = "kb"\n')
-    for command in (["learn", "p", "a"], ["prompt"]):
+    for command in (["show", "--as-model", "p/a"], ["prompt"]):
         assert run_llm(["kb", *command]).stderr == ""
     refused = run_llm(["-k", "/a", "hi"])
     assert (refused.exit_code, refused.stderr) == (

@@ -34,7 +34,7 @@ def workspace(tmp_path: Path) -> Path:
 )
 def test_no_command_finds_them(run_llm: RunLlm, pattern: str) -> None:
     expected = f"Error: no subject of topic 'a' matches {pattern!r}\n"
-    assert run_llm(["kb", "learn", "a", pattern]).stderr == expected
+    assert run_llm(["kb", "show", "--as-model", f"a/{pattern}"]).stderr == expected
     result = run_llm(["kb", "show", f"a/{pattern}"])
     assert (result.exit_code, result.stdout, result.stderr) == (1, "", expected)
 

@@ -187,7 +187,7 @@ def test_an_unknown_topic_is_told_with_those_there_are(
     file: Path, user_dir: Path, run_llm: RunLlm
 ) -> None:
     (user_dir / "kb.toml").write_text('[kb.topic.notes]\nsubjects = "~/notes"\n')
-    for args in (["remove", "nope", "-y"], ["preload", "nope", "x"], ["disable", "nope", "x"]):
+    for args in (["remove", "nope", "-y"], ["preload", "nope/x"], ["disable", "nope/x"]):
         result = run_llm(["kb", *args])
         assert (result.exit_code, result.stderr) == (
             1,
@@ -208,24 +208,43 @@ def test_patterns_are_added_and_taken_out(
     (file.parent / "kb/project/a").mkdir()
     (file.parent / "kb/project/a/x.md").touch()
     (file.parent / "kb/project/.b.md").touch()
-    result = run_llm(["kb", command, "project", "a/*", "b", "b"])
+    result = run_llm(["kb", command, "project/a/*", "project/b", "project/b"])
     assert (result.exit_code, result.stderr) == (
         0,
         f"a/*, b are now {effect} ({file})\n",
     )
-    again = run_llm(["kb", command, "project", "b"])
+    again = run_llm(["kb", command, "project/b"])
     assert again.stderr == f"a/*, b are already {effect} ({file})\n"
     assert file.read_text() == f'{WRITTEN}{name} = ["a/*", "b"]\n'
-    assert run_llm(["kb", command, "project", "a/*", "--remove"]).exit_code == 0
+    assert run_llm(["kb", command, "project/a/*", "--undo"]).exit_code == 0
     assert file.read_text() == f'{WRITTEN}{name} = ["b"]\n'
-    result = run_llm(["kb", command, "project", "zz", "--remove"])
+    result = run_llm(["kb", command, "project/zz", "--undo"])
     assert (result.exit_code, result.stderr) == (
         1,
         f"Error: 'zz' is not in kb.topic.project.{name}; it holds: b\n",
     )
-    result = run_llm(["kb", command, "project", "b", "--remove"])
+    result = run_llm(["kb", command, "project/b", "--undo"])
     assert result.stderr == f"nothing of project is now {effect} ({file})\n"
     assert file.read_text() == f"{WRITTEN}{name} = []\n"
+
+
+def test_several_topics_are_all_there_before_any_is_changed(file: Path, run_llm: RunLlm) -> None:
+    (file.parent / "kb/project/b.md").touch()
+    result = run_llm(["kb", "preload", "project/b", "nope/x"])
+    assert (result.exit_code, result.stderr, file.read_text()) == (
+        1,
+        "Error: unknown topic 'nope'; valid topics: project\n",
+        WRITTEN,
+    )
+
+
+def test_a_part_is_pre_loaded_and_not_disabled(file: Path, run_llm: RunLlm) -> None:
+    (file.parent / "kb/project/b.md").write_text("# B\n")
+    assert run_llm(["kb", "preload", "project/b#b"]).exit_code == 0
+    assert file.read_text() == f'{WRITTEN}learned = ["b#b"]\n'
+    assert run_llm(["kb", "disable", "project/b#b"]).stderr == (
+        "Error: a part cannot be disabled alone; its subject can: llm kb disable project/b\n"
+    )
 
 
 @pytest.mark.parametrize("command", ["preload", "disable"])
@@ -234,23 +253,23 @@ def test_a_mistyped_name_is_not_written_and_a_glob_for_later_is(
 ) -> None:
     for name in ("review.md", "style.md"):
         (file.parent / "kb/project" / name).touch()
-    result = run_llm(["kb", command, "project", "style", "revew"])
+    result = run_llm(["kb", command, "project/style", "project/revew"])
     assert (result.exit_code, result.stderr, file.read_text()) == (
         1,
         "Error: no subject of topic 'project' matches 'revew'; did you mean: review\n",
         WRITTEN,
     )
-    said = run_llm(["kb", command, "project", "style", "zz/*"]).stderr.splitlines()
+    said = run_llm(["kb", command, "project/style", "project/zz/*"]).stderr.splitlines()
     reason = "no subject of topic 'project' matches 'zz/*'"
     assert said[:-1] == [f"llm-kb: warning: nothing to match yet: {reason}"]
-    said = run_llm(["kb", command, "project", "style"]).stderr.splitlines()
+    said = run_llm(["kb", command, "project/style"]).stderr.splitlines()
     assert said[1:] == []  # disabled already, it is there all the same
-    said = run_llm(["kb", command, "project", "zz/*", "--remove"]).stderr.splitlines()
+    said = run_llm(["kb", command, "project/zz/*", "--undo"]).stderr.splitlines()
     assert said[1:] == []
 
 
 def test_a_bad_pattern_changes_nothing(file: Path, run_llm: RunLlm) -> None:
-    result = run_llm(["kb", "preload", "project", "../x"])
+    result = run_llm(["kb", "preload", "project/../x"])
     assert (result.exit_code, result.stderr.startswith("Error: invalid pattern '../x': ")) == (
         1,
         True,
@@ -264,7 +283,7 @@ def test_a_topic_of_the_user_is_edited_where_it_is(
     (home / "notes").mkdir()
     (home / "notes/todo.md").touch()
     (user_dir / "kb.toml").write_text('[kb.topic.notes]\nsubjects = "~/notes"\n')
-    run_llm(["kb", "preload", "notes", "todo"])
+    run_llm(["kb", "preload", "notes/todo"])
     assert (user_dir / "kb.toml").read_text() == (
         '[kb.topic.notes]\nsubjects = "~/notes"\nlearned = ["todo"]\n'
     )
@@ -273,12 +292,12 @@ def test_a_topic_of_the_user_is_edited_where_it_is(
 
 def test_what_is_pre_loaded_reaches_the_section(file: Path, run_llm: RunLlm) -> None:
     (file.parent / "kb" / "project" / "style.md").write_text("Be brief.\n")
-    run_llm(["kb", "preload", "project", "style"])
+    run_llm(["kb", "preload", "project/style"])
     assert '<subject "style">\nBe brief.\n</subject>' in run_llm(["kb", "prompt"]).stdout
 
 
 def test_a_topic_we_bring_is_tuned_in_the_nearest_file(file: Path, run_llm: RunLlm) -> None:
-    result = run_llm(["kb", "preload", "repo-knowledge", "conventions"])
+    result = run_llm(["kb", "preload", "repo-knowledge/conventions"])
     assert (result.exit_code, result.stderr) == (
         0,
         f"conventions is now {SENT} ({file})\n",
@@ -292,7 +311,7 @@ def test_a_topic_we_bring_is_tuned_in_the_nearest_file(file: Path, run_llm: RunL
 def test_references_are_tuned_in_the_users_file(
     file: Path, user_dir: Path, run_llm: RunLlm
 ) -> None:
-    assert run_llm(["kb", "preload", "topic-x", "README"]).exit_code == 0
+    assert run_llm(["kb", "preload", "topic-x/README"]).exit_code == 0
     assert (user_dir / "kb.toml").read_text() == '[kb.topic.topic-x]\nlearned = ["README"]\n'
     assert file.read_text() == WRITTEN
 
@@ -314,7 +333,7 @@ def test_an_edit_after_which_the_layers_do_not_fit_is_told(
 def test_nothing_is_disabled_of_what_is_in_no_directory(
     file: Path, user_dir: Path, run_llm: RunLlm, topic: str
 ) -> None:
-    result = run_llm(["kb", "disable", topic, "README"])
+    result = run_llm(["kb", "disable", f"{topic}/README"])
     assert (result.exit_code, result.stderr) == (
         1,
         f"Error: the subjects of topic {topic!r} are not in a directory of yours; 'enable = false'"
@@ -329,18 +348,18 @@ def test_a_name_with_brackets_disables_only_its_subject(file: Path, run_llm: Run
     for name in ("[b]", "b", "c"):
         (directory / f"{name}.md").write_text("x\n")
     file.write_text('[kb.topic.pages]\nsubjects = "pages"\n')
-    assert run_llm(["kb", "disable", "pages", "[b]"]).stderr.startswith("[[]b] is now kept from")
+    assert run_llm(["kb", "disable", "pages/[b]"]).stderr.startswith("[[]b] is now kept from")
     listed = run_llm(["kb", "list", "pages"]).stdout
     assert [line.split()[0] for line in listed.splitlines()] == ["b", "c"]
-    run_llm(["kb", "disable", "pages", "[b]", "--remove"])
+    run_llm(["kb", "disable", "pages/[b]", "--undo"])
     assert file.read_text().endswith("disabled = []\n")
 
 
 def test_edits_can_fix_layers_that_do_not_fit(file: Path, run_llm: RunLlm) -> None:
     file.write_text(f'{WRITTEN}[kb.topic.repo-knowledge]\ndisabled = ["a", "b"]\n')
-    result = run_llm(["kb", "disable", "repo-knowledge", "a", "--remove"])
+    result = run_llm(["kb", "disable", "repo-knowledge/a", "--undo"])
     assert (result.exit_code, "not valid now" in result.stderr) == (0, True)
-    result = run_llm(["kb", "disable", "repo-knowledge", "b", "--remove"])
+    result = run_llm(["kb", "disable", "repo-knowledge/b", "--undo"])
     assert (result.exit_code, "not valid" in result.stderr) == (0, False)
     assert run_llm(["kb", "config"]).exit_code == 0
 
@@ -377,11 +396,11 @@ def test_a_topic_around_another_one_is_named_at_once(tmp_path: Path, run_llm: Ru
         "1 subject of guides and docs is found twice: remove a topic ('llm kb remove'), or use"
         " `ignore` in the configuration\n"
     )
-    shown = run_llm(["kb", "disable", "guides", "a"]).stderr
+    shown = run_llm(["kb", "disable", "guides/a"]).stderr
     assert shown.endswith(
-        "llm-kb: warning: docs still has guides/a: llm kb disable docs guides/a\n"
+        "llm-kb: warning: docs still has guides/a: llm kb disable docs/guides/a\n"
     )
-    assert "docs still" not in run_llm(["kb", "disable", "docs", "guides/a"]).stderr
+    assert "docs still" not in run_llm(["kb", "disable", "docs/guides/a"]).stderr
 
 
 def test_a_topic_takes_what_it_includes_and_a_higher_layer_replaces_that(

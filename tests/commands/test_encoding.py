@@ -27,13 +27,13 @@ def kb(tmp_path: Path) -> Path:
 
 def test_they_are_read_with_a_note(kb: Path, run_llm: RunLlm) -> None:
     assert kb.is_dir()
-    shown = run_llm(["kb", "learn", "kb", "wide"]).stdout
+    shown = run_llm(["kb", "show", "--as-model", "kb/wide"]).stdout
     assert shown == f"(note: read as UTF-16LE)\n\n{WORD}"
-    said = run_llm(["kb", "learn", "kb", "said"]).stdout
+    said = run_llm(["kb", "show", "--as-model", "kb/said"]).stdout
     assert said.startswith("(note: read as windows-1252, as it says)\n\n# -*-")
-    assert "jumps" in run_llm(["kb", "learn", "kb", "mac#kangaroo"]).stdout
-    assert run_llm(["kb", "learn", "kb", "wide#berblick"]).exit_code != 0
-    assert "Flughafen" in run_llm(["kb", "learn", "kb", "wide#überblick"]).stdout
+    assert "jumps" in run_llm(["kb", "show", "--as-model", "kb/mac#kangaroo"]).stdout
+    assert run_llm(["kb", "show", "--as-model", "kb/wide#berblick"]).exit_code != 0
+    assert "Flughafen" in run_llm(["kb", "show", "--as-model", "kb/wide#überblick"]).stdout
 
 
 def test_they_are_found(kb: Path, run_llm: RunLlm) -> None:

@@ -34,7 +34,7 @@ def test_a_format_is_proposed_listed_read_in_parts_and_found(
     for number, (name, text) in enumerate(book.items()):
         slug = name.partition(".")[0]
         assert slug in listed
-        part = run_llm(["kb", "learn", "docs", f"{slug}#two-words"]).stdout
+        part = run_llm(["kb", "show", "--as-model", f"docs/{slug}#two-words"]).stdout
         assert f"zebra{number}" in part, name
         assert len(part) < len(text) + 200
         language = find_fence_language(name)

@@ -37,7 +37,7 @@ def workspace(tmp_path: Path) -> Path:
             "'celery' names subjects, not a topic: write docs/a/celery or docs/patterns/celery",
         ),
         (
-            ["kb", "learn", "CELERY"],
+            ["kb", "show", "--as-model", "CELERY"],
             "'CELERY' names subjects, not a topic: write docs/a/celery or docs/patterns/celery",
         ),
         (["-k", "index", "hi"], "'index' names subjects, not a topic: write docs/index"),
@@ -52,7 +52,7 @@ def workspace(tmp_path: Path) -> Path:
             ["kb", "show", "patterns/celery"],
             "'patterns/celery' names subjects, not a topic: write docs/patterns/celery",
         ),
-        (["kb", "learn", "dosc"], "valid topics: docs, empty; did you mean 'docs'?"),
+        (["kb", "show", "--as-model", "dosc"], "valid topics: docs, empty; did you mean 'docs'?"),
         (["-k", "dosc/index", "hi"], "valid topics: docs, empty; did you mean 'docs'?"),
         (["kb", "show", "docs/patterns/celry"], "did you mean: patterns/celery, a/celery"),
         (
@@ -103,14 +103,6 @@ def test_hidden_subjects_and_parts_of_names_are_not_suggested(run_llm: RunLlm, n
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (
-            ["list", "-q", "celery"],
-            "llm-kb: no topic's name has 'celery'; `llm kb search` looks into the texts\n",
-        ),
-        (
-            ["list", "docs", "-q", "a", "-q", "zz"],
-            "llm-kb: no slug has 'a' and 'zz'; `llm kb search` looks into the texts\n",
-        ),
         (["prompt", "--preloaded"], "llm-kb: nothing is pre-loaded; -k or `learned` does that\n"),
     ],
     ids=" ".join,
@@ -184,7 +176,7 @@ def test_commands_in_advice_work_as_they_are_pasted(
         "disable",
         "edit",
         "edit",
-        "learn",
+        "show",
     ]
     for command in sorted(advised, key=lambda each: "disable" in each):
         result = run_llm(shlex.split(command)[1:])

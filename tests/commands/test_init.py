@@ -632,6 +632,6 @@ def test_a_page_that_is_most_of_a_topic_is_named_with_the_command_that_leaves_it
     said = run_llm(["kb", "init"]).stderr
     assert said.count("leave it out") == 1
     assert "all plugins is 100% of docs; to leave it out:\n" in said
-    assert "  llm kb disable docs 'all plugins'\n" in said
-    assert run_llm(["kb", "disable", "docs", "all plugins"]).exit_code == 0
+    assert "  llm kb disable 'docs/all plugins'\n" in said
+    assert run_llm(["kb", "disable", "docs/all plugins"]).exit_code == 0
     assert list_slugs(run_llm, "docs") == ["0", "1", "2"]

@@ -16,8 +16,8 @@ CONFIG = '[kb.topic.kb]\nsubjects = "kb"\nintroduction = "x"\n'
 @pytest.mark.parametrize(
     "command",
     [
-        ["list"], ["list", "kb"], ["learn", "kb", "x"], ["show", "kb/x"], ["check"], ["prompt"],
-        ["search", "walrus"], ["references", "list"], ["config"],
+        ["list"], ["list", "kb"], ["show", "--as-model", "kb/x"], ["show", "kb/x"], ["check"],
+        ["search", "walrus"], ["references", "list"], ["config"], ["prompt"],
     ],
     ids=" ".join,
 )  # fmt: skip

@@ -29,7 +29,10 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_paths_are_printed_as_the_bytes_they_are(workspace: Path, run_llm: RunLlm) -> None:
-    assert run_llm(["kb", "path"]).stdout_bytes == os.fsencode(workspace / "llm-kb.toml") + b"\n"
+    assert (
+        run_llm(["kb", "config", "--path"]).stdout_bytes
+        == os.fsencode(workspace / "llm-kb.toml") + b"\n"
+    )
     assert run_llm(["kb", "new", "p/x"]).stdout_bytes == os.fsencode(workspace / "kb/x.md") + b"\n"
 
 
@@ -71,7 +74,7 @@ def test_messages_name_places_with_codes(
     )
     said("new", "p/x")
     sent = "sent with every prompt that uses -T learn or -k"
-    assert said("preload", "p", "x") == f"x is now {sent} ({file})\n"
+    assert said("preload", "p/x") == f"x is now {sent} ({file})\n"
     edit = f"Error: there is no terminal to edit on; the file is '{tmp_path}/{shown}/kp/x.md'\n"
     assert said("edit", "p/x") == edit
     assert said("list", "--kb-cfg", "nope") == (
@@ -89,8 +92,8 @@ def test_messages_name_places_with_codes(
     assert "skipped" not in said("prompt")  # which `auto` makes no difference to
     assert said("trust", "-y").endswith(f"\nTrusted {file}\n")
     assert said("trust") == f"{file} is trusted already\n"
-    assert said("untrust") == f"{file} is no longer trusted\n"
-    assert said("untrust") == f"{file} was not trusted\n"
+    assert said("trust", "--undo") == f"{file} is no longer trusted\n"
+    assert said("trust", "--undo") == f"{file} was not trusted\n"
     (tmp_path / name / "llm-kb.toml").write_text("nope = 1\n")
     assert said("list").startswith(f"Error: {file}: ")
 
@@ -113,7 +116,7 @@ def test_a_missing_directory_is_shown_with_codes(
         pytest.param(["add", "q", NO_TEXT], 1, id="directory, no text"),
         pytest.param(["add", NO_TEXT, "kb"], 1, id="id, no text"),
         pytest.param(["add", "q", "kb", "--title", NO_TEXT], 1, id="title, no text"),
-        pytest.param(["preload", "p", NO_TEXT], 1, id="pattern, no text"),
+        pytest.param(["preload", f"p/{NO_TEXT}"], 1, id="pattern, no text"),
         pytest.param(["new", f"p/{LONG}"], 1, id="slug, long"),
         pytest.param(["new", f"p/{NO_TEXT}"], 1, id="slug, no text"),
         pytest.param(["edit", f"p/{LONG}"], 1, id="edit, long"),

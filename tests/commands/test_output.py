@@ -20,7 +20,7 @@ values = st.recursive(texts, lambda inner: st.lists(inner) | st.dictionaries(tex
 def test_json_says_the_same_and_holds_no_code(
     capfdbinary: pytest.CaptureFixture[bytes], value: object
 ) -> None:
-    for show in (output.show_json, lambda value: output.show_json_lines([value])):
+    for show in (output.show_json,):
         show(value)
         printed = capfdbinary.readouterr().out.decode()
         assert set(UNUSABLE.findall(printed)) == {"\n"}

@@ -165,7 +165,7 @@ def test_a_topic_marked_stale_by_hand_is_so_everywhere_until_it_is_refreshed(
     since = entry["fetched_at"]
     (found, *_) = json.loads(run_llm(["kb", "search", "-t", "frob", "hooks", "--json"]).stdout)
     assert found["origin"].endswith(f", STALE since {since}")
-    learned = run_llm(["kb", "learn", "topic-frob", "docs/a"]).stdout
+    learned = run_llm(["kb", "show", "--as-model", "topic-frob/docs/a"]).stdout
     assert f", STALE since {since}\n" in learned
 
     refresh = ["kb", "references", "refresh", "--stale"]
@@ -192,7 +192,7 @@ def test_an_obsolete_topic_is_neither_searched_nor_offered(run_llm: RunLlm, remo
     assert (named.exit_code, named.stdout) == (1, "")
     assert "'topic-old' is marked obsolete and is not searched" in named.stderr
     assert "topic-old" not in run_llm(["kb", "search", "frobnicates"]).output
-    assert ", OBSOLETE" in run_llm(["kb", "learn", "topic-old", "**"]).stdout
+    assert ", OBSOLETE" in run_llm(["kb", "show", "--as-model", "topic-old/**"]).stdout
 
 
 def test_refresh_counts_the_files_it_restores(
@@ -485,7 +485,7 @@ def test_every_command_understands_the_same_names(
         ["references", "show", name],
         ["search", "-t", name, "hooks"],
         ["list", name],
-        ["learn", name],
+        ["show", "--as-model", name],
         ["prompt", "-k", f"{name}/README"],
     ):
         result = run_llm(["kb", *arguments])

@@ -57,7 +57,7 @@ def test_passages_are_headed_by_their_address(run_llm: RunLlm) -> None:
     assert result.stderr == ""
     shown, _ = run_on_terminal(["kb", "search", "-n", "1", "review", "tests"])
     assert "skills/testing#L1-L3\x1b[0m\x1b[2m  kb/skills/testing.md:1\x1b[0m\n" in shown
-    last = "more: -n 10; open the first: llm kb learn 'skills/testing#L1-L3'"
+    last = "more: -n 10; open the first: llm kb show 'skills/testing#L1-L3'"
     assert shown.endswith(f"\n\n\x1b[2m{last}\x1b[0m\n")
 
 

@@ -75,7 +75,7 @@ def test_the_command_that_lists_the_parts_is_named_for_a_part_that_is_not_there(
     assert (result.exit_code, result.stderr) == (
         1,
         "Error: subject 'parts' of topic 'a' has no part '#su'; did you mean: parts#sub;"
-        " `llm kb learn a 'parts#'` lists them\n",
+        " `llm kb show 'a/parts#' --as-model` lists them\n",
     )
-    listed = run_llm(["kb", "learn", "a", "parts#"])
+    listed = run_llm(["kb", "show", "--as-model", "a/parts#"])
     assert (listed.exit_code, "parts#sub" in listed.stdout) == (0, True)

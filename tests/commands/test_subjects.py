@@ -133,12 +133,30 @@ def test_a_subject_no_model_will_see_is_told(topic: Path, run_llm: RunLlm, slug:
     )
 
 
-@pytest.mark.parametrize("command", ["new", "edit"])
-@pytest.mark.parametrize("name", ["project", "project/", "/x", ""])
-def test_a_name_has_two_parts(topic: Path, run_llm: RunLlm, command: str, name: str) -> None:
-    result = run_llm(["kb", command, name])
-    assert result.exit_code == 2
-    assert f"{name!r} is not of the form TOPIC/SLUG" in result.stderr
+@pytest.mark.parametrize(
+    ("command", "name", "said"),
+    [
+        ("new", "project", "'project' names no page: llm kb new project/SLUG"),
+        ("new", "project/", "'project/' names no page: llm kb new project/SLUG"),
+        ("new", "/x", "unknown topic ''; valid topics: project"),
+        ("edit", "project", "no subject of topic 'project' matches ''"),
+        ("edit", "", "unknown topic ''; valid topics: project"),
+    ],
+)
+def test_what_names_no_subject(
+    topic: Path, run_llm: RunLlm, command: str, name: str, said: str
+) -> None:
+    assert run_llm(["kb", command, name]).stderr.endswith(f"Error: {said}\n")
+
+
+def test_a_topic_or_a_part_alone_names_its_only_subject(topic: Path, run_llm: RunLlm) -> None:
+    topic.mkdir()
+    (topic / "quality.md").write_text("# Quality\n")
+    for name in ("project", "project/quality#quality"):
+        result = run_llm(["kb", "edit", name, "-y", "--shorter"], input="Text.\n")
+        assert (result.exit_code, result.stdout) == (0, f"{topic}/quality.md\n")
+    again = run_llm(["kb", "new", "project/quality#quality"])
+    assert "exists already; use `llm kb edit 'project/quality#quality'`" in again.stderr
 
 
 @pytest.mark.parametrize("command", ["new", "edit"])
@@ -198,7 +216,7 @@ def test_edit_does_not_choose_between_two(topic: Path, run_llm: RunLlm) -> None:
     assert (result.exit_code, result.stderr) == (
         1,
         (
-            "Error: 'config' of topic 'project' names several subjects: "
+            "Error: 'project/config' names several subjects: "
             "project/config.md, project/config.toml\n"
         ),
     )

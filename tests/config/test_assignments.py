@@ -102,7 +102,7 @@ def test_a_table_sets_several() -> None:
             "kb.references.timeout=1",
             (
                 "kb.references.timeout: not allowed in the command line layer; "
-                "it belongs in the user layer's kb.toml (see `llm kb path --user`)"
+                "it belongs in the user layer's kb.toml (`llm kb config` names it)"
             ),
         ),
         (

@@ -341,7 +341,7 @@ def test_a_trusted_checkout_of_someone_else_is_used(
     file.write_text('[kb]\nauto = true\n[kb.topic.project]\nsubjects = "kb/project"\n')
     (workspace / "kb/project/a.md").write_text("A\n")
     give_away(workspace, file, workspace / "kb", workspace / "kb/project")
-    refused = run_llm(["kb", "learn", "project"])
+    refused = run_llm(["kb", "show", "--as-model", "project"])
     assert (refused.exit_code, "run 'llm kb trust' to use it" in refused.stderr) == (1, True)
 
     trusted = run_llm(["kb", "trust", "-y"])
@@ -349,12 +349,12 @@ def test_a_trusted_checkout_of_someone_else_is_used(
     assert f"{workspace} belongs to another user (uid 12345)" in trusted.stderr
     assert "Its topics: project\n" in trusted.stderr
 
-    used = run_llm(["kb", "learn", "project", "a"])
+    used = run_llm(["kb", "show", "--as-model", "project/a"])
     assert (used.exit_code, used.stdout, used.stderr) == (0, "A\n", "")
     assert run_llm(["kb", "trust"]).stderr.endswith("is trusted already\n")
 
     file.write_text('[kb.topic.project]\nsubjects = "kb"\n')
-    changed = run_llm(["kb", "learn", "project"])
+    changed = run_llm(["kb", "show", "--as-model", "project"])
     assert changed.exit_code == 1
     assert f"is refused: {workspace} belongs to another user" in changed.stderr
 
@@ -370,10 +370,10 @@ def test_ones_own_configuration_in_a_checkout_of_someone_else_is_trusted_and_use
     give_away(workspace, workspace / "kb", workspace / "kb/project", workspace / "kb/project/a.md")
     made = run_llm(["kb", "init"])
     assert "llm uses a configuration here only after 'llm kb trust'" in made.stderr
-    refused = run_llm(["kb", "learn", "project"])
+    refused = run_llm(["kb", "show", "--as-model", "project"])
     assert (refused.exit_code, "run 'llm kb trust' to use it" in refused.stderr) == (1, True)
     assert run_llm(["kb", "trust", "-y"]).exit_code == 0
-    used = run_llm(["kb", "learn", "project", "a"])
+    used = run_llm(["kb", "show", "--as-model", "project/a"])
     assert (used.exit_code, used.stdout, used.stderr) == (0, "Walruses swim.\n", "")
 
 

@@ -287,7 +287,7 @@ def test_what_only_the_user_may_say_is_refused_elsewhere(key: str, value: object
     assert problems_of(table) == (
         (
             f"kb.{key}: not allowed in the workspace layer; "
-            "it belongs in the user layer's kb.toml (see `llm kb path --user`)"
+            "it belongs in the user layer's kb.toml (`llm kb config` names it)"
         ),
     )
 

@@ -260,14 +260,16 @@ def check_code(field: Field) -> None:
     """`llm code` with `auto`: the menu names commands, and the model runs them."""
     user = Path(os.environ["LLM_USER_PATH"])
     (user / "kb.toml").write_text("[kb]\nauto = true\n")
-    command = {"command": "llm-kb learn project review"}
+    command = {"command": "llm-kb show --as-model project/review"}
     found = field.succeed(
-        "code", "--allow", "llm-kb learn *", "Who reviews?",
+        "code", "--allow", "llm-kb show *", "Who reviews?",
         script=[[("CodingTools_execute_command", command)], "done"],
     )  # fmt: skip
     first, second = found.seen
     expect(MENU in first.system, f"system {first.system!r}")
-    expect("Run `llm-kb learn TOPIC SUBJECT`" in first.system, "the menu names no command")
+    expect(
+        "Run `llm-kb show --as-model TOPIC/SUBJECT`" in first.system, "the menu names no command"
+    )
     expect("learn" not in first.tools, f"tools {list(first.tools)}")
     expect(REVIEW.strip() in second.outputs[0], f"answered {second.outputs}")
 

@@ -292,10 +292,10 @@ def guides(tmp_path: Path) -> Path:
 
 
 def test_a_document_is_a_subject_with_parts(run_llm: RunLlm, guides: Path, user_dir: Path) -> None:
-    listed = run_llm(["kb", "learn", "guides"]).stdout
+    listed = run_llm(["kb", "show", "--as-model", "guides"]).stdout
     assert "- rules\n- walrus\n" in listed
     assert not (user_dir / "kb" / "converted").exists()
-    part = run_llm(["kb", "learn", "guides", "walrus#use"]).stdout
+    part = run_llm(["kb", "show", "--as-model", "guides/walrus#use"]).stdout
     assert "## Use\n\nUse it." in part
     assert "Installing" not in part
     assert len(list((user_dir / "kb" / "converted").glob("*.md"))) == 1
@@ -336,9 +336,9 @@ def test_a_document_has_the_size_of_its_text_once_it_is_converted(
         return int({each["slug"]: each["tokens"] for each in listed}[name])
 
     assert size("walrus") > 100_000
-    text = run_llm(["kb", "learn", "guides", "walrus"]).stdout
+    text = run_llm(["kb", "show", "--as-model", "guides/walrus"]).stdout
     assert 0 < size("walrus") < len(text) / 3
-    assert "- walrus: Installing\n" in run_llm(["kb", "learn", "guides"]).stdout
+    assert "- walrus: Installing\n" in run_llm(["kb", "show", "--as-model", "guides"]).stdout
 
 
 def test_the_size_of_a_text_is_kept_without_reading_the_document(guides: Path) -> None:
@@ -371,7 +371,7 @@ def test_a_pointer_to_git_lfs_is_named_and_no_document(run_llm: RunLlm, guides: 
         (guides / "guides" / name).write_text(pointer)
 
     checked = run_llm(["kb", "check"])
-    learned = run_llm(["kb", "learn", "guides", "page"]).stdout
+    learned = run_llm(["kb", "show", "--as-model", "guides/page"]).stdout
 
     assert f"guides/book.pdf: error: {POINTER} (1 more like it) [skipped]" in checked.stdout
     assert POINTER in learned

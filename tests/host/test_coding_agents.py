@@ -78,7 +78,7 @@ def test_script_is_named_where_it_is_on_path(
     script.touch(0o755)
     monkeypatch.setenv("PATH", str(own_directory))
     section = run_llm(["kb", "prompt", "--shell"]).stdout
-    assert "`llm-kb learn TOPIC SUBJECT`" in section
+    assert "`llm-kb show --as-model TOPIC/SUBJECT`" in section
     assert "llm kb" not in section
 
 
@@ -87,7 +87,7 @@ def test_counted_topic_names_the_command_that_lists_it(workspace: Path, run_llm:
         (workspace / "kb" / f"a-long-name-of-a-page-{number}.md").write_text("Text.\n")
     options = ["--kb-cfg", "kb.menu=subjects", "--kb-cfg", "kb.menu_budget=250"]
     result = run_llm(["kb", "prompt", "--shell", *options])
-    assert "  - 41 subjects, run `llm kb learn project`\n" in result.stdout
+    assert "  - 41 subjects, run `llm kb list project`\n" in result.stdout
     assert "counted" in result.stderr
 
 
@@ -143,7 +143,7 @@ def test_code_takes_what_is_preloaded(
 ) -> None:
     assert run_llm(["code", "-k", "project/review", "hi"]).exit_code == 0
     assert "Two people read each change." in script.last.system
-    assert "llm kb learn" not in script.last.system
+    assert "llm kb show" not in script.last.system
 
 
 def test_unknown_knowledge_is_an_error_of_code(

@@ -205,7 +205,7 @@ def test_picture_outside_the_topic_is_not_read(
 def test_terminal_and_python_get_the_note(run_llm: RunLlm) -> None:
 
     note = "(note: binary file, 16 bytes, skipped: image/png is not taken here)"
-    assert run_llm(["kb", "learn", "p", "img/flow.png"]).stdout == f"{note}\n"
+    assert run_llm(["kb", "show", "--as-model", "p/img/flow.png"]).stdout == f"{note}\n"
     assert KnowledgeBase.discover().learn("p", "img/flow.png") == note
     tool = llm.get_tools()["learn"]
     assert isinstance(tool, llm.Tool)

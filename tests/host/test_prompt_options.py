@@ -649,14 +649,16 @@ def test_a_part_is_preloaded_learned_and_attached_alike(
     assert script.last.outputs == (part,)
     run_llm(["-m", "scripted", "-k", "project/guide#use", "hi"])
     assert f'<subject "guide#use">\n{part}</subject>' in script.last.system
-    assert run_llm(["kb", "learn", "project", "guide#use"]).stdout.rstrip() == part.rstrip()
+    assert (
+        run_llm(["kb", "show", "--as-model", "project/guide#use"]).stdout.rstrip() == part.rstrip()
+    )
     run_llm(["-m", "scripted", "-f", "kb:project/guide#use", "hi"])
     assert part.strip() in script.last.prompt
     refused = run_llm(["-m", "scripted", "-k", "project/guide#us", "hi"])
     assert (refused.exit_code, refused.stderr) == (
         1,
         "Error: subject 'guide' of topic 'project' has no part '#us'; did you mean: guide#use;"
-        " `llm kb learn project 'guide#'` lists them\n",
+        " `llm kb show 'project/guide#' --as-model` lists them\n",
     )
 
 

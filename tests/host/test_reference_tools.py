@@ -408,7 +408,7 @@ def test_a_reference_is_learned_like_any_topic_with_its_origin(
     run_llm: RunLlm, remote: Remote
 ) -> None:
     call(make_references(approve=lambda plan: True), "reference_topic_create", **fields(remote))
-    learned = run_llm(["kb", "learn", "topic-frob-widgets", "docs/guide"]).stdout
+    learned = run_llm(["kb", "show", "--as-model", "topic-frob-widgets/docs/guide"]).stdout
     assert learned.startswith(f"{remote.url} @ {remote.commit}, fetched 20")
     assert learned.rstrip().endswith("Call `on_mount` to frobnicate.")
     assert "topic-frob-widgets" in run_llm(["kb", "list"]).stdout

@@ -41,12 +41,14 @@ def test_no_command_shows_an_embedded_picture(
     (tmp_path / "docs" / "a.md").write_text(page, encoding="utf-8")
     (tmp_path / "llm-kb.toml").write_text('[kb.topic.d]\nsubjects = "docs"\n', encoding="utf-8")
     for arguments in (
-        ["kb", "learn", "d", "a"],
-        ["kb", "learn", "d", "a#b"],
+        ["kb", "show", "--as-model", "d/a"],
+        ["kb", "show", "--as-model", "d/a#b"],
         ["kb", "search", "lions"],
         ["kb", "prompt", "-k", "d/a"],
     ):
         shown = run_llm(arguments).stdout
         assert "data:image/png;base64,…" in shown, arguments
         assert "iVBOR" not in shown
-    assert "(note: 1 embedded file not shown)" in run_llm(["kb", "learn", "d", "a"]).stdout
+    assert (
+        "(note: 1 embedded file not shown)" in run_llm(["kb", "show", "--as-model", "d/a"]).stdout
+    )
