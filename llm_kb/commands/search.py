@@ -11,7 +11,6 @@ from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
 from shutil import get_terminal_size
-from typing import Any
 
 import click
 
@@ -61,7 +60,6 @@ _NOWHERE = "no text that was searched has a word of that; try different or fewer
 )
 @click.option("-v", "--verbose", is_flag=True, help="Show what that model is sent")
 @click.option("json_", "--json", is_flag=True, help="Output as JSON")
-@options.filter_options
 @options.kb_cfg_option
 def search(
     query: str,
@@ -71,7 +69,6 @@ def search(
     model: str | None,
     verbose: bool,
     json_: bool,
-    filters: dict[str, Any],
     kb_cfg: tuple[str, ...],
 ) -> None:
     """
@@ -101,9 +98,7 @@ def search(
     if model := model or kb.config.rewrite:
         query, note = rewrite_question(kb, query, model, output.say if verbose else None)
         output.say(f"llm-kb: {note}")
-    find = partial(
-        kb.find_passages, query, limit=count, progress=draw_progress("Indexing"), **filters
-    )
+    find = partial(kb.find_passages, query, limit=count, progress=draw_progress("Indexing"))
     found = find(topics=topics)
     fetched = (
         [each for each in found.unsearched if kb.find_topic(each).config.kind.is_users]

@@ -165,10 +165,7 @@ def _checked(text: str, topics: Mapping[str, Any], rest: Mapping[str, Any]) -> s
 
 
 def _refuse(key: str) -> KbError:
-    return KbError(
-        f"cannot change {key} without touching other parts; edit the file by hand"
-        " ('llm kb config --path' names it)"
-    )
+    return KbError(f"cannot change {key} without touching other parts; edit the file by hand")
 
 
 def _quote(value: object) -> str:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from functools import wraps
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from click.shell_completion import CompletionItem
 
-from llm_kb.search.roles import ROLES, Role, Scope
 from llm_kb.terminal.screen import is_terminal
 
 if TYPE_CHECKING:
@@ -108,38 +106,6 @@ def _read_ends_of_input() -> str:
 
 query_argument = click.argument("query", nargs=-1, metavar="[QUERY]...", callback=_read_query)
 """The argument of a search: one text of all its words, or of standard input."""
-
-
-_role_option = click.option(
-    "roles",
-    "--role",
-    multiple=True,
-    type=click.Choice(ROLES),
-    help="Only files of this kind  [default: all, documentation first]",
-)
-_path_option = click.option(
-    "paths",
-    "--path",
-    multiple=True,
-    metavar="PATTERN",
-    help="Only files in this directory, or that match",
-)
-_tag_option = click.option(
-    "tags", "--tag", multiple=True, metavar="TAG", help="Only topics with this tag"
-)
-
-
-def filter_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options that narrow a search; the command gets `filters` for them."""
-
-    @wraps(command)
-    def narrowed(
-        *, roles: Sequence[str], paths: Sequence[str], tags: Sequence[str], **options: Any
-    ) -> None:
-        scope = Scope(roles=[Role(role) for role in roles], paths=paths) if roles or paths else None
-        command(filters={"scope": scope, "tags": tags}, **options)
-
-    return _role_option(_path_option(_tag_option(narrowed)))
 
 
 kb_cfg_option = click.option(

@@ -138,9 +138,9 @@ def test_a_subject_no_model_will_see_is_told(topic: Path, run_llm: RunLlm, slug:
     [
         ("new", "project", "'project' names no page: llm kb new project/SLUG"),
         ("new", "project/", "'project/' names no page: llm kb new project/SLUG"),
-        ("new", "/x", "unknown topic ''; valid topics: project"),
+        ("new", "/x", "unknown topic ''; valid topics: project, skills"),
         ("edit", "project", "no subject of topic 'project' matches ''"),
-        ("edit", "", "unknown topic ''; valid topics: project"),
+        ("edit", "", "unknown topic ''; valid topics: project, skills"),
     ],
 )
 def test_what_names_no_subject(
