@@ -30,9 +30,10 @@ from sources import CACHE, TABLES, Source, clone, fetch
 
 from llm_kb.files.fields import decode_toml
 from llm_kb.knowledge_base.api import KnowledgeBase
-from llm_kb.rendering.parts import decode_exactly, find_line_numbers, find_spans
+from llm_kb.rendering.parts import decode_exactly, find_spans
 from llm_kb.subjects.patterns import split_knowledge
-from llm_kb.texts.outlines.outline import find_outline
+from llm_kb.texts.document import find_line_numbers
+from llm_kb.texts.outlines.outline import read_document
 
 PROJECTS: dict[str, dict[str, Source | str]] = {
     split: {
@@ -105,7 +106,7 @@ def _find(kb: KnowledgeBase, answer: str) -> Iterator[tuple[str, str, tuple[int,
     for subject in selection.subjects:
         text = decode_exactly(opened.topic.read(subject).data)
         anchors = [anchor for anchor in selection.asked_of(subject) if anchor]
-        for span in find_spans(find_outline(subject.path, text), anchors)[0]:
+        for span in find_spans(read_document(subject.path, text), anchors)[0]:
             yield opened.config.id, subject.path, find_line_numbers(text, span.start, span.end)
 
 

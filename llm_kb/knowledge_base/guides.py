@@ -11,7 +11,7 @@ from llm_kb.files.directory_topic import DirectoryTopic
 from llm_kb.rendering.plain_text import CHARACTERS
 from llm_kb.rendering.presentation import Presented, present
 from llm_kb.subjects.topics import Subject, TopicConfig
-from llm_kb.texts.outlines.outline import find_outline
+from llm_kb.texts.outlines.outline import read_document
 
 NAMES = (
     "AGENTS.md",
@@ -90,7 +90,7 @@ def _cut(guide: Presented, room: int, address: str) -> Presented:
     if len(guide.text) <= room:
         return guide
     room = max(0, room - len(guide.head))
-    starts = [each.start for each in find_outline(guide.name, guide.body).sections]
+    starts = [each.start for each in read_document(guide.name, guide.body).sections]
     fitting = max((start for start in starts if start <= room), default=0)
     end = fitting or len("".join(guide.body[:room].rpartition("\n\n")[:2]))
     lines = guide.body[end:].count("\n") + (not guide.body.endswith("\n"))

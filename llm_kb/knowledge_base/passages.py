@@ -18,7 +18,6 @@ from llm_kb.rendering.excerpt import (
     name_more,
     trim,
 )
-from llm_kb.rendering.parts import find_line, find_line_numbers
 from llm_kb.rendering.passages import Passage, Passages
 from llm_kb.search.index.database import DocumentsGoneError
 from llm_kb.search.index.documents import MAX_FILE_BYTES
@@ -28,13 +27,14 @@ from llm_kb.search.question import find_stems, parse_question
 from llm_kb.search.roles import Scope
 from llm_kb.search.search import SearchResult, search
 from llm_kb.texts.decoding import decode_text
+from llm_kb.texts.document import find_line, find_line_numbers
 from llm_kb.texts.markup import hide_embedded
-from llm_kb.texts.outlines.outline import find_outline
+from llm_kb.texts.outlines.outline import read_document
 
 if TYPE_CHECKING:
     from llm_kb.search.ranking import Hit
     from llm_kb.subjects.topics import Subject
-    from llm_kb.texts.outlines.sections import Outline
+    from llm_kb.texts.document import Document
 
 SPARE = 12
 """Number of additional hits, in place of those that show nothing new or may not be shown."""
@@ -122,7 +122,7 @@ class _Source(NamedTuple):
     """A subject whose lines are shown."""
 
     subject: Subject
-    outline: Outline
+    outline: Document
     """Its text."""
     origin: str | None
     is_preloaded: bool
@@ -144,7 +144,7 @@ def _open(opened: OpenTopic, documents: TopicDocuments, path: str) -> _Source | 
         return None
     text, _ = hide_embedded(text)
     is_preloaded = subject.identity in opened.preloaded
-    outline = find_outline(subject.path, text)
+    outline = read_document(subject.path, text)
     return _Source(subject, outline, content.origin, is_preloaded, [])
 
 

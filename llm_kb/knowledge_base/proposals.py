@@ -21,7 +21,7 @@ from llm_kb.errors import KbError, quote
 from llm_kb.files.atomic import locked, make_directory, replace_file, writing
 from llm_kb.files.containment import read_regular
 from llm_kb.rendering.parts import find_spans
-from llm_kb.texts.outlines.outline import find_outline
+from llm_kb.texts.outlines.outline import read_document
 from llm_kb.texts.safe import UNSEEN
 
 BOM = "\ufeff"
@@ -90,7 +90,7 @@ def _apply(path: str, text: str | None, edit: Edit, ends: str) -> str:
 def _find_span(path: str, text: str, part: str) -> tuple[int, int]:
     if not part:
         return 0, len(text)
-    spans, unknown = find_spans(find_outline(path, text), [part])
+    spans, unknown = find_spans(read_document(path, text), [part])
     if not spans:
         near = f"; did you mean: {', '.join(unknown[part])}" if unknown[part] else ""
         raise EditError(f"the subject has no part {quote(f'#{part}')}{near}")

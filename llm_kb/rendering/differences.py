@@ -8,8 +8,8 @@ from difflib import unified_diff
 from itertools import takewhile
 
 from llm_kb.errors import cut
-from llm_kb.rendering.parts import find_holding, find_line
-from llm_kb.texts.outlines.outline import find_outline
+from llm_kb.texts.document import find_line
+from llm_kb.texts.outlines.outline import read_document
 from llm_kb.texts.safe import visible_text
 
 CONTEXT = 3
@@ -50,7 +50,7 @@ def _name_places(lines: Sequence[str], path: str, before: str, start: int) -> It
 
     The heading is that of the last line above a change. The first `start` lines are left out.
     """
-    sections, first = find_outline(path, before).sections, find_line(before, 0, start)
+    document, first = read_document(path, before), find_line(before, 0, start)
     for at, line in enumerate(lines, start=1):
         if not (place := re.match(r"@@ -(\d+)", line)):
             yield line
@@ -58,8 +58,8 @@ def _name_places(lines: Sequence[str], path: str, before: str, start: int) -> It
         same = takewhile(lambda each: each[0] == " ", lines[at : at + CONTEXT + 1])
         below = int(place[1]) - 1 + len([*same])
         above = find_line(before, first, below - 1)
-        section = find_holding(sections, above, above + 1) if start + below else None
-        yield f"@@ line {start + below + 1:,} @@ {section.title if section else ''}".rstrip()
+        title = document.find_section(above, above + 1).title if start + below else ""
+        yield f"@@ line {start + below + 1:,} @@ {title}".rstrip()
 
 
 def _split(text: str) -> list[str]:

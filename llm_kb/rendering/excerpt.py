@@ -8,12 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
 
-from llm_kb.rendering.parts import find_holding, find_line, find_line_numbers, name_lines
 from llm_kb.rendering.plain_text import shorten
 from llm_kb.search.chunks import CAP
 from llm_kb.search.question import find_stems
+from llm_kb.texts.document import Document, Section, find_line, find_line_numbers, name_lines
 from llm_kb.texts.folding import find_sources, fold
-from llm_kb.texts.outlines.sections import Outline, Section
 
 CLOSE = 1_200
 """Longest part, in characters, that names an excerpt of it."""
@@ -88,7 +87,7 @@ _NOT_SAID = re.compile(
 
 
 def find_excerpt(
-    outline: Outline,
+    outline: Document,
     span: tuple[int, int],
     rarities: Mapping[str, float],
     most: int,
@@ -109,8 +108,8 @@ def find_excerpt(
     if start >= len(text):
         return None
     end = min(max(span[1], start + 1), start + REACH)
-    part = find_holding(outline.sections, start, end)
-    limits = part[:2] if part else (body, len(text))
+    part = outline.find_section(start, end)
+    limits = part[:2] if part.depth else (body, len(text))
     start, end = trim(text, *_choose(outline, limits, (start, end), rarities, most))
     if start >= end or any(start < after and before < end for before, after in shown):
         return None
@@ -122,16 +121,10 @@ def _is_line(text: str) -> bool:
     return len(re.findall(r"\w[^\n]*", text)) == 1
 
 
-def _find_section(outline: Outline, start: int, end: int) -> Section:
-    """Return the smallest section that has a span, or the whole text."""
-    whole = Section(0, len(outline.text), 0, "", "")
-    return find_holding(outline.sections, start, end) or whole
-
-
-def _find_part(outline: Outline, start: int, end: int) -> Section:
+def _find_part(outline: Document, start: int, end: int) -> Section:
     """Return the smallest part that has a span, or lines around it if that is too large to load."""
     text = outline.text
-    part = _find_section(outline, start, end)
+    part = outline.find_section(start, end)
     begins = _skip(text, part.start, end) == start
     if part.anchor and part.end - part.start <= (BEGUN if begins else CLOSE):
         return part
@@ -143,14 +136,16 @@ def _find_part(outline: Outline, start: int, end: int) -> Section:
     return Section(first, last, 0, "", name_lines(*find_line_numbers(text, first, last)))
 
 
-def name_more(outline: Outline, start: int, end: int, shown: Sequence[tuple[int, int]] = ()) -> str:
+def name_more(
+    outline: Document, start: int, end: int, shown: Sequence[tuple[int, int]] = ()
+) -> str:
     """Return the anchor of the lines that follow an excerpt in its section, or else precede it.
 
     It is empty if there are none, or only a heading or a few signs, or far too many characters, or
     if they were `shown`.
     """
     text = outline.text
-    part = _find_section(outline, start, end)
+    part = outline.find_section(start, end)
     # The rest of a line that was shown in part would repeat it.
     end = end if _is_edge(text, end) else text.find("\n", end) + 1 or len(text)
     start = start if _is_edge(text, start) else text.rfind("\n", 0, start) + 1
@@ -171,7 +166,7 @@ def name_more(outline: Outline, start: int, end: int, shown: Sequence[tuple[int,
 
 
 def _choose(
-    outline: Outline,
+    outline: Document,
     limits: tuple[int, int],
     span: tuple[int, int],
     rarities: Mapping[str, float],
@@ -208,13 +203,13 @@ def _choose(
     while first and blocks[first][0] not in opens and end - blocks[first - 1][0] <= most:
         first -= 1
     start = blocks[first][0]
-    part = find_holding(outline.sections, start, end)
-    is_small = part and part.end - part.start <= WHOLE * most
+    part = outline.find_section(start, end)
+    is_small = part.depth and part.end - part.start <= WHOLE * most
     return part[:2] if part and is_small else (start, end)
 
 
 def _find_blocks(
-    outline: Outline, limits: tuple[int, int], span: tuple[int, int], opens: set[int], most: int
+    outline: Document, limits: tuple[int, int], span: tuple[int, int], opens: set[int], most: int
 ) -> list[tuple[int, int]]:
     """Return the blocks around a span: paragraphs, items, code, each with what announces it."""
     text = outline.text
@@ -248,7 +243,7 @@ def _join_steps(text: str, blocks: Sequence[tuple[int, int]]) -> list[tuple[int,
     return joined
 
 
-def _belongs(outline: Outline, start: int, edge: int, end: int, opens: set[int]) -> bool:
+def _belongs(outline: Document, start: int, edge: int, end: int, opens: set[int]) -> bool:
     """Tell whether what begins at an edge is part of the block that begins at a start."""
     text = outline.text
     if _is_amid(outline, edge):
@@ -267,13 +262,13 @@ def _belongs(outline: Outline, start: int, edge: int, end: int, opens: set[int])
     return bool(_CODE.match(text, edge)) or _indent(text, edge) > _indent(text, start)
 
 
-def _is_amid(outline: Outline, at: int) -> bool:
+def _is_amid(outline: Document, at: int) -> bool:
     """Tell whether an offset is within what is not to be cut, such as code."""
     whole = bisect_right(outline.wholes, (at, 0)) - 1
     return whole >= 0 and at < outline.wholes[whole][1] <= outline.wholes[whole][0] + CAP
 
 
-def _split(outline: Outline, start: int, end: int, most: int) -> Iterator[tuple[int, int]]:
+def _split(outline: Document, start: int, end: int, most: int) -> Iterator[tuple[int, int]]:
     """Yield a block, or pieces that end with a sentence or a line if it is too long.
 
     A line that announces something ends one, and code is cut, only if nothing else can be.
@@ -291,7 +286,7 @@ def _split(outline: Outline, start: int, end: int, most: int) -> Iterator[tuple[
         yield start, end
 
 
-def _rate_cut(outline: Outline, start: int, cut: int) -> tuple[bool, bool, bool, int]:
+def _rate_cut(outline: Document, start: int, cut: int) -> tuple[bool, bool, bool, int]:
     """Return how good an offset is to cut a block at: before what it is a list of, or a line."""
     text = outline.text
     is_whole = not text[cut - 4 : cut].rstrip().endswith((":", "\n+"))
@@ -342,7 +337,7 @@ def _find_head(text: str, at: int) -> str:
 
 
 def find_missing_sentence(
-    outline: Outline, start: int, end: int, rarities: Mapping[str, float], title: str = ""
+    outline: Document, start: int, end: int, rarities: Mapping[str, float], title: str = ""
 ) -> tuple[int, str]:
     """Return the sentence beside an excerpt with the rarest words that it lacks, and its line.
 
@@ -350,7 +345,7 @@ def find_missing_sentence(
     Words of the title are not missing. Without such a sentence, it is empty. Lines count from 1.
     """
     text = outline.text
-    part = _find_section(outline, start, end)
+    part = outline.find_section(start, end)
     said = find_stems(f"{title}\n{text[start:end]}", rarities)
     lacking = {stem: rarity for stem, rarity in rarities.items() if stem not in said}
     best, found = 0.0, (0, "")

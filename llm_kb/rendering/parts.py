@@ -7,20 +7,26 @@ from __future__ import annotations
 
 import json
 import re
-from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate, islice
+from itertools import accumulate
 
 from llm_kb.errors import NoPartError, find_similar
 from llm_kb.rendering.plain_text import count, estimate_tokens
 from llm_kb.rendering.presentation import Presented, present, truncate
 from llm_kb.subjects.topics import Content, Subject
 from llm_kb.texts.decoding import is_binary
+from llm_kb.texts.document import (
+    Document,
+    Section,
+    count_lines,
+    find_line,
+    find_line_numbers,
+    name_lines,
+)
 from llm_kb.texts.markup import hide_embedded
-from llm_kb.texts.outlines.outline import find_outline
-from llm_kb.texts.outlines.sections import Outline, Section
+from llm_kb.texts.outlines.outline import read_document
 from llm_kb.texts.safe import defuse
 
 
@@ -104,7 +110,7 @@ _SEPARATORS = re.compile(r"[\W_]+")
 
 
 def find_spans(
-    outline: Outline, anchors: Iterable[str]
+    outline: Document, anchors: Iterable[str]
 ) -> tuple[list[Section], dict[str, Sequence[str]]]:
     """Return the spans of anchors in a text, and the unknown anchors with similar ones.
 
@@ -132,36 +138,6 @@ def find_spans(
             )
             unknown[anchor] = [part.anchor for part in named[:MOST_NEAR]] or similar
     return spans, unknown
-
-
-def find_holding(parts: Sequence[Section], start: int, end: int) -> Section | None:
-    """Return the smallest part that contains a span of its text. Parts are in order, and nested."""
-    at = bisect_right(parts, start, key=lambda part: part.start)
-    before = islice(reversed(parts), len(parts) - at, None)
-    return next((part for part in before if end <= part.end), None)
-
-
-def find_line_numbers(text: str, start: int, end: int) -> tuple[int, int]:
-    """Return the first and the last line of a span; lines count from 1, both inclusive."""
-    first = 1 + text.count("\n", 0, start)
-    return first, max(first, first + text.count("\n", start, end) - text.endswith("\n", start, end))
-
-
-def name_lines(first_line: int, last_line: int) -> str:
-    """Return the anchor of lines: `L10-L20`."""
-    return f"L{first_line}" if first_line == last_line else f"L{first_line}-L{last_line}"
-
-
-def find_line(text: str, offset: int, lines: int) -> int:
-    """Return the start of the line a number of lines below an offset."""
-    for _ in range(lines):
-        offset = text.find("\n", offset) + 1 or len(text)
-    return offset
-
-
-def count_lines(text: str) -> int:
-    """Return the number of lines of a text."""
-    return text.count("\n") + (not text.endswith("\n"))
 
 
 def _loosen(anchor: str) -> str:
@@ -220,7 +196,7 @@ def present_asked(  # noqa: PLR0913 - the last are options
     most = outline_over or limit.measure(text)
     if None in asked and limit.measure(text) <= most:
         return [whole], []
-    outline = find_outline(subject.path, text)
+    outline = read_document(subject.path, text)
     parts = outline.sections
     spans, unknown = find_spans(outline, [anchor for anchor in asked if anchor])
     pieces = []
@@ -256,7 +232,7 @@ def take_pieces(subject: Subject, data: bytes, asked: Sequence[str | None]) -> l
     if not {None, WHOLE, OUTLINE}.isdisjoint(asked):
         return [data]
     text = decode_exactly(data)
-    spans, _ = find_spans(find_outline(subject.path, text), filter(None, asked))
+    spans, _ = find_spans(read_document(subject.path, text), filter(None, asked))
     return [encode_exactly(text[span.start : span.end]) for span in spans]
 
 

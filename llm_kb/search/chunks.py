@@ -13,8 +13,8 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from llm_kb.texts.outlines.outline import find_outline
-from llm_kb.texts.outlines.sections import MAX_TITLE, Outline, Section
+from llm_kb.texts.document import MAX_TITLE, Document, Section
+from llm_kb.texts.outlines.outline import read_document
 
 CAP = 1200
 """Longest chunk, in characters, but for what is not to be cut."""
@@ -64,9 +64,9 @@ class _Piece(NamedTuple):
     heading: str
 
 
-def chunk_document(path: str, text: str, outline: Outline | None = None) -> list[Chunk]:
+def chunk_document(path: str, text: str, outline: Document | None = None) -> list[Chunk]:
     """Return the chunks of a text, cut along its outline; an empty text has none."""
-    outline = find_outline(path, text) if outline is None else outline
+    outline = read_document(path, text) if outline is None else outline
     chunks: list[Chunk] = []
     line = 1 + text.count("\n", 0, outline.start)
     for pieces in _merge(_cut(text, outline)):
@@ -88,10 +88,10 @@ def chunk_safely(path: str, text: str) -> list[Chunk]:
     try:
         return chunk_document(path, text)
     except Exception:  # noqa: BLE001 - whatever a parser of hostile text may raise
-        return chunk_document("", text, Outline(text))
+        return chunk_document("", text, Document(text))
 
 
-def _cut(text: str, outline: Outline) -> Iterator[_Piece]:
+def _cut(text: str, outline: Document) -> Iterator[_Piece]:
     """Yield the spans between the edges of sections; spans over the cap are cut in parts."""
     wholes = [whole for whole in outline.wholes if whole[1] - whole[0] <= CAP]
     separators = _IN_CODE if outline.is_code else _IN_PROSE
@@ -121,7 +121,7 @@ def _cut(text: str, outline: Outline) -> Iterator[_Piece]:
             heading = f"{heading} {name}" if heading else name
 
 
-def _find_edges(text: str, outline: Outline) -> Iterator[tuple[int, Section | None]]:
+def _find_edges(text: str, outline: Document) -> Iterator[tuple[int, Section | None]]:
     """Yield the places within a text's own span where sections begin or end, in order."""
     end = len(text) if outline.end is None else outline.end
     inside = [each for each in outline.sections if outline.start <= each.start < end]

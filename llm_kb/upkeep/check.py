@@ -30,7 +30,7 @@ from llm_kb.search.roles import is_machine_made
 from llm_kb.subjects.topics import Content, Subject
 from llm_kb.texts.decoding import SNIFFED_BYTES, decode_text, explain_conversion
 from llm_kb.texts.formats import is_readable, is_unread_document
-from llm_kb.texts.outlines.outline import find_outline
+from llm_kb.texts.outlines.outline import read_document
 from llm_kb.texts.safe import REORDERING, TAG_CHARACTERS, visible_text
 from llm_kb.upkeep.links import Links, Problem
 
@@ -323,7 +323,7 @@ def _check_page(
     yield from check_characters(file, content.data.decode("utf-8", "replace"))
     most, text = links.kb.config.max_result_chars, presented.body
     if most and len(text) > most:
-        starts = [part.start for part in find_outline(subject.path, text).sections]
+        starts = [part.start for part in read_document(subject.path, text).sections]
         longest = max(end - start for start, end in pairwise([0, *starts, len(text)]))
         if longest > most:
             what = f"{longest:,} characters in it have no heading, more than one load returns"

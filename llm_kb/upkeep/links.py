@@ -23,10 +23,10 @@ from llm_kb.search.index.documents import MAX_FILE_BYTES
 from llm_kb.subjects.links import WIKI_LINK, LinkTargets, find_imports, is_guide
 from llm_kb.subjects.patterns import parse_pattern
 from llm_kb.subjects.topics import Subject
+from llm_kb.texts.document import name_title
 from llm_kb.texts.formats import find_extension, find_format
 from llm_kb.texts.markup import hide_unread
-from llm_kb.texts.outlines.outline import find_outline, has_outline
-from llm_kb.texts.outlines.sections import name_title
+from llm_kb.texts.outlines.outline import read_document
 from llm_kb.texts.safe import visible_line
 
 Problem: TypeAlias = tuple[str, tuple[int, int]]
@@ -275,9 +275,10 @@ def _lacks(anchor: str, find: Callable[[], frozenset[str] | None]) -> bool:
 
 def list_anchors(path: str, text: str) -> frozenset[str] | None:
     """Return the anchors of a page without case and signs; None if a tool may make more."""
-    if _MADE.search(text) or not has_outline(path, text):
+    known = find_format(path, text)
+    if known is None or not known.markup or _MADE.search(text):
         return None
-    names = [part.anchor for part in find_outline(path, text).sections]
+    names = [part.anchor for part in read_document(path, text).sections]
     names += [name.rpartition("/")[2] for name in names]
     names += map(name_title, _INNER_HEADING.findall(text))
     return frozenset(map(_fold, [*names, *_ID.findall(text)]))

@@ -18,11 +18,11 @@ from llm_kb.rendering.summaries import read_front_matter, summarize
 from llm_kb.search.chunks import chunk_document
 from llm_kb.search.question import space, split_identifiers
 from llm_kb.search.roles import is_machine_made
+from llm_kb.texts.document import Section
 from llm_kb.texts.folding import fold
 from llm_kb.texts.formats import START, find_format
 from llm_kb.texts.markup import mark_fenced
-from llm_kb.texts.outlines.outline import find_outline
-from llm_kb.texts.outlines.sections import Section
+from llm_kb.texts.outlines.outline import read_document
 from llm_kb.texts.safe import defuse, one_line, visible_text
 from tests.cost import at_most, cases, peak_of
 from tests.fuzz.__main__ import TARGETS
@@ -36,7 +36,7 @@ RARITIES = {"a": 1.0, "b": 2.0, "x": 3.0}
 def outline_and_show(path: str, text: str) -> None:
     """Do with a text what indexing, listing, loading and a search do."""
     chunk_document(path, text)
-    outline = find_outline(path, text)
+    outline = read_document(path, text)
     find_spans(outline, ["a", "a-1/b", "no such part", "L1-L9"])
     whole = Section(0, len(text), 0, "", "*")
     render_outline("s", "t", text, whole, outline.sections)
@@ -363,7 +363,7 @@ def require_linear(
 )
 def test_signs_that_nothing_answers_are_looked_at_once(path: str, text: str) -> None:
     with at_most(0.15):
-        find_outline(path, text)
+        read_document(path, text)
 
 
 @pytest.mark.parametrize(

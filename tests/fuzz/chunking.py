@@ -10,7 +10,7 @@ from llm_kb.search.question import space, split_identifiers
 from llm_kb.texts.decoding import decode_text
 from llm_kb.texts.folding import fold
 from llm_kb.texts.formats import FORMATS, find_format
-from llm_kb.texts.outlines.outline import find_outline
+from llm_kb.texts.outlines.outline import read_document
 
 _FIRST = {row.markup: f"a.{row.extensions[0]}" for row in reversed(FORMATS) if row.markup}
 PATHS = (
@@ -32,7 +32,7 @@ def fuzz(data: bytes) -> None:
         return
     chunks = chunk_document(path, text)
     joined = "".join(chunk.text for chunk in chunks)
-    found = find_outline(path, text)
+    found = read_document(path, text)
     assert joined == text[found.start : found.end]
     assert all(0 < len(chunk.text) <= 2 * CAP for chunk in chunks)
     space(fold(text))

@@ -17,9 +17,9 @@ from llm_kb.rendering.excerpt import (
     name_more,
     trim,
 )
-from llm_kb.rendering.parts import find_line, find_line_numbers, find_spans
-from llm_kb.texts.outlines.outline import find_outline
-from llm_kb.texts.outlines.sections import Outline, Section
+from llm_kb.rendering.parts import find_spans
+from llm_kb.texts.document import Document, Section, find_line, find_line_numbers
+from llm_kb.texts.outlines.outline import read_document
 from tests.cost import at_most
 
 WORDS = {"walrus": 3.0, "tusk": 2.0, "zoo": 1.0}
@@ -42,7 +42,7 @@ class Excerpt(NamedTuple):
 
 
 def excerpt(
-    outline: Outline, span: tuple[int, int], most: int, shown: Sequence[tuple[int, int]] = ()
+    outline: Document, span: tuple[int, int], most: int, shown: Sequence[tuple[int, int]] = ()
 ) -> Excerpt | None:
     found = find_excerpt(outline, span, WORDS, most, shown)
     if found is None:
@@ -55,7 +55,7 @@ def excerpt(
 def show(
     text: str, span: tuple[int, int] | None = None, path: str = "a.md", most: int = 100
 ) -> Excerpt:
-    found = excerpt(find_outline(path, text), span or (0, len(text)), most)
+    found = excerpt(read_document(path, text), span or (0, len(text)), most)
     assert found
     return found
 
@@ -330,7 +330,7 @@ def test_a_sentence_says_what_a_passage_lacks(text: str, missing: tuple[int, str
     line, sentence = missing
 
     found = find_missing_sentence(
-        find_outline("a.md", text.replace("<", "").replace(">", "")), start, end, WORDS
+        read_document("a.md", text.replace("<", "").replace(">", "")), start, end, WORDS
     )
 
     assert found == (line and line + 6, sentence)
@@ -339,7 +339,7 @@ def test_a_sentence_says_what_a_passage_lacks(text: str, missing: tuple[int, str
 def test_only_what_is_near_is_read_for_what_a_passage_lacks() -> None:
     def find(between: str) -> tuple[int, str]:
         text = f"A walrus of a zoo.{between}Tusks."
-        return find_missing_sentence(find_outline("a.md", text), 0, 18, WORDS)
+        return find_missing_sentence(read_document("a.md", text), 0, 18, WORDS)
 
     assert find("x. " * 200) == (1, "Tusks.")
     assert find("x. " * 1_000) == (0, "")
@@ -367,11 +367,11 @@ def test_no_piece_of_a_sentence_is_missing(text: str, missing: tuple[int, str]) 
     start = text.index("A walrus")
     end = start + len("A walrus of a zoo")
 
-    assert find_missing_sentence(find_outline("a.md", text), start, end, WORDS) == missing
+    assert find_missing_sentence(read_document("a.md", text), start, end, WORDS) == missing
 
 
 def test_what_the_title_says_is_not_missing() -> None:
-    outline = find_outline("a.md", "A walrus.\nTusks of a zoo.\nA zoo.\n")
+    outline = read_document("a.md", "A walrus.\nTusks of a zoo.\nA zoo.\n")
 
     assert find_missing_sentence(outline, 0, 9, WORDS, "Tusks") == (2, "Tusks of a zoo.")
     assert find_missing_sentence(outline, 0, 9, WORDS, "Zoo, tusks") == (0, "")
@@ -401,7 +401,7 @@ def test_what_the_title_says_is_not_missing() -> None:
 def test_the_lines_beside_an_excerpt_are_named(text: str, more: str) -> None:
     start, end = text.index("<"), text.index(">") - 1
 
-    found = name_more(find_outline("a.md", text.replace("<", "").replace(">", "")), start, end)
+    found = name_more(read_document("a.md", text.replace("<", "").replace(">", "")), start, end)
 
     assert found == more
 
@@ -430,12 +430,12 @@ def test_a_closing_fence_alone_does_not_begin_a_passage() -> None:
     ],
 )
 def test_a_page_that_only_includes_another_has_nothing_to_show(path: str, line: str) -> None:
-    assert excerpt(find_outline(path, line), (0, len(line)), 100) is None
+    assert excerpt(read_document(path, line), (0, len(line)), 100) is None
     assert show(f"{line}\nA walrus.\n", path=path).text == "A walrus."
 
 
 def test_what_was_shown_is_not_shown_again() -> None:
-    whole = find_outline("a.md", f"{FILLER}A walrus.\n\n{FILLER}")
+    whole = read_document("a.md", f"{FILLER}A walrus.\n\n{FILLER}")
     first = excerpt(whole, (0, len(whole.text)), 100)
     assert first
     shown = [(first.start, first.end)]
@@ -461,7 +461,7 @@ def test_an_excerpt_is_whole_lines(lines: list[str], path: str, line: int) -> No
     text = "\n".join(lines) + "\n"
     start = len("\n".join([*lines[:line], ""]))
 
-    found = excerpt(find_outline(path, text), (start, len(text)), 10)
+    found = excerpt(read_document(path, text), (start, len(text)), 10)
 
     if found:
         first, last = find_line_numbers(text, found.start, found.end)
@@ -500,7 +500,7 @@ def test_the_address_of_an_excerpt_loads_its_lines(
     lines: list[str], path: str, line: int, count: int, most: int
 ) -> None:
     text = "\n".join(["# zoo", "", "lion " * 1800, *lines]) + "\n"
-    whole = find_outline(path, text)
+    whole = read_document(path, text)
     span = find_line(text, 0, 3 + line), find_line(text, 0, 3 + line + count)
 
     found = excerpt(whole, span, most)
@@ -626,7 +626,7 @@ def test_a_sentence_is_shown_with_its_head(text: str, sentence: str) -> None:
 def test_more_never_names_what_was_shown() -> None:
     text = f"# Zoo\n\n{ROARS}\n\nA walrus.\n\n{ROARS}\n\n{ROARS}\n"
     start = text.index("A walrus")
-    outline = find_outline("a.md", text)
+    outline = read_document("a.md", text)
 
     assert name_more(outline, start, start + 9) == "L7-L9"
     assert name_more(outline, start, start + 9, [(start + 11, len(text))]) == "L1-L3"

@@ -7,12 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llm_kb.rendering.parts import (
-    find_holding,
-    find_line,
     find_spans,
 )
-from llm_kb.texts.outlines.outline import find_outline
-from llm_kb.texts.outlines.sections import name_title
+from llm_kb.texts.document import Document, Section, find_line, name_title
+from llm_kb.texts.outlines.outline import read_document
 from tests.cost import at_most
 
 SETTINGS = """\
@@ -33,12 +31,12 @@ e
 
 
 def anchors(text: str, path: str = "a.md") -> list[str]:
-    return [part.anchor for part in find_outline(path, text).sections]
+    return [part.anchor for part in read_document(path, text).sections]
 
 
 def find(text: str, *wanted: str, path: str = "a.md") -> list[str]:
     """Return the pieces of a text that anchors name."""
-    spans, unknown = find_spans(find_outline(path, text), wanted)
+    spans, unknown = find_spans(read_document(path, text), wanted)
     return [text[s.start : s.end] for s in spans] + [f"no {anchor}" for anchor in unknown]
 
 
@@ -151,7 +149,7 @@ def test_an_anchor_names_a_piece(wanted: str, piece: str) -> None:
     ],
 )
 def test_a_wrong_anchor_has_near_ones(wanted: str, near: list[str]) -> None:
-    spans, unknown = find_spans(find_outline("a.md", SETTINGS), [wanted])
+    spans, unknown = find_spans(read_document("a.md", SETTINGS), [wanted])
     assert (spans, list(unknown[wanted])) == ([], near)
 
 
@@ -167,7 +165,7 @@ def test_a_wrong_anchor_has_near_ones(wanted: str, near: list[str]) -> None:
     ],
 )
 def test_overlapping_pieces_are_given_once(wanted: list[str], found: list[str]) -> None:
-    spans, _ = find_spans(find_outline("a.md", SETTINGS), wanted)
+    spans, _ = find_spans(read_document("a.md", SETTINGS), wanted)
     assert [span.anchor for span in spans] == found
 
 
@@ -185,18 +183,14 @@ def test_passages_are_named_by_the_smallest_part_around_them(
     lines: tuple[int, int], anchor: str
 ) -> None:
     start = find_line(SETTINGS, 0, lines[0] - 1)
-    part = find_holding(
-        find_outline("a.md", SETTINGS).sections,
-        start,
-        find_line(SETTINGS, start, 1 + lines[1] - lines[0]),
-    )
-    assert part is not None
-    assert part.anchor == anchor
+    end = find_line(SETTINGS, start, 1 + lines[1] - lines[0])
+    assert read_document("a.md", SETTINGS).find_section(start, end).anchor == anchor
 
 
 def test_text_outside_of_every_part_is_in_none() -> None:
-    assert find_holding(find_outline("a.md", "text\n\n# A\n").sections, 0, 2) is None
-    assert find_holding((), 7, 7) is None
+    whole = Section(0, 10, 0, "", "")
+    assert read_document("a.md", "text\n\n# A\n").find_section(0, 2) == whole
+    assert Document("0123456789").find_section(7, 7) == whole
 
 
 headings = st.lists(
@@ -206,10 +200,10 @@ headings = st.lists(
 
 @given(headings)
 def test_every_anchor_is_unique_and_names_its_part(text: str) -> None:
-    parts = find_outline("a.md", text).sections
+    parts = read_document("a.md", text).sections
     assert len({part.anchor.casefold() for part in parts}) == len(parts)
     for part in parts:
-        [span], _ = find_spans(find_outline("a.md", text), [part.anchor.upper()])
+        [span], _ = find_spans(read_document("a.md", text), [part.anchor.upper()])
         assert (span.start, span.end) == (part.start, part.end)
 
 
@@ -226,22 +220,17 @@ def test_every_anchor_is_unique_and_names_its_part(text: str) -> None:
 def test_hostile_headings_cost_little(text: str) -> None:
     with at_most(4):
         spans, unknown = find_spans(
-            find_outline("a.md", text),
+            read_document("a.md", text),
             ["h5", "nope" * 100_000, "a/" * 100_000, "L1-L999999999"],
         )
-        parts = find_outline("a.md", text).sections
+        parts = read_document("a.md", text).sections
     assert len(spans) + len(unknown) in {3, 4}
     assert all(len(part.anchor) <= 2_000 for part in parts)
 
 
-def test_the_parts_of_a_text_are_found_once_unless_it_is_long() -> None:
-    long = "# A\n\n" + "x" * 1_000_000
-
-    assert (
-        find_outline("a.md", SETTINGS).sections
-        is find_outline("a.md", "".join(list(SETTINGS))).sections
-    )
-    assert find_outline("a.md", long).sections is not find_outline("a.md", long).sections
+def test_the_parts_of_a_text_are_found_once() -> None:
+    again = "".join(list(SETTINGS))
+    assert read_document("a.md", SETTINGS).sections is read_document("a.md", again).sections
 
 
 def test_a_page_has_the_parts_beside_its_main_element() -> None:

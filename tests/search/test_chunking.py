@@ -11,13 +11,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from llm_kb.rendering.parts import find_line_numbers
 from llm_kb.search.chunks import CAP, chunk_document
 from llm_kb.search.question import split_identifiers
 from llm_kb.texts.decoding import decode_text
+from llm_kb.texts.document import MAX_SECTIONS, find_line_numbers
 from llm_kb.texts.outlines.markdown import outline_markdown
-from llm_kb.texts.outlines.outline import find_outline
-from llm_kb.texts.outlines.sections import MAX_SECTIONS
+from llm_kb.texts.outlines.outline import read_document
 from tests.cost import at_most
 
 PATHS = [
@@ -68,7 +67,7 @@ TEXTS = st.lists(LINES, max_size=40).map("\n".join) | st.text(max_size=3000)
 
 def test_a_text_has_so_many_sections_and_no_more() -> None:
     text = "# a\n" * (MAX_SECTIONS + 9)
-    outline = find_outline("a.md", text)
+    outline = read_document("a.md", text)
     assert len(outline.sections) == MAX_SECTIONS
     assert outline.sections[-1].end == len(text)
     assert "".join(chunk.text for chunk in chunk_document("a.md", text)) == text
@@ -96,7 +95,7 @@ HTML = st.sampled_from(
 
 @given(st.lists(HTML, max_size=60).map("".join))
 def test_chunks_of_a_page_joined_are_its_own_text(text: str) -> None:
-    found = find_outline("a.html", text)
+    found = read_document("a.html", text)
 
     chunks = chunk_document("a.html", text)
 
@@ -463,7 +462,7 @@ def headings(path: str, text: str) -> list[tuple[int, str, int, int]]:
     """Return depth, title, first and last line of each section."""
     return [
         (each.depth, each.title, *find_line_numbers(text, each.start, each.end))
-        for each in find_outline(path, text).sections
+        for each in read_document(path, text).sections
     ]
 
 
@@ -534,7 +533,7 @@ def test_titles_of_asciidoc_are_those_outside_of_blocks() -> None:
         "Old title\n---------\n\n[#x,role=y]\n[abstract]\n=== Deep\n\n"
         "====\nexample\n====\n\n|===\n|a\n|===\n"
     )
-    outline = find_outline("a.adoc", text)
+    outline = read_document("a.adoc", text)
     assert [(each.title, each.depth, each.anchor) for each in outline.sections] == [
         ("Manual", 1, "manual"),
         ("Install", 2, "setup"),
@@ -550,7 +549,7 @@ def test_titles_of_asciidoc_are_those_outside_of_blocks() -> None:
 
 def test_headlines_of_org_are_those_outside_of_blocks() -> None:
     text = "* TODO One  :tag:\n#+BEGIN_SRC sh\n* x\n#+END_SRC\n** Two\nwords\n*bold* text\n"
-    outline = find_outline("a.org", text)
+    outline = read_document("a.org", text)
     assert [(each.title, each.depth, each.anchor) for each in outline.sections] == [
         ("TODO One", 1, "todo-one"),
         ("Two", 2, "two"),
@@ -559,7 +558,7 @@ def test_headlines_of_org_are_those_outside_of_blocks() -> None:
 
 
 def test_text_of_an_unknown_kind_has_no_headings() -> None:
-    assert find_outline("a.json", "# not Markdown\n").sections == ()
+    assert read_document("a.json", "# not Markdown\n").sections == ()
 
 
 @pytest.mark.slow
@@ -878,7 +877,7 @@ def test_a_comment_is_not_cut_from_the_code_it_describes() -> None:
 def test_what_stays_whole_does_not_depend_on_line_ends(path: str, text: str) -> None:
     windows = text.replace("\n", "\r\n")
 
-    found = [windows[start:end] for start, end in find_outline(path, windows).wholes]
+    found = [windows[start:end] for start, end in read_document(path, windows).wholes]
 
-    expected = [text[start:end] for start, end in find_outline(path, text).wholes]
+    expected = [text[start:end] for start, end in read_document(path, text).wholes]
     assert [whole.replace("\r\n", "\n") for whole in found] == expected

@@ -19,7 +19,7 @@ from llm_kb.search.question import EmptyQuestionError, parse_question
 from llm_kb.search.ranking import Hit
 from llm_kb.search.search import SearchResult
 from llm_kb.search.search import search as search_documents
-from llm_kb.texts.outlines.sections import Outline
+from llm_kb.texts.document import Document
 from tests.search.embedding import HashingModel
 from tests.search.folders import folder, index_path, search
 
@@ -281,10 +281,10 @@ def test_a_time_no_clock_shows_hides_nothing(zoo: Path, mtime_ns: int) -> None:
 def test_a_file_that_no_parser_can_take_is_cut_by_length(
     zoo: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(path: str, text: str) -> Outline:
+    def fail(path: str, text: str) -> Document:
         raise RecursionError(path)
 
-    monkeypatch.setattr("llm_kb.search.chunks.find_outline", fail)
+    monkeypatch.setattr("llm_kb.search.chunks.read_document", fail)
 
     assert [hit.path for hit in search([zoo], "tusks").hits] == ["docs/walrus.md"]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from llm_kb.texts.formats import FORMATS, Kind, find_format
-from llm_kb.texts.outlines.outline import find_outline
+from llm_kb.texts.outlines.outline import read_document
 
 
 def headings(path: str, text: str) -> list[tuple[int, str, str]]:
-    return [(part.depth, part.title, part.anchor) for part in find_outline(path, text).sections]
+    return [(part.depth, part.title, part.anchor) for part in read_document(path, text).sections]
 
 
 ONE_AND_TWO = [(1, "One", "one"), (2, "Two words", "two-words")]

@@ -27,7 +27,7 @@ from llm_kb.references.topic.topic_directory import (
 )
 from llm_kb.rendering.plain_text import format_size
 from llm_kb.texts.markup import mark_fenced
-from llm_kb.texts.outlines.outline import find_outline
+from llm_kb.texts.outlines.outline import read_document
 
 _CODE_OR_LINK = re.compile(
     r"(?<!`)(`+)(?!`)[^`\n]{0,1000}\1(?!`)|\]\((https?://[^\s<>()#]*(?:\([^\s<>()#]*\)[^\s<>()#]*){0,20})(?:#([^\s()]*))?\)"
@@ -74,7 +74,7 @@ class PageLinks:
 
     def _find_anchors(self, path: str) -> frozenset[str]:
         text = read_regular(self._root / path).decode("utf-8", "replace")
-        return frozenset(part.anchor.casefold() for part in find_outline(path, text).sections)
+        return frozenset(part.anchor.casefold() for part in read_document(path, text).sections)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

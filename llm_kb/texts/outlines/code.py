@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from llm_kb.texts.outlines.sections import Mark, Outline, make_outline
+from llm_kb.texts.document import Document, Mark, make_document
 
 _MODIFIER = (
     r"(?:(?:export|default|public|private|protected|internal|static|abstract|final|async|unsafe"
@@ -66,7 +66,7 @@ _ATTACHED = ("#", "@", "//", "/*", "*", "--", "[")
 """Starts of lines that belong to the definition below them: comments, decorators."""
 
 
-def outline_code(kind: str, text: str) -> Outline:
+def outline_code(kind: str, text: str) -> Document:
     """Return the functions, classes and similar definitions of a text, nested by indentation.
 
     A line at the left margin that is not a definition ends the definitions above it.
@@ -89,7 +89,7 @@ def outline_code(kind: str, text: str) -> Outline:
         name = match[group].strip()
         marks.append(Mark(start, depth, f"{owner}.{name}" if owner else name))
         inside = True
-    return make_outline(text, marks, is_code=True)
+    return make_document(text, marks, is_code=True)
 
 
 def _attached_start(text: str, offset: int, marks: list[Mark]) -> int:

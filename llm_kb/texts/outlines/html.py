@@ -7,8 +7,8 @@ from bisect import insort
 from collections.abc import Sequence
 from html import unescape
 
+from llm_kb.texts.document import Document, Mark, make_document, shorten_title
 from llm_kb.texts.markup import TAG
-from llm_kb.texts.outlines.sections import Mark, Outline, make_outline, shorten_title
 
 _HIDDEN = re.compile(
     r"<!--.*?(?:-->|\Z)"
@@ -54,7 +54,7 @@ _LONGEST = 2000
 """Most characters read of a heading, including its tags."""
 
 
-def outline_html(text: str) -> Outline:
+def outline_html(text: str) -> Document:
     """Return the headings and terms of a page, outside scripts, preformatted text and comments.
 
     A page whose own text has no `h1` is named by its title.
@@ -81,7 +81,7 @@ def outline_html(text: str) -> Outline:
         named = _TITLE.search(shown, 0, marks[0].offset if marks else len(text))
         if named and named[1]:
             insort(marks, Mark(start, 1, shorten_title(unescape(named[1]))))
-    return make_outline(text, marks, wholes)._replace(start=start, end=end)
+    return make_document(text, marks, wholes)._replace(start=start, end=end)
 
 
 class ClosingTags:

@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from llm_kb.texts.outlines.sections import Mark, Outline, make_mark, make_outline
+from llm_kb.texts.document import Document, Mark, make_document, make_mark
 
 LONGEST_TITLE = 500
 """The most characters of a heading that are read."""
@@ -37,7 +37,7 @@ class Markup:
     """What is no word of a title."""
 
 
-def outline_lines(markup: Markup, text: str) -> Outline:
+def outline_lines(markup: Markup, text: str) -> Document:
     """Return the headings of a text outside of blocks, and the blocks that are closed."""
     scan = re.compile(f"{markup.heading}|{markup.opens}", _FLAGS)
     ends = _find_ends(markup, text)
@@ -56,7 +56,7 @@ def outline_lines(markup: Markup, text: str) -> Outline:
             marks.append(mark)
         else:
             position = found.end("mark")  # something in the line may open a block
-    return make_outline(text, marks, wholes)
+    return make_document(text, marks, wholes)
 
 
 def _find_ends(markup: Markup, text: str) -> Mapping[str, list[tuple[int, int]]]:

@@ -8,9 +8,9 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from typing import cast
 
+from llm_kb.texts.document import Document, Mark, make_document, make_mark, shorten_title
 from llm_kb.texts.markup import FRONT_MATTER
 from llm_kb.texts.outlines.html import ClosingTags, find_own_anchor, read_title
-from llm_kb.texts.outlines.sections import Mark, Outline, make_mark, make_outline, shorten_title
 
 _TITLE = re.compile(
     r"^title[ \t]*[:=][ \t]*(?P<quote>[\"']?)(?P<title>.{1,300}?)(?P=quote)[ \t]*\r?$", re.MULTILINE
@@ -62,7 +62,7 @@ _HTML_ENDS = {
 } | {"!--": re.compile("-->"), "![cdata[": re.compile(r"\]\]>"), "/*": re.compile(r"\*/\}")}
 
 
-def outline_markdown(text: str) -> Outline:
+def outline_markdown(text: str) -> Document:
     """Return headings outside of fences and HTML, those of HTML too, and the fences and notes."""
     front = FRONT_MATTER.match(text)
     body = position = floor = front.end() if front else 0
@@ -98,7 +98,7 @@ def outline_markdown(text: str) -> Outline:
             marks.append(mark)
         floor = position
     title = _read_title(front[0], marks) if front else ""
-    return make_outline(text, marks, wholes)._replace(body=body, title=title)
+    return make_document(text, marks, wholes)._replace(body=body, title=title)
 
 
 def _read_tag(text: str, match: re.Match[str], tags: ClosingTags) -> tuple[Mark, int]:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import lru_cache, partial
 
+from llm_kb.texts.document import Document
 from llm_kb.texts.formats import find_format
 from llm_kb.texts.outlines.code import PATTERNS, outline_code
 from llm_kb.texts.outlines.html import outline_html
 from llm_kb.texts.outlines.lines import MARKUPS, outline_lines
 from llm_kb.texts.outlines.markdown import outline_markdown
 from llm_kb.texts.outlines.rst import outline_adoc, outline_rst
-from llm_kb.texts.outlines.sections import Outline
 
-OUTLINES: Mapping[str, Callable[[str], Outline]] = {
+OUTLINES: Mapping[str, Callable[[str], Document]] = {
     "markdown": outline_markdown,
     "rst": outline_rst,
     "asciidoc": outline_adoc,
@@ -23,30 +23,14 @@ OUTLINES: Mapping[str, Callable[[str], Outline]] = {
 }
 """What finds the headings or definitions of each markup."""
 
-_MOST_KEPT = 1_000_000
-"""Longest text whose outline is kept, since models read several parts of one text."""
 
-
-def find_outline(path: str, text: str) -> Outline:
-    """Return the sections of a text, by its format; none for one without known headings."""
-    return _find_kept(path, text) if len(text) <= _MOST_KEPT else _find(path, text)
-
-
-def _find(path: str, text: str) -> Outline:
+@lru_cache(maxsize=2)
+def read_document(path: str, text: str) -> Document:
+    """Return a text with its sections, by its format; kept, since several parts of one are read."""
     known = find_format(path, text)
     return outline_markup(known.markup if known else "", text)
 
 
-def has_outline(path: str, text: str) -> bool:
-    """Tell whether headings or definitions are known in the format of a text."""
-    known = find_format(path, text)
-    return known is not None and known.markup in OUTLINES
-
-
-def outline_markup(markup: str, text: str) -> Outline:
-    """Return the sections of a text in a markup; none for an unknown one."""
-    outline = OUTLINES.get(markup)
-    return outline(text) if outline else Outline(text)
-
-
-_find_kept = lru_cache(maxsize=4)(_find)
+def outline_markup(markup: str, text: str) -> Document:
+    """Return a text in a markup with its sections; none for an unknown one."""
+    return OUTLINES.get(markup, Document)(text)

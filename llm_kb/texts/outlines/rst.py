@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from llm_kb.texts.outlines.sections import Mark, Outline, make_mark, make_outline, shorten_title
+from llm_kb.texts.document import Document, Mark, make_document, make_mark, shorten_title
 
 _MARK = re.compile(
     # Each alternative begins with a line end, to which the regex engine can skip.
@@ -42,7 +42,7 @@ _LOOKED_BACK = 1000
 """Characters above a title that are searched for its link targets."""
 
 
-def outline_rst(text: str) -> Outline:
+def outline_rst(text: str) -> Document:
     """Return the titles of sections, the descriptions of objects, and blocks to keep whole.
 
     As in reStructuredText itself, the depth of a title is the order in which its
@@ -73,7 +73,7 @@ def outline_rst(text: str) -> Outline:
             continue
         end = match.end() - 1
     marks += _ends(text, end, len(text), indents)
-    return make_outline(text, marks, _find_blocks(text))
+    return make_document(text, marks, _find_blocks(text))
 
 
 def _is_title(match: re.Match[str]) -> bool:
@@ -153,7 +153,7 @@ _UNDERLINES = {"=": 1, "-": 2, "~": 3, "^": 4, "+": 5}
 """The depth of an older form of title, by the signs under it."""
 
 
-def outline_adoc(text: str) -> Outline:
+def outline_adoc(text: str) -> Document:
     """Return the titles of an AsciiDoc text outside of delimited blocks, and these blocks."""
     marks: list[Mark] = []
     wholes: list[tuple[int, int]] = []
@@ -178,7 +178,7 @@ def outline_adoc(text: str) -> Outline:
         elif line and not _ADOC_ATTRIBUTE.fullmatch(line):
             anchor = ""
         above, above_at = line, start
-    return make_outline(text, marks, wholes)
+    return make_document(text, marks, wholes)
 
 
 def _find_underlined(title: str, line: str) -> int:

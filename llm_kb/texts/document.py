@@ -1,4 +1,4 @@
-"""The sections of a text: headings and definitions with everything under them. Pure.
+"""A text and its sections: headings and definitions with everything under them. Pure.
 
 An anchor is a heading as GitHub writes it, or the one that the text sets. If several headings of
 a text are alike, the headings above them tell them apart: `caching/timeout`.
@@ -7,6 +7,7 @@ a text are alike, the headings above them tell them apart: `caching/timeout`.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from itertools import islice
@@ -63,7 +64,7 @@ class Section(NamedTuple):
     """Its anchor, which is unique in the text without regard to case."""
 
 
-class Outline(NamedTuple):
+class Document(NamedTuple):
     """A text with its sections and the disjoint spans not to be cut, both in order."""
 
     text: str
@@ -80,14 +81,47 @@ class Outline(NamedTuple):
     title: str = ""
     """The title that its front matter gives and no heading repeats."""
 
+    def find_section(self, start: int, end: int) -> Section:
+        """Return the smallest section that contains a span, or the whole text, without an anchor.
 
-def make_outline(
+        Sections are in order, and nested.
+        """
+        at = bisect_right(self.sections, start, key=lambda section: section.start)
+        before = islice(reversed(self.sections), len(self.sections) - at, None)
+        whole = Section(0, len(self.text), 0, "", "")
+        return next((section for section in before if end <= section.end), whole)
+
+
+def find_line_numbers(text: str, start: int, end: int) -> tuple[int, int]:
+    """Return the first and the last line of a span; lines count from 1, both inclusive."""
+    first = 1 + text.count("\n", 0, start)
+    return first, max(first, first + text.count("\n", start, end) - text.endswith("\n", start, end))
+
+
+def name_lines(first_line: int, last_line: int) -> str:
+    """Return the anchor of lines: `L10-L20`."""
+    return f"L{first_line}" if first_line == last_line else f"L{first_line}-L{last_line}"
+
+
+def find_line(text: str, offset: int, lines: int) -> int:
+    """Return the start of the line a number of lines below an offset."""
+    for _ in range(lines):
+        offset = text.find("\n", offset) + 1 or len(text)
+    return offset
+
+
+def count_lines(text: str) -> int:
+    """Return the number of lines of a text."""
+    return text.count("\n") + (not text.endswith("\n"))
+
+
+def make_document(
     text: str,
     marks: Iterable[Mark],
     wholes: Sequence[tuple[int, int]] = (),
     *,
     is_code: bool = False,
-) -> Outline:
+) -> Document:
     """Return the outline of a text with these marks, which are in order.
 
     Of more than `MAX_SECTIONS`, the last one has the rest of the text.
@@ -114,7 +148,7 @@ def make_outline(
         Section(mark.offset, finish, depth, mark.title, anchor)
         for (mark, depth, finish), anchor in zip(found, anchors, strict=True)
     )
-    return Outline(text, sections, wholes, is_code)
+    return Document(text, sections, wholes, is_code)
 
 
 def make_mark(offset: int, depth: int, title: str) -> Mark:
