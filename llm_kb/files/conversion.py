@@ -55,7 +55,7 @@ class Conversions:
         self,
         directory: Path | None,
         *,
-        seconds: float = 60,
+        seconds: float = 10,
         most_seconds: float = 60,
         until: float = math.inf,
         program: str = sys.executable,

@@ -72,10 +72,16 @@ def make_docx(paragraphs: Sequence[tuple[str, str]]) -> bytes:
     )
 
 
-def pack_docx(body: str) -> bytes:
-    """Return a DOCX of the XML of its body."""
+def pack_docx(body: str, parts: Mapping[str, str] | None = None) -> bytes:
+    """Return a DOCX of the XML of its body, and of other `parts` by their paths."""
+    links = "".join(
+        f'<Relationship Id="r{path}" Type="{OFFICE}/{path[5:-4]}" Target="{path[5:]}"/>'
+        for path in parts or ()
+    )
     return pack(
         {
+            **(parts or {}),
+            "word/_rels/document.xml.rels": f"<Relationships {RELS}>{links}</Relationships>",
             "[Content_Types].xml": '<Types xmlns="http://schemas.openxmlformats.org/package/2006/'
             'content-types"><Default Extension="xml" ContentType="application/xml"/></Types>',
             "_rels/.rels": f'<Relationships {RELS}><Relationship Id="a" Type="{OFFICE}/'

@@ -149,6 +149,80 @@ def test_formulas_and_merged_cells_of_a_docx(body: str, text: str) -> None:
     assert convert_docx(pack_docx(body)) == f"{text}\n"
 
 
+def item(text: str, level: int = 0, list_: int = 1) -> str:
+    number = f'<w:numPr><w:ilvl w:val="{level}"/><w:numId w:val="{list_}"/></w:numPr>'
+    return f"<w:p><w:pPr>{number}</w:pPr>{run(text)}</w:p>"
+
+
+def code(text: str) -> str:
+    font = '<w:rFonts w:ascii="Courier New"/>'
+    return f'<w:p><w:r><w:rPr>{font}</w:rPr><w:t xml:space="preserve">{text}</w:t></w:r></w:p>'
+
+
+W = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
+NUMBERING = (
+    f"<w:numbering {W}>"
+    '<w:abstractNum w:abstractNumId="0">'
+    + "".join(f'<w:lvl w:ilvl="{level}"><w:numFmt w:val="decimal"/></w:lvl>' for level in range(2))
+    + "</w:abstractNum>"
+    + "".join(
+        f'<w:num w:numId="{number}"><w:abstractNumId w:val="0"/></w:num>' for number in (1, 2)
+    )
+    + "</w:numbering>"
+)
+STYLES = (
+    f"<w:styles {W}>"
+    '<w:style w:type="paragraph" w:styleId="Part"><w:name w:val="Part"/>'
+    '<w:pPr><w:outlineLvl w:val="1"/></w:pPr></w:style>'
+    '<w:style w:type="paragraph" w:styleId="Own"><w:name w:val="My own"/>'
+    '<w:basedOn w:val="Part"/></w:style>'
+    '<w:style w:type="paragraph" w:styleId="T"><w:name w:val="Title"/></w:style>'
+    '<w:style w:type="paragraph" w:styleId="H8"><w:name w:val="heading 8"/></w:style>'
+    "</w:styles>"
+)
+
+
+def styled(style: str, text: str) -> str:
+    return f'<w:p><w:pPr><w:pStyle w:val="{style}"/></w:pPr>{run(text)}</w:p>'
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        pytest.param(
+            item("one")
+            + f"<w:p>{run('Between.')}</w:p>"
+            + item("two")
+            + item("sub", 1)
+            + item("three")
+            + item("sub again", 1)
+            + item("other", list_=2),
+            "1. one\n\nBetween.\n\n2. two\n   1. sub\n3. three\n   1. sub again\n1. other",
+            id="a list goes on",
+        ),
+        pytest.param(
+            f"<w:p>{run('So:')}</w:p>" + code("def f():") + code("    return 1") + code("f()"),
+            "So:\n\n```\ndef f():\n    return 1\nf()\n```",
+            id="lines of code",
+        ),
+        pytest.param(
+            styled("T", "All") + styled("Part", "A") + styled("Own", "B") + styled("H8", "C"),
+            "# All\n\n## A\n\n## B\n\n###### C",
+            id="headings by their styles",
+        ),
+    ],
+)
+def test_what_a_docx_says_by_styles_and_numbers(body: str, text: str) -> None:
+    parts = {"word/numbering.xml": NUMBERING, "word/styles.xml": STYLES}
+    assert convert_docx(pack_docx(body, parts)) == f"{text}\n"
+
+
+def test_a_docx_of_more_text_than_memory_is_refused() -> None:
+    body = f"<w:p>{run('a') * 100_000}</w:p>"
+    with pytest.raises(BadDocumentError, match="its text is more than 6 MB of XML"):
+        convert_docx(pack_docx(body + "<w:p/>" * 500_000))
+
+
 @pytest.mark.parametrize(
     ("lines", "text"),
     [

@@ -30,10 +30,11 @@ from llm_kb.texts.html.formulas import formula_text
 from llm_kb.texts.html.to_markdown import html_to_markdown
 from llm_kb.texts.html.tree import Element
 
-MEMORY_BYTES = 2_000_000_000
-PROCESSOR_SECONDS = 60
-MOST_UNPACKED = 200_000_000
-"""Bytes that a packed document may unpack to."""
+MEMORY_BYTES = 500_000_000
+PROCESSOR_SECONDS = 10
+MOST_UNPACKED, MOST_TEXT = 200_000_000, 6_000_000
+"""Bytes that a packed document may unpack to, and the part of it that is its text: the library
+takes 60 times as much memory."""
 
 _SHARE = 0.8
 """The share of its time after which a conversion returns the pages that it has."""
@@ -83,7 +84,7 @@ def _limit() -> None:
         resource.setrlimit(resource.RLIMIT_CPU, (PROCESSOR_SECONDS, PROCESSOR_SECONDS))
 
 
-def convert_pdf(data: bytes, seconds: float = 60) -> str:
+def convert_pdf(data: bytes, seconds: float = 10) -> str:
     """Return the pages of a PDF; the headings are its bookmarks, else one for each page.
 
     Near the end of its time the pages so far are all, with a note; the first is always read.
@@ -192,8 +193,10 @@ def convert_docx(data: bytes) -> str:
 
     _check_archive(data)
     without = mammoth.images.img_element(lambda _: {})
-    html = mammoth.convert_to_html(_with_formulas(data), convert_image=without).value
-    return html_to_markdown(f"<main>{html}</main>", "")
+    written = mammoth.convert_to_html(_rewrite(data), convert_image=without, style_map=_STYLES)
+    html = _ITEM.sub(r'<li value="\1">', written.value)
+    html = _CODE.sub(lambda found: f"<pre>{found[0].replace('</p>', '<br>')}</pre>", html)
+    return html_to_markdown(f"<main>{_MARKS.sub('', html)}</main>", "")
 
 
 def _check_archive(data: bytes) -> None:
@@ -202,30 +205,100 @@ def _check_archive(data: bytes) -> None:
         members = zipfile.ZipFile(io.BytesIO(data)).infolist()
     except zipfile.BadZipFile as error:
         raise BadDocumentError("it is damaged, or not of the kind that its name says") from error
-    if sum(each.file_size for each in members) > MOST_UNPACKED:
+    sizes = {each.filename: each.file_size for each in members}
+    if sum(sizes.values()) > MOST_UNPACKED:
         raise BadDocumentError(f"it unpacks to more than {MOST_UNPACKED // 1_000_000} MB")
+    if max((sizes[name] for name in sizes if name.endswith(".xml")), default=0) > MOST_TEXT:
+        raise BadDocumentError(f"its text is more than {MOST_TEXT // 1_000_000} MB of XML")
 
 
-def _with_formulas(data: bytes) -> io.BytesIO:
-    """Return a DOCX with its formulas, which the library leaves out, as words."""
+def _rewrite(data: bytes) -> io.BytesIO:
+    """Return a DOCX with what the library leaves out in forms that it keeps.
+
+    Formulas become words, styles with a level of the outline those of headings; the numbers of
+    items and lines of code are marked.
+    """
     written = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(written, "w") as new:
         for name in old.namelist():
             part = old.read(name)
-            is_text = name.startswith("word/") and name.endswith(".xml") and b"oMath" in part
-            new.writestr(name, _write_formulas(part) if is_text else part)
+            is_text = name.startswith("word/") and name.endswith(".xml")
+            new.writestr(name, _rewrite_part(part) if is_text else part)
     return written
 
 
-def _write_formulas(part: bytes) -> bytes:
+_STYLES = "\n".join(
+    ["p[style-name='Title'] => h1:fresh"]
+    + [f"p[style-name='heading {level}'] => h6:fresh" for level in (7, 8, 9)]
+)
+_NUMBER, _END, _LINE = "\ue000", "\ue001", "\ue002"
+"""Marks of the number of an item, of its end, and of a line of code."""
+_MARKS = re.compile(f"{_NUMBER}\\d+{_END}|<p>{_LINE}|{_LINE}")
+_ITEM = re.compile(f"<li>{_NUMBER}(\\d+){_END}")
+_CODE = re.compile(f"(?:<p>{_LINE}(?:(?!</p>).)*</p>)+")
+_MONOSPACED = re.compile(r"mono|courier|consolas|menlo|\bcode\b", re.IGNORECASE)
+
+
+def _rewrite_part(part: bytes) -> bytes:
     root = ET.fromstring(part)  # noqa: S314 - in a process of its own
     space = root.tag.rpartition("}")[0]
+    _name_headings(root, f"{space}}}")
+    counts: dict[str, list[int]] = {}
+    for paragraph in root.iter(f"{space}}}p"):
+        mark = _count_item(paragraph, f"{space}}}", counts) + _mark_code(paragraph, f"{space}}}")
+        if mark:
+            begin = ET.Element(f"{space}}}r")
+            ET.SubElement(begin, f"{space}}}t").text = mark
+            paragraph.insert(int(_name(paragraph[0]) == "pPr"), begin)
     for parent in [*root.iter()]:
         for at, child in enumerate(parent):
             if _name(child) in {"oMath", "oMathPara"}:
                 parent[at] = ET.Element(f"{space}}}r")
                 ET.SubElement(parent[at], f"{space}}}t").text = formula_text(_as_mathml(child))
     return ET.tostring(root)
+
+
+def _name_headings(root: ET.Element, space: str) -> None:
+    """Name the styles that have a level of the outline, their own or inherited, as headings."""
+    styles = {each.get(f"{space}styleId", ""): each for each in root.iter(f"{space}style")}
+    for each in styles.values():
+        style: ET.Element | None = each
+        for _ in range(10):
+            level = _read(style, space, "pPr", "outlineLvl")
+            name = each.find(f"{space}name")
+            if level and level in "012345678" and name is not None:
+                name.set(f"{space}val", f"heading {int(level) + 1}")
+                break
+            style = styles.get(_read(style, space, "basedOn"))
+
+
+def _count_item(paragraph: ET.Element, space: str, counts: dict[str, list[int]]) -> str:
+    """Return the mark of an item of a list: a list goes on after what is between its items."""
+    list_ = _read(paragraph, space, "pPr", "numPr", "numId")
+    level = _read(paragraph, space, "pPr", "numPr", "ilvl") or "0"
+    if not list_.strip("0") or level not in "012345678":
+        return ""
+    numbers = counts.setdefault(list_, [])
+    del numbers[int(level) + 1 :]
+    numbers += [0] * (int(level) + 1 - len(numbers))
+    numbers[-1] += 1
+    return f"{_NUMBER}{numbers[-1]}{_END}"
+
+
+def _mark_code(paragraph: ET.Element, space: str) -> str:
+    """Return the mark of a line of code if all of a paragraph is in a font of one width."""
+    runs = [each for each in paragraph.iter(f"{space}r") if each.find(f"{space}t") is not None]
+    fonts = [each.find(f"{space}rPr/{space}rFonts") for each in runs]
+    names = [each.get(f"{space}ascii", "") if each is not None else "" for each in fonts]
+    is_code = names and all(map(_MONOSPACED.search, names))
+    return _LINE if is_code and paragraph.find(f"{space}pPr/{space}numPr") is None else ""
+
+
+def _read(element: ET.Element | None, space: str, *path: str) -> str:
+    """Return the value of an element below another one; empty without it."""
+    place = "/".join(f"{space}{name}" for name in path)
+    found = element.find(place) if element is not None else None
+    return found.get(f"{space}val", "") if found is not None else ""
 
 
 def _as_mathml(node: ET.Element) -> Element:
