@@ -10,7 +10,7 @@ import pytest
 
 import llm_kb
 from llm_kb.config.layers import TABLES
-from llm_kb.config.trust import ACTING_KEYS, SHOWING_KEY
+from llm_kb.config.trust import ACTING_KEYS
 from llm_kb.host.mcp.tools import TOOLS
 from llm_kb.host.reference_calls import ALL
 from llm_kb.references.sources.records import TYPES
@@ -87,7 +87,7 @@ def test_every_command_writes_somewhere_or_only_reads() -> None:
 def test_the_keys_of_a_row_are_those_that_the_code_treats_so() -> None:
     own = {f"{t}.{name}" for t, keys in TABLES.items() for name in keys if keys[name].user_only}
     assert find_named("yours alone") == own
-    assert find_named("counts once it is trusted") == {*ACTING_KEYS, SHOWING_KEY}
+    assert find_named("counts once it is trusted") == {*ACTING_KEYS}
     lists = {f"{t}.{name}" for t, keys in TABLES.items() for name in keys if keys[name].is_list}
     assert lists - own - find_named("a place") == find_named("a list")
 

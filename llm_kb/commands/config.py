@@ -103,7 +103,7 @@ def trust(undo: bool, yes: bool) -> None:
     Trust the settings that this workspace requests
 
     Needed for 'auto = true', for tools that a workspace offers ('offer = true'), for showing
-    your own topics and references, and for a checkout that belongs to another user: a
+    your own topics, and for a checkout that belongs to another user: a
     repository you cloned cannot decide that. Trust ends when the configuration changes. It
     is recorded in kb-trust.json in the user directory of llm.
 

@@ -74,12 +74,11 @@ def search(
     """
     Find the passages that answer QUERY, the best first
 
-    Every topic in the menu is searched, by words and what these mean. In a workspace,
-    fetched topics are not in the menu unless `menu` of [kb.references] puts them there;
-    -t searches them, and --all lists what they have below the rest. Hidden and disabled
-    subjects are never found. Each passage has its address for `learn` and the headings above
-    it; a terminal also shows its file and line, and breaks long lines of prose between words.
-    The exit status is 1 if nothing is found.
+    Every topic in the menu is searched, by words and what these mean, also those that were
+    fetched here; -t searches others, and --all lists what they have below the rest. Hidden
+    and disabled subjects are never found. Each passage has its address for `learn` and the
+    headings above it; a terminal also shows its file and line, and breaks long lines of
+    prose between words. The exit status is 1 if nothing is found.
 
     With -m, or `rewrite` of [kb] in your own kb.toml, a model first writes the question as
     a sentence of its answer with likely words, and these are searched: people ask in other

@@ -161,14 +161,6 @@ def _read_search(value: object) -> bool | str:
     raise BadValueError(describe(value), '"auto", true or false')
 
 
-def _read_references(value: object) -> bool | tuple[str, ...]:
-    if isinstance(value, bool):
-        return value
-    if isinstance(value, list) and all(isinstance(i, str) and TOPIC_ID.fullmatch(i) for i in value):
-        return tuple(value)
-    raise BadValueError(describe(value), "true, false, or a list of topic ids")
-
-
 def _choice(*choices: str) -> Callable[[object], str]:
     return partial(fields.read_choice, choices=choices)
 
@@ -191,7 +183,6 @@ TABLES: Mapping[str, Mapping[str, Key]] = {
         "allow_links_to": Key(read_directory, is_list=True, user_only=True, is_place=True),
     },
     "kb.references": {
-        "menu": Key(_read_references),
         "allow_hosts": Key(fields.read_line, is_list=True, user_only=True),
         "allow_protocols": Key(_choice("file", "ssh"), is_list=True, user_only=True),
         "dir": Key(read_directory, user_only=True, is_place=True),

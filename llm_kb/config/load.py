@@ -171,7 +171,7 @@ def _add_fragment(merged: Settings, path: Path, own: LayerSource, found: trust.L
         keys = trust.find_withheld(layer, merged, resolve_links(source.bounds))
         withheld = set(keys) - {*trust.ACTING_KEYS, trust.LIMIT_KEY}
     if withheld:
-        reason = "your own topics and references are not this file's to show"
+        reason = "your own topics are not this file's to show"
         problems = [f"{key}: {reason}; use -k or an assignment" for key in sorted(withheld)]
         raise ConfigError(str(path), problems)
     return merge([merged, layer])

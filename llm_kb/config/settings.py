@@ -46,10 +46,7 @@ class Setting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class References:
-    """`[kb.references]`: limits of fetching, and the topics in menus."""
-
-    menu: bool | tuple[str, ...] = ()
-    """The ids of the topics in menus; True for all, False for none."""
+    """`[kb.references]`: limits of fetching."""
 
     allow_hosts: tuple[str, ...] = ()
     allow_protocols: tuple[str, ...] = ()

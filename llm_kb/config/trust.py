@@ -27,9 +27,6 @@ EXCLUDING = ("disabled", "enable")
 ACTING_KEYS = ("kb.auto", "kb.capture.offer", "kb.propose.offer")
 """Keys by which a workspace affects requests that do not ask for it."""
 
-SHOWING_KEY = "kb.references.menu"
-"""The key by which a workspace shows the user's reference topics to models."""
-
 LIMIT_KEY = "kb.max_result_chars"
 """A limit that a workspace only lowers: answers are paid by the user."""
 
@@ -38,7 +35,6 @@ _MEANINGS = {
     "kb.capture.offer": "offer emit_knowledge beside learn, which writes to the notes of git here",
     "kb.propose.offer": "offer propose_subject beside learn, whose proposals wait for you",
     LIMIT_KEY: "let answers be longer than your own limit",
-    SHOWING_KEY: "name your reference topics to models that are offered learn, and search them",
 }
 
 
@@ -46,16 +42,12 @@ def find_withheld(layer: Settings, below: Settings, root: Path) -> tuple[str, ..
     """Return the dotted keys of a workspace's layer that count only once it is trusted.
 
     These are settings that act unasked, such as `auto = true`, a limit of answers above the user's,
-    and those by which a model could see more of what is not the workspace's: the reference topics,
-    and a topic that a lower layer defined outside the workspace, or adjusted. Turning such a topic
+    and those by which a model could see more of what is not the workspace's: of a topic that a
+    lower layer defined outside the workspace, or adjusted. Turning such a topic
     off, or disabling subjects of it, needs no trust. `root` is the workspace with links resolved.
     """
     known = by_topic(below)
-    keys = [
-        key
-        for key in (*ACTING_KEYS, SHOWING_KEY)
-        if key in layer and layer[key].value not in {False, ()}
-    ]
+    keys = [key for key in ACTING_KEYS if key in layer and layer[key].value not in {False, ()}]
     if LIMIT_KEY in layer and not _is_lower(layer[LIMIT_KEY].value, below):
         keys.append(LIMIT_KEY)
     for id_, fields in by_topic(layer).items():

@@ -181,9 +181,7 @@ def current_library() -> Library:
 def find_library(config: Config, directory: Path | None) -> Library:
     """Return the reference topics under a configuration, in effect in a directory."""
     return replace(
-        open_library(config, find_user_dir()),
-        # Packages are looked up in the workspace, or else in the current directory.
-        workspace=config.workspace or directory,
+        open_library(config, find_user_dir(), directory),
         find_embedder=partial(find_embedder, config.references.embedding_model),
     )
 
@@ -198,12 +196,11 @@ def create(
     """Answer a call of `reference_topic_create`. Raises KbError."""
     # Imported here: a search does not need the modules that fetch.
     from llm_kb.references.fetch.create import propose_topic  # noqa: PLC0415
-    from llm_kb.references.fetch.sources import silent  # noqa: PLC0415
 
     protocols = library.settings.allow_protocols
     request = parse_request(arguments, created_by=created_by, protocols=protocols)
     try:
-        return propose_topic(library, request, approve, progress or silent)
+        return propose_topic(library, request, approve, progress or (lambda *_: None))
     except ApprovalNeededError as needed:
         hint = "Tell the user so, go on without it, and do not try again"
         raise KbError(f"{needed}. {hint}") from needed
@@ -266,7 +263,15 @@ def search_references(
     found_in = dict.fromkeys(passage.topic for passage in answer.passages)
     problems += _find_warnings(library, answer, [topics[each] for each in found_in])
     shown = topics if topic else {topic_id: topics[topic_id] for topic_id in found_in}
-    return _describe(library, answer, shown) | ({"warnings": problems} if problems else {})
+    described = {
+        "topics": [_describe_topic(topic) for topic in shown.values()],
+        "legs": list(answer.legs),
+        "results": [
+            _describe_passage(passage, stale_since(topics[passage.topic], library.clock()))
+            for passage in answer.passages
+        ],
+    }
+    return described | ({"warnings": problems} if problems else {})
 
 
 def _find_warnings(
@@ -281,20 +286,6 @@ def _find_warnings(
     for topic in searched:
         if outdated := library.find_outdated(topic):
             yield f"{topic.id}: {outdated}; to follow: llm kb references refresh {topic.id}"
-
-
-def _describe(
-    library: Library, answer: Passages, topics: Mapping[str, TopicFile]
-) -> dict[str, Any]:
-    """Return the answer of `reference_search`: the topics, then the passages, best first."""
-    return {
-        "topics": [_describe_topic(topic) for topic in topics.values()],
-        "legs": list(answer.legs),
-        "results": [
-            _describe_passage(passage, stale_since(topics[passage.topic], library.clock()))
-            for passage in answer.passages
-        ],
-    }
 
 
 def _describe_topic(topic: TopicFile) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cache, partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -89,7 +89,7 @@ def find_passages(  # noqa: PLR0913 - each is a choice of the caller
         return Passages(passages=(), topics=tuple(documents), why_nothing=str(gone))
     passages: list[Passage] = []
     is_weak = True
-    for hit in result.hits:
+    for hit in _prefer_good(result, {each.config.id for each in topics if each.config.kind.yields}):
         if len(passages) == limit:
             break
         most = FIRST_PASSAGE if all(each.is_preloaded for each in passages) else NEXT_PASSAGE
@@ -108,6 +108,14 @@ def find_passages(  # noqa: PLR0913 - each is a choice of the caller
         notices=result.notices,
         why_nothing="" if result.is_covered else f"there is no {scope}",
     )
+
+
+def _prefer_good(result: SearchResult, fetched: Collection[str]) -> Sequence[Hit]:
+    """Return the hits, first the good ones of fetched topics if the others have no good one."""
+    good = [hit for hit in result.hits if _is_good(hit, result)]
+    if any(hit.topic not in fetched for hit in good):
+        return result.hits
+    return sorted(result.hits, key=lambda hit: hit not in good)
 
 
 def _is_good(hit: Hit, result: SearchResult) -> bool:

@@ -27,45 +27,41 @@ TOOLS = "References"
 """The toolbox that comes with the fetched topics."""
 
 
-def find(config: Config, cwd: Path | None, user_dir: Path) -> Iterator[FetchedTopic]:  # noqa: ARG001 - of others
+def find(config: Config, cwd: Path | None, user_dir: Path) -> Iterator[FetchedTopic]:
     """Yield the fetched topics, sorted by id.
 
     An unreadable one is left out; `llm kb references list` gives the reason. Outside a workspace,
     menus have all of them.
     """
-    library = open_library(config, user_dir)
-    is_alone = config.workspace is None
-    for id_ in library.ids():
+    library = open_library(config, user_dir, cwd)
+    ids = library.ids()
+    here = ids if config.workspace is None else library.fetched_here()
+    for id_ in ids:
         with suppress(KbError):
-            yield FetchedTopic(library.read(id_), library, is_alone=is_alone)
+            yield FetchedTopic(library.read(id_), library, is_here=id_ in here)
 
 
 class FetchedTopic(DirectoryTopic):
     """A fetched topic. Implements `Topic`.
 
-    Its files are not their reader's to edit, so none is named. `is_alone` tells whether there is
-    no workspace, whose topics come first.
+    Its files are not their reader's to edit, so none is named. `is_here` tells whether it was
+    fetched in this project, or there is no project.
     """
 
     is_ours = True
 
-    def __init__(self, described: TopicFile, library: Library, *, is_alone: bool = False) -> None:
+    def __init__(self, described: TopicFile, library: Library, *, is_here: bool = False) -> None:
         directory = library.directory(described.id)
         super().__init__(
             _make_config(described, directory), library.conversions, index=library.index
         )
         self.described = described
         self._library = library
-        self._is_alone = is_alone
+        self._is_here = is_here
 
     def in_menu(self, *, asked: bool, tools: Collection[str]) -> bool:
-        """Tell whether a menu has it: if it is asked for, or its tools are offered."""
-        menu = self._library.settings.menu
-        if not self.config.is_offered:
-            return False
-        if asked or isinstance(menu, bool):
-            return asked or bool(menu)
-        return self.config.id in menu or TOOLS in tools or (self._is_alone and not menu)
+        """Tell whether a menu has it: if it is of here, asked for, or its tools are offered."""
+        return self.config.is_offered and (self._is_here or asked or TOOLS in tools)
 
     def documents(self) -> TopicDocuments:
         """Return its files as a search reads them. Raises ObsoleteTopicError."""

@@ -28,8 +28,9 @@ from llm_kb.files.atomic import (
     replace_below,
     writing,
 )
-from llm_kb.files.containment import read_regular
+from llm_kb.files.containment import read_regular, resolve_links
 from llm_kb.files.conversion import Conversions
+from llm_kb.files.repository import find_repository
 from llm_kb.references.errors import TopicFileError, UnknownReferenceError
 from llm_kb.references.sources.installed import find_installed
 from llm_kb.references.sources.records import parse_package
@@ -106,6 +107,28 @@ def _read_topic_file(path: Path) -> str:
         raise TopicFileError(str(path), "it is not in UTF-8") from error
 
 
+def _name_place(place: Path) -> str:
+    """Return a name for a directory."""
+    return hashlib.sha256(os.fsencode(place)).hexdigest()[:16]
+
+
+def _read_words(path: Path) -> frozenset[str]:
+    """Return the words of a file of ours; none without it."""
+    try:
+        return frozenset(read_regular(path).decode().split())
+    except (OSError, UnicodeDecodeError):
+        return frozenset()
+
+
+def _add_words(path: Path, words: Collection[str]) -> None:
+    """Add words to a file of ours."""
+    make_directory(path.parent, mode=0o700)
+    known = _read_words(path)
+    if not known.issuperset(words):
+        data = "\n".join(sorted(known.union(words))).encode()
+        replace_below(path.parent, path.name, data, new_mode=0o600)
+
+
 DESCRIPTIONS = ""
 """The name of the descriptions of all topics in the index, which no topic has."""
 
@@ -133,7 +156,7 @@ class Library:
     find_embedder: Callable[[], Embedder | None] = lambda: None
     """Finds the user's embedding model, when texts are first embedded."""
     workspace: Path | None = None
-    """The directory whose installed packages count; None for none."""
+    """The directory whose installed packages, and topics, count; None for none."""
     resolver: Resolver | None = None
     """Resolves the names of hosts; None for the system's resolver."""
     clock: Callable[[], datetime] = lambda: datetime.now(timezone.utc)
@@ -311,19 +334,11 @@ class Library:
 
     def approved_hosts(self, topic_id: str) -> frozenset[str]:
         """Return the hosts that a person has approved for a topic, with unusual ports."""
-        try:
-            return frozenset(read_regular(self._approval(topic_id)).decode().split())
-        except (OSError, UnicodeDecodeError):
-            return frozenset()
+        return _read_words(self._approval(topic_id))
 
     def approve_hosts(self, topic_id: str, hosts: Collection[str]) -> None:
         """Record that a person has approved hosts for a topic, in addition to earlier ones."""
-        path = self._approval(topic_id)
-        make_directory(path.parent, mode=0o700)
-        known = self.approved_hosts(topic_id)
-        if not known.issuperset(hosts):
-            data = "\n".join(sorted(known.union(hosts))).encode()
-            replace_below(path.parent, path.name, data, new_mode=0o600)
+        _add_words(self._approval(topic_id), hosts)
 
     def _approval(self, topic_id: str) -> Path:
         """Return the path of a topic's approved hosts.
@@ -331,8 +346,23 @@ class Library:
         Never in its own directory, which may be a copy that somebody else made.
         """
         directory = self.directory(topic_id)
-        place = hashlib.sha256(os.fsencode(directory.absolute())).hexdigest()[:16]
-        return self.private / ".approved" / f"{topic_id}-{place}"
+        return self.private / ".approved" / f"{topic_id}-{_name_place(directory.absolute())}"
+
+    def fetched_here(self) -> frozenset[str]:
+        """Return the ids of the topics that were created in this project."""
+        return _read_words(self._here) if self._here else frozenset()
+
+    def mark_here(self, topic_id: str) -> None:
+        """Record that a topic was created in this project."""
+        if self._here:
+            _add_words(self._here, [topic_id])
+
+    @property
+    def _here(self) -> Path | None:
+        """The path of the list of topics of the repository, whose work trees share it."""
+        repository = find_repository(self.workspace)
+        place = repository.common_dir if repository else self.workspace
+        return place and self.private / ".here" / _name_place(resolve_links(place))
 
     @property
     def private(self) -> Path:
@@ -376,7 +406,8 @@ class Library:
             problems.append(str(error))
         differences = topic_directory.compare({}, {})
         try:
-            differences = topic_directory.find_differences(directory)
+            recorded = topic_directory.read_provenance(directory).files
+            differences = topic_directory.compare(recorded, topic_directory.hash_fetched(directory))
         except KbError as error:
             problems.append(str(error))
         return differences | {"problems": problems}
@@ -395,10 +426,11 @@ class Library:
             forget_topics(self.index, (topic_id, DESCRIPTIONS))
 
 
-def open_library(config: Config, user_dir: Path) -> Library:
+def open_library(config: Config, user_dir: Path, cwd: Path | None = None) -> Library:
     """Return the reference topics of a user, under the settings of a configuration."""
     return Library(
         root=config.references.dir or user_dir / DIRECTORY,
         settings=config.references,
         own=user_dir / DIRECTORY,
+        workspace=config.workspace or cwd,
     )

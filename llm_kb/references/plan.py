@@ -78,10 +78,17 @@ class Plan:
 
     def find_more(self, fetched: Plan) -> Plan | None:
         """Return the plan to ask about again if more was found than this one shows; else None."""
-        both = zip(self.sources, fetched.sources, strict=True)
-        sources = tuple(_add_more(shown, found) for shown, found in both)
-        more = replace(self, sources=sources, is_approved=False)
-        return None if more == self else more
+        sources = []
+        for shown, found in zip(self.sources, fetched.sources, strict=True):
+            others = [host for host in found.hosts if host not in shown.hosts]
+            notes = [*shown.notes, *(f"leads to {show_host(host)}" for host in others)]
+            more = replace(shown, hosts=(*shown.hosts, *others))
+            if is_more(shown, found.files, found.size):
+                notes.append("more than was announced")
+                more = replace(more, files=found.files, size=max(found.size, shown.size))
+            sources.append(replace(more, notes=tuple(notes)))
+        more_to_ask = replace(self, sources=tuple(sources), is_approved=False)
+        return None if more_to_ask == self else more_to_ask
 
 
 def is_more(shown: PlannedSource, files: int, size: int = 0) -> bool:
@@ -91,16 +98,6 @@ def is_more(shown: PlannedSource, files: int, size: int = 0) -> bool:
 
 MARGIN = 1.1
 """How many times as much as GitHub announced may be fetched unasked: it has grown since."""
-
-
-def _add_more(shown: PlannedSource, found: PlannedSource) -> PlannedSource:
-    others = [host for host in found.hosts if host not in shown.hosts]
-    notes = (*shown.notes, *(f"leads to {show_host(host)}" for host in others))
-    more = replace(shown, notes=notes, hosts=(*shown.hosts, *others))
-    if is_more(shown, found.files, found.size):
-        notes = (*notes, "more than was announced")
-        return replace(more, files=found.files, size=max(found.size, shown.size), notes=notes)
-    return more
 
 
 _FIGURES = ("files", "size", "language", "problem", "notes", "hosts")
@@ -345,15 +342,3 @@ class PendingPlans:
         atomic.make_directory(self.directory, mode=0o700)
         data = json.dumps(table, indent=1, ensure_ascii=True).encode()
         atomic.replace_below(self.directory, self._place(plan.id).name, data, new_mode=0o600)
-
-
-def pending_entry(plan: Plan) -> dict[str, Any]:
-    """Return a waiting plan as an entry of `pending --json`."""
-    return {
-        "id": plan.id,
-        "title": plan.request.title,
-        "summary": summarize_plan(plan),
-        "hosts": list(plan.hosts),
-        "sources": [item.pop("source") | item for item in plan_table(plan)["sources"]],
-        "is_approved": plan.is_approved,
-    }

@@ -5,15 +5,14 @@ Reading one takes at most two seconds of processor time, and an error lists at m
 
 from __future__ import annotations
 
-import os
+import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from llm_kb.config.load import load_config, read_layers
-from llm_kb.config.trust import set_trust
+from llm_kb.config.load import load_config
 from llm_kb.config.workspace import MAX_BYTES
 from llm_kb.errors import MAX_MESSAGE, MAX_PROBLEMS, ConfigError, KbError
 from llm_kb.knowledge_base.api import KnowledgeBase
@@ -140,42 +139,23 @@ def test_a_megabyte_with_a_thousand_topics_is_read(tmp_path: Path) -> None:
     assert len(config.topics) == 1_000
 
 
-@pytest.mark.parametrize(
-    "setting",
-    [
-        "[kb.references]\nmenu = true",
-        'kb.references.menu = ["topic-private"]',
-    ],
-)
 def test_a_workspace_does_not_show_the_references_of_the_user(
-    tmp_path: Path, user_dir: Path, setting: str
+    tmp_path: Path, user_dir: Path
 ) -> None:
-    workspace = tmp_path / "cloned"
-    workspace.mkdir()
-    file = workspace / "llm-kb.toml"
-    file.write_text(f"{setting}\n")
+    """Neither by a key, nor by a list of its own that is like that of the user."""
+    (tmp_path / "llm-kb.toml").write_text("[kb]\n")
     library = user_dir / "kb/references/topic-private"
     library.mkdir(parents=True)
     (library / "topic.md").write_text(
-        '+++\nid = "topic-private"\ntitle = "Private"\n'
+        '+++\nid = "topic-private"\ntitle = "Private"\ntype = "ReferenceTopic"\n'
         "fetched_at = 2026-01-01T00:00:00Z\n+++\nSecret.\n"
     )
-    kb = KnowledgeBase.discover(workspace)
-    assert kb.config.withheld == ("kb.references.menu",)
-    assert "topic-private" not in (kb.section() or "")
-    assert kb.menu_ids == []
-    layers = read_layers(workspace, user_dir=user_dir, environ=os.environ)
-    set_trust(file, layers.digest, user_dir)
-    assert KnowledgeBase.discover(workspace).config.references.menu
-
-
-def test_a_fragment_of_a_workspace_does_not_either(tmp_path: Path, user_dir: Path) -> None:
-    (tmp_path / "llm-kb.toml").write_text("")
-    (tmp_path / "show.toml").write_text("[kb.references]\nmenu = true\n")
-    with pytest.raises(ConfigError, match="not this file's to show"):
-        KnowledgeBase.discover(tmp_path, fragments=[str(tmp_path / "show.toml")])
-    kb = KnowledgeBase.discover(tmp_path, fragments=["kb.references.menu=true"])
-    assert kb.config.references.menu is True
+    shutil.copytree(user_dir / "kb", tmp_path / "kb")
+    kb = KnowledgeBase.discover(tmp_path)
+    assert ("topic-private" in kb.topics, kb.menu_ids) == (True, [])
+    (tmp_path / "llm-kb.toml").write_text("[kb.references]\nmenu = true\n")
+    with pytest.raises(ConfigError, match="unknown key"):
+        KnowledgeBase.discover(tmp_path)
 
 
 def test_a_workspace_does_not_turn_on_what_the_user_turned_off(

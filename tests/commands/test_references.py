@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler
@@ -183,7 +184,7 @@ def test_an_obsolete_topic_is_neither_searched_nor_offered(run_llm: RunLlm, remo
     create(run_llm, remote)
     create(run_llm, remote, title="Old")
     set_status("topic-old", "obsolete")
-    menu = run_llm(["kb", "prompt", "--kb-cfg", "kb.references.menu=true"]).stdout
+    menu = run_llm(["kb", "prompt"]).stdout
     assert ("topic-frob" in menu, "topic-old" in menu) == (True, False)
     assert "topic-old" not in run_llm(["kb", "list"]).stdout
     everything = run_llm(["kb", "list", "--all"]).stdout
@@ -354,6 +355,56 @@ def test_errors_say_what_to_do(
 ) -> None:
     result = run_llm(["kb", "references", *arguments])
     assert (result.exit_code, message in result.stderr) == (code, True), result.stderr
+
+
+def find_menu(run_llm: RunLlm) -> list[str]:
+    """Return the ids of the topics in the menu here."""
+    prompt = run_llm(["kb", "prompt"]).stdout
+    return re.findall(r"^- ([\w.-]+)", prompt, re.MULTILINE)
+
+
+def test_what_was_fetched_here_is_here(
+    run_llm: RunLlm, remote: Remote, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the project's directories and its other work trees, and no file of it changes."""
+    project = Remote(tmp_path / "project", {"llm-kb.toml": "[kb]\n", "docs/a.md": "# A\n"})
+    tree = tmp_path / "tree"
+    subprocess.run(["git", "-C", project.directory, "worktree", "add", "-q", tree], check=True)
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "llm-kb.toml").write_text("[kb]\n")
+    monkeypatch.chdir(project.directory / "docs")
+    create(run_llm, remote)
+    for place in (project.directory, project.directory / "docs", tree):
+        monkeypatch.chdir(place)
+        assert find_menu(run_llm) == ["topic-frob"]
+        assert run_llm(["kb", "search", "hooks"]).stdout.startswith("topic-frob/docs/a#hooks")
+    status = subprocess.run(
+        ["git", "-C", project.directory, "status", "--short"], check=True, capture_output=True
+    )
+    assert status.stdout == b""
+    monkeypatch.chdir(elsewhere)
+    assert find_menu(run_llm) == []
+    assert run_llm(["kb", "search", "hooks"]).exit_code == 1
+    assert run_llm(["kb", "search", "-t", "frob", "hooks"]).exit_code == 0
+    monkeypatch.chdir(tree)
+    run_llm(["kb", "references", "delete", "topic-frob", "-y"])
+    assert find_menu(run_llm) == []
+
+
+def test_what_was_fetched_comes_first_where_the_project_has_no_good_match(
+    run_llm: RunLlm, remote: Remote, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = tmp_path / "project"
+    (project / "docs").mkdir(parents=True)
+    (project / "llm-kb.toml").write_text('[kb.topic.own]\nsubjects = "docs"\n')
+    (project / "docs" / "tools.md").write_text("# ripgrep\n\nWe like ripgrep.\n")
+    monkeypatch.chdir(project)
+    remote.write({"docs/b.md": "# Rip\n\nUse `--replace` to substitute text found in files.\n"})
+    create(run_llm, remote)
+    question = ["kb", "search", "how do I replace text in files using ripgrep", "--json"]
+    found = json.loads(run_llm(question).stdout)
+    assert [each["topic"] for each in found] == ["topic-frob", "own"]
 
 
 def test_delete_asks_and_needs_a_terminal_for_that(run_llm: RunLlm, remote: Remote) -> None:

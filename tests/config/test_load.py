@@ -582,7 +582,7 @@ def test_a_fragment_of_the_workspace_speaks_as_the_workspace(
     fragment.write_text('[kb.topic.notes]\nlearned = ["**"]\n')
     assert problems_of(workspace, user_dir, "kb/review") == (
         (
-            "kb.topic.notes.learned: your own topics and references are not this file's to show; "
+            "kb.topic.notes.learned: your own topics are not this file's to show; "
             "use -k or an assignment"
         ),
     )

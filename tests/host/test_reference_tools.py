@@ -391,14 +391,12 @@ def test_recent_topics_are_in_the_prompt_beside_the_toolbox(
     assert script.requests[1].system == ""
 
 
-@pytest.mark.parametrize("setting", ["", "kb.references.menu=true"], ids=["asked for", "always"])
 def test_beside_a_menu_a_topic_stands_once_in_the_prompt(
-    run_llm: RunLlm, script: Script, remote: Remote, setting: str
+    run_llm: RunLlm, script: Script, remote: Remote
 ) -> None:
     call(make_references(approve=lambda plan: True), "reference_topic_create", **fields(remote))
     script.say("ok")
-    always = ["--kb-cfg", setting] if setting else []
-    run_llm(["-m", "scripted", "-T", "References", "-T", "learn", *always, "hi"])
+    run_llm(["-m", "scripted", "-T", "References", "-T", "learn", "hi"])
     system = script.requests[0].system
     assert system.count("topic-frob-widgets") == 1
     assert "- topic-frob-widgets (**Frob - Widgets**)" in system

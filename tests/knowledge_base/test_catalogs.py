@@ -129,24 +129,18 @@ TOOLS = {"tools": ["References"]}
 
 
 @pytest.mark.parametrize(
-    ("config", "asked", "offered"),
+    ("asked", "offered"),
     [
-        pytest.param("", {}, [], id="nobody asks"),
-        pytest.param("", TOOLS, ["topic-one", "topic-two", "llm-kb"], id="-T References"),
-        pytest.param("", {"knowledge": ["topic-one/b"]}, ["topic-one"], id="-k"),
-        pytest.param("", {"only": ["topic-one"]}, ["topic-one"], id="template"),
-        pytest.param("references.menu=true", {}, ["topic-one", "topic-two"], id="true"),
-        pytest.param('references.menu=["topic-two"]', {}, ["topic-two"], id="list"),
-        pytest.param("references.menu=false", TOOLS, ["llm-kb"], id="false"),
+        pytest.param({}, [], id="nobody asks"),
+        pytest.param(TOOLS, ["topic-one", "topic-two", "llm-kb"], id="-T References"),
+        pytest.param({"knowledge": ["topic-one/b"]}, ["topic-one"], id="-k"),
+        pytest.param({"only": ["topic-one"]}, ["topic-one"], id="template"),
     ],
 )
 @pytest.mark.usefixtures("fetched")
-def test_which_references_a_menu_offers(
-    config: str, asked: dict[str, Any], offered: list[str]
-) -> None:
+def test_which_references_a_menu_offers(asked: dict[str, Any], offered: list[str]) -> None:
     Path("llm-kb.toml").write_text("[kb]\n")
-    # Not in the workspace's file, where it counts only once the workspace is trusted.
-    kb = KnowledgeBase.discover(fragments=[f"kb.{config}"] if config else [], **asked)
+    kb = KnowledgeBase.discover(**asked)
     assert re.findall("^- ([a-z-]+)", kb.menu().lines, re.MULTILINE) == offered
 
 
@@ -154,10 +148,3 @@ def test_which_references_a_menu_offers(
 def test_outside_of_every_workspace_references_are_offered() -> None:
     kb = KnowledgeBase.discover()
     assert re.findall("^- ([a-z-]+)", kb.menu().lines, re.MULTILINE) == ["topic-one", "topic-two"]
-
-
-@pytest.mark.parametrize("value", ['"yes"', "1", '["-x"]', "[1]"])
-def test_what_references_may_be(value: str) -> None:
-    Path("llm-kb.toml").write_text(f"[kb.references]\nmenu = {value}\n")
-    with pytest.raises(ConfigError, match=r"kb\.references\.menu"):
-        KnowledgeBase.discover()

@@ -17,7 +17,6 @@ from llm_kb.errors import KbError
 from llm_kb.files.atomic import WriteError
 from llm_kb.references.errors import NothingFetchedError
 from llm_kb.references.fetch.create import create_topic, index_topic, refresh_topic
-from llm_kb.references.fetch.sources import silent
 from llm_kb.references.library import Library
 from llm_kb.references.sources.records import GitSource, WebSource
 from llm_kb.references.topic.topic_directory import read_provenance
@@ -36,7 +35,7 @@ def settle_index(library: Library) -> None:
     for path in library.read("topic-frob").files:
         os.utime(root / path, (0, 0))
     time.sleep(0.06)
-    index_topic(library, "topic-frob", silent)
+    index_topic(library, "topic-frob", lambda *_: None)
 
 
 def test_refresh_fetches_what_changed_and_keeps_the_rest_untouched(

@@ -16,7 +16,7 @@ from llm_kb.references.errors import DeniedError, UnknownPlanError
 from llm_kb.references.fetch.create import carry_out, create_topic, refresh_topic
 from llm_kb.references.library import Library
 from llm_kb.references.lookup import find_id
-from llm_kb.references.plan import PendingPlans, Plan, pending_entry, render_plan
+from llm_kb.references.plan import PendingPlans, Plan, plan_table, render_plan
 from llm_kb.references.sources.records import (
     MAX_CRAWL_DEPTH,
     MAX_CRAWL_PAGES,
@@ -291,7 +291,7 @@ def pending(drop: str | None, json_: bool) -> None:
         return
     plans, problems = waiting_plans.read_all()
     if json_:
-        show_json([pending_entry(plan) for plan in plans])
+        show_json([{"id": plan.id, "hosts": plan.hosts} | plan_table(plan) for plan in plans])
     for waiting in [] if json_ else plans:
         click.echo(f"{waiting.id}: {render_plan(waiting)}")
     for problem in problems:

@@ -11,7 +11,7 @@ from typing import Any
 from llm_kb.errors import KbError
 from llm_kb.files.conversion import Conversions
 from llm_kb.references.errors import DeniedError, NothingFetchedError, TopicFileError
-from llm_kb.references.fetch.sources import Progress, fetch_sources, preview_source, silent
+from llm_kb.references.fetch.sources import Progress, fetch_sources, preview_source
 from llm_kb.references.fetched import FetchedTopic
 from llm_kb.references.library import Library
 from llm_kb.references.plan import (
@@ -36,7 +36,7 @@ Approve = Callable[[Plan], bool]
 
 
 def create_topic(
-    library: Library, request: TopicFile, approve: Approve, progress: Progress = silent
+    library: Library, request: TopicFile, approve: Approve, progress: Progress = lambda *_: None
 ) -> dict[str, Any]:
     """Fetch what a person asks for, have it approved, and publish it.
 
@@ -55,7 +55,7 @@ def create_topic(
 
 
 def propose_topic(
-    library: Library, request: TopicFile, approve: Approve, progress: Progress = silent
+    library: Library, request: TopicFile, approve: Approve, progress: Progress = lambda *_: None
 ) -> dict[str, Any]:
     """Have what a model asks for approved, then fetch and publish it; return as `create_topic`.
 
@@ -77,7 +77,7 @@ def propose_topic(
 
 
 def carry_out(
-    library: Library, plan_id: str, approve: Approve, progress: Progress = silent
+    library: Library, plan_id: str, approve: Approve, progress: Progress = lambda *_: None
 ) -> dict[str, Any]:
     """Have a waiting plan approved, and carry it out; if that fails, it waits on."""
     with PendingPlans(library).carrying_out(plan_id) as plan:
@@ -125,6 +125,7 @@ def _publish_new(
         )
         _publish(library, id_, topic_file.render_topic_file(topic), staged, plan.hosts)
         # A waiting plan for the same request could bring the topic back after it is deleted.
+        library.mark_here(id_)
         PendingPlans(library).forget(plan.request)
     return _index_new(library, id_, tuple(dict.fromkeys(staged.warnings)), progress)
 
@@ -274,7 +275,10 @@ SMALL_GROWTH = 655_360
 
 
 def refresh_topic(
-    library: Library, topic_id: str, confirm: Callable[[str], bool], progress: Progress = silent
+    library: Library,
+    topic_id: str,
+    confirm: Callable[[str], bool],
+    progress: Progress = lambda *_: None,
 ) -> dict[str, Any]:
     """Fetch the changes of a topic's sources.
 

@@ -37,10 +37,6 @@ Progress = Callable[[str, int, int], None]
 """Called with the step, the work done and the total, 0 if it is unknown; no step is the end."""
 
 
-def silent(_step: str, _done: int, _total: int) -> None:
-    """Report no progress."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Task:
     """One source of a staged topic; it `has_folder` of its own among several repositories."""

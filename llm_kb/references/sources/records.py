@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from llm_kb.errors import PatternError
 from llm_kb.files.fields import BadValueError, Fields, describe, read_choice
 from llm_kb.references.errors import SourceError
-from llm_kb.references.sources.rules import check_git_url, check_paths, check_ref, check_web_url
+from llm_kb.references.sources.rules import check_git_url, check_paths, check_web_url, is_ref
 from llm_kb.search.roles import ROLES, Role
 from llm_kb.subjects.patterns import Matcher, compile_any, parse_pattern
 from llm_kb.subjects.topics import is_portable
@@ -259,7 +259,9 @@ def _read_package(fields: Fields) -> str | None:
 
 def _read_ref(fields: Fields, key: str) -> str | None:
     ref = fields.get(key, read_string)
-    return check_ref(ref) if ref else None
+    if ref and not is_ref(ref):
+        raise SourceError(f"ref {ref!r} is not the name of a branch or tag, nor a commit id")
+    return ref or None
 
 
 def _read_depth(fields: Fields) -> int:

@@ -105,13 +105,6 @@ def show_host(place: str) -> str:
     return f"{plain}{colon}{port}" + (f" (spelled {spelled})" if spelled != plain else "")
 
 
-def check_ref(ref: str) -> str:
-    """Return a branch, tag or commit id, checked; raise SourceError for anything else."""
-    if not is_ref(ref):
-        raise SourceError(f"ref {ref!r} is not the name of a branch or tag, nor a commit id")
-    return ref
-
-
 def is_ref(text: str) -> bool:
     """Tell whether a text may be the name of a branch or tag, in any script, or a commit id."""
     if not _REF.fullmatch(text) or UNUSABLE.search(text):

@@ -232,11 +232,6 @@ def read_provenance(directory: Path) -> Provenance:
     return parse_provenance(data, str(path))
 
 
-def find_differences(directory: Path) -> dict[str, list[str]]:
-    """Return how a topic's files differ from their record; raise TopicFileError."""
-    return compare(read_provenance(directory).files, hash_fetched(directory))
-
-
 def hash_fetched(directory: Path) -> dict[str, str | None]:
     """Return the hashes of a topic's fetched files, keyed by path; no link is followed.
 
