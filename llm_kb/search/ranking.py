@@ -14,6 +14,7 @@ from typing import NamedTuple
 from llm_kb.search.question import Question, find_stems, join_words, list_words, strip_owner
 from llm_kb.search.roles import Role
 from llm_kb.search.word_vectors import Meaning
+from llm_kb.subjects.editions import rank_versions
 
 CANDIDATES = 150
 """Number of chunks found by their words that are compared."""
@@ -231,14 +232,15 @@ def _measure_run(sequence: Sequence[str], text: str) -> float:
 def _join_copies(hits: Sequence[Hit]) -> list[Hit]:
     """Return each text once, with the documents that have copies.
 
-    Its own is the one nearest to the top of a file: a whole manual repeats its parts' files.
+    Its own is of the newest version, and there the one nearest to the top of a file: a whole
+    manual repeats its parts' files.
     """
     copies: defaultdict[str, list[Hit]] = defaultdict(list)
     for hit in hits:
         copies[hit.text.strip()].append(hit)
     joined = []
     for same in copies.values():
-        shown = min(same, key=lambda hit: hit.first_line)
+        shown = max(same, key=lambda hit: (rank_versions(hit.path), -hit.first_line))
         files = dict.fromkeys(f"{hit.topic}/{hit.path}" for hit in same)
         files.pop(f"{shown.topic}/{shown.path}")
         joined.append(shown._replace(also_in=tuple(files), score=same[0].score))

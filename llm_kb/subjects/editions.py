@@ -5,213 +5,142 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import accumulate
+from itertools import accumulate, chain
 
 from llm_kb.errors import join_names
 from llm_kb.texts.formats import find_extension, is_prose
 
 _VERSION = re.compile(
-    r"v?\d{1,4}(?:\.\d{1,4})+(?:\.x)?|v\d{1,4}|v?\d{1,4}(?:\.\d{1,4})?\.x"
-    r"|latest|stable|current|next|dev|devel|edge|main|master|nightly|unstable"
+    r"v?\d{1,4}(?:\.(?:\d{1,4}|x)){1,4}|v\d{1,4}|latest|stable|current|next|dev|main|nightly"
 )
-_BEST = ("stable", "latest", "current")
-# In pages of a repository other names of two letters are common: `examples/go/`, `examples/cs/`.
-_LANGUAGES = """
-    ar ast az be bg bn br ca cn cs cy cz da de el en es et eu fa fi fil fr ga gl he hi hr hu hy id
-    is it ja jp ka kk km ko kr lt lv mk mn ms my nb ne nl nn pl pt ro ru si sk sl sq sr sv sw ta te
-    th tr tw ua uk ur uz vi zh
-"""
+_BEST = ("current", "latest", "stable")
+_LANGUAGE = (
+    r"(?i:(?P<code>a[rz]|b[egnr]|c[anszy]|d[ae]|e[lnstu]|f[air]|fil|g[al]|h[eiruy]|i[dst]|j[ap]|k[akmor]"
+    r"|l[tv]|m[nsy]|n[bln]|p[lt]|r[ou]|s[klqrvw]|t[ahrw]|u[akrz]|vi|zh)"
+    r"(?:[-_](?:hans|hant|latn|cyrl|[a-z]{2}|\d{3})){0,2}(?:@[a-z]{2,12})?)"
+)
 _COUNTRIES = {"br": "pt", "cn": "zh", "cz": "cs", "jp": "ja", "kr": "ko", "tw": "zh", "ua": "uk"}
 """Codes of countries that name their language."""
-LANGUAGE = (
-    rf"(?i:(?:{'|'.join(_LANGUAGES.split())})"
-    r"(?:[-_](?:hans|hant|latn|cyrl|arab|deva|simplified|traditional|valencia|r?[a-z]{2}|001|150|419))"
-    r"{0,2}(?:\.utf-?8)?(?:@[a-z]{2,12})?)"
-    "|[a-z]{2}[-_][A-Z]{2}"
-)
-"""A language, perhaps with a region or a script, as a regular expression: not `uv-auth`."""
-# Beside English, any two letters are one: `em` is a joke that some projects translate into.
-_LANGUAGE = re.compile(rf"[A-Za-z]{{2}}|{LANGUAGE}")
-_KINDS = {"version": _VERSION, "language": _LANGUAGE}
+_NAMED = re.compile(rf"(?P<stem>.+?)(?P<mark>[._-])(?P<name>{_LANGUAGE})(?P<end>\.\w+)?")
+"""A page or a directory that is called as another one with a language: `README.zh-CN.md`."""
 _TRANSLATED = ("i18n/", "l10n/", "locale/", "locales/", "translations/")
 """Names of directories that hold only translations."""
 
 _SEVERAL = 4
-"""Number of neighbours named by common languages, with English or repeating what is above them,
-from which all are translations."""
+"""Number of neighbours named by languages from which, with English, all are translations."""
 
 _DEPTH, _LONGEST = 20, 300
 """The most directories of a path that are looked at, and the most characters of such a path: what
 is around each directory is remembered."""
 
+Edition = tuple[str, str]
+"""Whether it is a `version` or a `language`, and its name: `2.x`, `zh-CN`."""
+
 
 def find_language(name: str) -> str:
     """Return the language of a name such as `pt-BR`, `zh_Hans` or `sr@latin`; empty without one."""
-    if not _LANGUAGE.fullmatch(name):
-        return ""
-    code = re.split("[-_.@]", name.lower())[0]
-    return _COUNTRIES.get(code, code)
+    match = re.fullmatch(_LANGUAGE, name)
+    return _COUNTRIES.get(code := match["code"].lower(), code) if match else ""
 
 
-def find_main_language(pages: Mapping[str, int], preferred: str = "en") -> str:
-    """Return the best of several names of languages, given with the numbers of their pages.
+def rank_edition(name: str) -> tuple[bool, int, list[int]]:
+    """Return the sort key of a version, the newest last, or of a language, English last."""
+    place = _BEST.index(name) + 1 if name in _BEST else 0
+    return find_language(name) == "en", place, [int(n) for n in re.findall(r"\d+", name)]
 
-    It is English, else the preferred one, else the one with the most pages.
+
+def rank_versions(path: str) -> tuple[bool, Sequence[object]]:
+    """Return the sort key of a page by the versions in its path: the newest, or none, is last."""
+    found = [rank_edition(name) for name in path.split("/")[:-1] if _VERSION.fullmatch(name)]
+    return not found, found
+
+
+def find_editions(paths: Iterable[str]) -> Mapping[str, Edition]:
+    """Return the directories and pages that are other versions or translations of pages.
+
+    A directory is one if most of its pages are in the directory above it or in another version
+    as well, or if it is one of several that are named by languages. Of those that only repeat
+    one another the best is not among them: a stable, latest, current or the newest version,
+    English, or the language with the most pages.
     """
-
-    def rank(name: str) -> tuple[object, ...]:
-        language, lower = find_language(name), name.lower().replace("_", "-")
-        is_plain = lower in {"en", "en-us"}, lower == "en"
-        return language == "en", *is_plain, language == preferred, pages[name], name
-
-    return max(pages, key=rank)
-
-
-def find_editions(paths: Iterable[str], preferred: str = "en") -> Mapping[str, str]:
-    """Return the directories that repeat a site in another version or language, with their kind.
-
-    `docs/2.x/` is one where most of its pages are in `docs/` or `docs/1.x/` as well. Of several
-    that only repeat one another, the one that is called stable, latest, current or by a name of
-    English or else of the preferred language, or the newest, is not among them.
-    """
-    known = frozenset(
-        re.sub(r"(?:^|(?<=/))index\.html?$", "", path) for path in paths if len(path) <= _LONGEST
-    )
-    pages: Counter[tuple[str, str, str]] = Counter()
-    repeated: Counter[tuple[str, str, str]] = Counter()
-    plain: set[tuple[str, str]] = set()
-    for (kind, parent, rest), names in _group(known).items():
-        places = [(kind, parent, name) for name in names]
-        pages.update(places)
-        if parent + rest in known:
-            plain.add((kind, parent))
-        if parent + rest in known or len(names) > 1:
-            repeated.update(places)
-    groups: dict[tuple[str, str], list[str]] = {}
-    english: dict[tuple[str, str], list[str]] = {}
-    for kind, parent, name in sorted(repeated):
-        if 2 * repeated[kind, parent, name] > pages[kind, parent, name]:
-            groups.setdefault((kind, parent), []).append(name)
-        if kind == "language" and find_language(name) == "en":
-            english.setdefault((kind, parent), []).append(name)
-    for kind, parent in groups.keys() - plain:
-        editions = groups[kind, parent]
-        # Where few English pages are translated, the others repeat only a part of them.
-        able = english.get((kind, parent), editions)
-        best = max(able, key=_rank)
-        if kind == "language":
-            best = find_main_language({name: pages[kind, parent, name] for name in able}, preferred)
-        groups[kind, parent] = [name for name in editions if name != best]
-    return {f"{parent}{name}/": kind for (kind, parent), each in groups.items() for name in each}
+    known = frozenset(path for path in paths if len(path) <= _LONGEST)
+    groups: dict[tuple[str, str], dict[tuple[str, str], list[str]]] = {}
+    for path in known:
+        for place in list_places(path):
+            for kind, name, plain in _read_name(place, is_page=place == path):
+                neighbours = groups.setdefault((kind, plain), {})
+                neighbours.setdefault((name, place), []).append(path[len(place) :])
+    return {
+        place: (kind, name)
+        for (kind, plain), neighbours in groups.items()
+        for name, place in _find_others(plain, neighbours, known)
+    }
 
 
-def find_translations(paths: Iterable[str], preferred: str = "en") -> Mapping[str, str]:
-    """Return the directories of a repository whose pages are in another language, with their kind.
-
-    These are the ones next to English (`docs/en-US/`) that repeat it, or that are several and named
-    by common languages, since names of files are translated too; the ones in `docs/` that repeat
-    the pages of `docs/` itself and are named by a common language; all next to several of these;
-    all in a directory for translations; and without English or `docs/` itself, all that repeat one
-    another but the best. One always stays where these are all the pages.
-    """
-    short = (path for path in paths if len(path) <= _LONGEST)
-    pages = {path for path in short if find_extension(path) and is_prose(path)}
-    editions = find_editions(pages, preferred).items()
-    repeating = {path for path, kind in editions if kind == "language"}
-    places: dict[str, dict[str, list[str]]] = {}
-    for page in pages:
-        parts = page.split("/")
-        for level, name in enumerate(parts[:-1][:_DEPTH]):
-            if _LANGUAGE.fullmatch(name):
-                above, rest = "/".join([*parts[:level], ""]), "/".join(parts[level + 1 :])
-                places.setdefault(above, {}).setdefault(name, []).append(rest)
-    found: set[str] = set()
-    for above, names in places.items():
-        again = {each for each in names if f"{above}{each}/" in repeating}
-        in_place = {name: sum(above + rest in pages for rest in names[name]) for name in names}
-        others = _find_others(above, names, again, in_place)
-        best = find_main_language({name: len(names[name]) for name in names}, preferred)
-        others.update(name for name in again if find_language(name) == "en")
-        if find_language(best) == "en" or _are_all(above, others, names, in_place, pages):
-            others.discard(best)
-        found.update(f"{above}{name}/" for name in others)
-    return dict.fromkeys(sorted(found), "language")
+def find_translations(paths: Iterable[str]) -> Mapping[str, Edition]:
+    """Return the directories and pages of a repository that are translations of its prose."""
+    pages = (path for path in paths if find_extension(path) and is_prose(path))
+    return {place: each for place, each in find_editions(pages).items() if each[0] == "language"}
 
 
-def _find_others(
-    above: str,
-    names: Mapping[str, Sequence[str]],
-    again: Collection[str],
-    in_place: Mapping[str, int],
-) -> set[str]:
-    """Return the directories beside one another that are translations, by the pages in each.
-
-    `again` are those that repeat another, and `in_place` counts the pages of each that are above.
-    """
-    english = [name for name in names if find_language(name) == "en"]
-    common = {name for name in names if re.fullmatch(LANGUAGE, name)}
-    is_place = above.lower().endswith(_TRANSLATED) or len(common & set(again)) >= _SEVERAL
-    others = set()
-    for name, rests in names.items():
-        repeats = in_place[name] > 1 or (len(rests) > 1 and not any(in_place.values()))
-        if name in again:
-            is_other = bool(english) or (name in common and repeats)
-        else:
-            is_beside = bool(english) and len(common) >= _SEVERAL
-            is_other = is_beside or (name in common and is_place)
-        if is_other and name not in english:
-            others.add(name)
-    return others
-
-
-def _are_all(
-    above: str,
-    others: Collection[str],
-    names: Mapping[str, Sequence[str]],
-    in_place: Mapping[str, int],
-    pages: Collection[str],
-) -> bool:
-    """Tell whether nothing would stay of pages in several languages."""
-    if len(others) < len(names) or any(in_place.values()):
-        return False
-    if not above.lower().endswith(_TRANSLATED):
-        return True
-    most = max(map(len, names.values()))
-    return len(pages) - sum(map(len, names.values())) < most
-
-
-def leading_directories(path: str) -> Iterator[str]:
-    """Yield the directories of a path that can be an edition, each with its final `/`.
+def list_places(path: str) -> Iterator[str]:
+    """Yield the directories of a path that can be an edition, each with its final `/`, and itself.
 
     With these, whether a path is in one of many editions takes no longer than for one.
     """
-    return accumulate(f"{name}/" for name in path.split("/", _DEPTH)[:-1])
+    *above, rest = path.split("/", _DEPTH)
+    return accumulate((*(f"{name}/" for name in above), rest))
 
 
-def _group(paths: Iterable[str]) -> Mapping[tuple[str, str, str], set[str]]:
-    """Return the names of editions, keyed by kind and by what is before and after the name."""
-    groups: dict[tuple[str, str, str], set[str]] = {}
-    for path in paths:
-        parts = path.split("/")
-        for level, name in enumerate(parts[:-1][:_DEPTH]):
-            parent, rest = "/".join([*parts[:level], ""]), "/".join(parts[level + 1 :])
-            for kind, pattern in _KINDS.items():
-                if rest and pattern.fullmatch(name):
-                    groups.setdefault((kind, parent, rest), set()).add(name)
-    return groups
-
-
-def describe_editions(directories: Mapping[str, str], how: str) -> str:
+def describe_editions(found: Mapping[str, Edition], how: str) -> str:
     """Return a note on the versions and languages that were left out, and how to take one."""
-    told = []
-    for kind in _KINDS:
-        names = {path.split("/")[-2] for path, of in directories.items() if of == kind}
-        if names:
-            told.append(f"{kind}s {join_names(sorted(names, key=_rank), 10)}")
-    return f"left out: {' and '.join(told)}; {how.format(min(directories))} takes one"
+    names = sorted(
+        {name for _, name in found.values()}, key=lambda name: (rank_edition(name), name)
+    )
+    return (
+        f"left out: other versions and languages ({join_names(names, 10)});"
+        f" {how.format(min(found))} takes one"
+    )
 
 
-def _rank(name: str) -> tuple[int, list[int], str]:
-    """Return the sort key of an edition; the best one is last."""
-    place = len(_BEST) - _BEST.index(name) if name in _BEST else 0
-    return place, [int(number) for number in re.findall(r"\d+", name)], name
+def _read_name(place: str, *, is_page: bool) -> Iterator[tuple[str, str, str]]:
+    """Yield what editions a directory or page may be: kind, name, and its path without that."""
+    above, slash, name = place.rstrip("/").rpartition("/")
+    if not is_page and _VERSION.fullmatch(name):
+        yield "version", name, above + slash
+    elif not is_page and find_language(name):
+        yield "language", name, above + slash
+    match = _NAMED.fullmatch(name)
+    # `npm-it.md` beside `npm.md` may be another page.
+    if (
+        match
+        and is_page == bool(match["end"])
+        and (match["mark"] == "." or match["stem"].isupper())
+    ):
+        yield "language", match["name"], f"{above}{slash}{match['stem']}{match['end'] or '/'}"
+
+
+def _find_others(
+    plain: str, group: Mapping[tuple[str, str], Sequence[str]], known: Collection[str]
+) -> set[tuple[str, str]]:
+    """Return which of the neighbours in a group, given with their pages, are to be left out.
+
+    `plain` is what comes before the same pages without an edition.
+    """
+    counts = Counter(chain.from_iterable(group.values()))
+    above = {each: sum(plain + rest in known for rest in rests) for each, rests in group.items()}
+    again = {
+        each
+        for each, rests in group.items()
+        if 2 * sum(counts[rest] > 1 or plain + rest in known for rest in rests) > len(rests)
+    }
+    english = {each for each in group if find_language(each[0]) == "en"}
+    is_place = plain.endswith(_TRANSLATED)
+    if is_place or (english and len(group) >= _SEVERAL):
+        again = set(group)
+    best = max(
+        english or again, key=lambda e: (*rank_edition(e[0]), len(group[e]), e), default=None
+    )
+    if best and (best in english or not (is_place or 2 * above[best] > len(group[best]))):
+        again.discard(best)
+    return again

@@ -179,7 +179,7 @@ FORMATS = (
     # Plain text, which underlines titles as reStructuredText does, and may be some
     _plain(
         "page without an extension", "", proposed=Proposed.EVERYWHERE,
-        names=r"readme|install|hacking|contributing|architecture|design|agents"
+        names=r"readme(?:[-_.][\w-]+)?|install|hacking|todo|contributing|architecture|design|agents"
         r"|\.(?:[a-z]+[-_]?)?(?:rules|hints|guidelines|instructions)(?:[-_][a-z]+)?",
     ),
     _plain(

@@ -1,130 +1,154 @@
-"""Proposes topics for the pages of a project, by the directories that people would name."""
+"""Proposes topics for the pages of a project, and accounts for all its other files."""
 
 from __future__ import annotations
 
 import os
 import re
+import stat
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import cache
-from itertools import chain, count
-from operator import itemgetter
+from functools import lru_cache
+from hashlib import sha256
+from itertools import chain, count, islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from llm_kb.errors import KbError, show_place
 from llm_kb.files.containment import Containment
 from llm_kb.files.directory_topic import DirectoryTopic
-from llm_kb.files.layouts import SKILL_FILE
-from llm_kb.knowledge_base.open_topic import OpenTopic
-from llm_kb.knowledge_base.subject_list import list_topic
-from llm_kb.rendering.plain_text import shorten
+from llm_kb.files.git import TIMED_OUT, GitError, OutputTooLargeError, run_git
+from llm_kb.files.git_ignored import is_repository
+from llm_kb.files.layouts import SKILL_FILE, is_agent_skill
+from llm_kb.files.walk import iter_files
+from llm_kb.rendering.plain_text import estimate_tokens, shorten
 from llm_kb.rendering.summaries import find_title
-from llm_kb.subjects.ignore import IgnoreRules, Include
-from llm_kb.subjects.topics import Layout, TopicConfig, find_flaw
+from llm_kb.subjects.editions import find_editions, list_places
+from llm_kb.subjects.ignore import is_always_ignored
+from llm_kb.subjects.topics import Layout, Slug, Subject, TopicConfig, find_flaw
+from llm_kb.texts import formats
 from llm_kb.texts.decoding import decode_text
-from llm_kb.texts.formats import find_extension, find_stem
+from llm_kb.texts.formats import Format, Proposed, find_extension, find_stem
 from llm_kb.texts.safe import UNUSABLE
-from llm_kb.upkeep import project_files
-from llm_kb.upkeep.accounts import Leftover, account_for
-from llm_kb.upkeep.project_files import count_below, escape, is_documentation, list_parents
 
-_MOST_TOPICS = 8
-"""The most directories in one that are topics each; of more, only their parent is one."""
-_LEAST_PAGES = 3
-"""The fewest pages for which a directory is a topic, unless its name says documentation."""
-_SHARES, _NAMED_SHARES = (0.002, 0.1), (0.0, 0.02)
-"""The smallest part of all pages of which a directory is a topic: in the root, and below."""
+REASONS = {
+    "generated": "generated and vendored files",
+    "tests": "tests and their data",
+    "examples": "examples with their code",
+    "templates": "templates of a site",
+    "formalities": "licences, codes of conduct, forms for issues",
+    "changes": "change logs, release notes and blogs",
+    "redirects": "pages of redirects",
+    "versions": "other versions of the same pages",
+    "languages": "other languages than the main one",
+    "copies": "links to pages, and guides and skills that are there twice",
+    "names": "pages with names that no topic can hold",
+}
+"""The reasons to leave pages out, in words."""
+
+_OUTSIDE = {
+    "generated": "vendor vendored third_party third-party external deps build _build dist target"
+    " out _site site-packages venv generated pods",
+    "tests": "test tests testing testdata test-data test_data testsuite fixtures __tests__ spec"
+    " __snapshots__ __fixtures__ e2e integration-tests cassettes revdep t xt",
+    "examples": "example examples demo demos sample samples playground playgrounds",
+    "templates": "archetypes layouts _layouts _includes _partials _templates",
+}
+"""Names of directories that are left out, but below documentation."""
+_EVERYWHERE = {
+    "generated": ".generated",
+    "formalities": "issue_template pull_request_template discussion_template licenses",
+    "changes": "changelog changelogs .changeset .changes newsfragments changelog.d release-notes"
+    " release_notes relnotes blog blogs _posts announce announcements whatsnew",
+    "versions": "versioned_docs versioned_docs_archived",
+}
+"""Names of directories that are left out, in documentation too."""
+_PLACES = {
+    word: (reason, rules is _EVERYWHERE)
+    for rules in (_OUTSIDE, _EVERYWHERE)
+    for reason, words in rules.items()
+    for word in words.split()
+}
+_NAMES = {
+    "formalities": r"(?i:licen[cs]es?(?:[-_.].*)?|third.?party.?(?:licen[cs]es?|notices?).*|fdl"
+    r"|code.of.conduct.*|(?:issue|pull_request|discussion)_template)|COPYING|NOTICES?|AUTHORS"
+    r"|CONTRIBUTORS|MAINTAINERS|OWNERS|CREDITS|THANKS|SPONSORS|BACKERS",
+    "changes": r"(?i:(?:\d{1,3}[-_.])*(?:change.?log|release.?note)s?(?:[-_.].*)?"
+    r"|changes(?:[-_.]v?\d.*)?)|(?:HISTORY|NEWS)(?:[-_.]v?\d.*)?",
+    "redirects": r"(?i:_?redirects?)",
+}
+"""Names of pages that are left out, without their extension, as expressions."""
+_DOCUMENTATION = re.compile(
+    r"(?i)(?:docs?|documentation|manuals?|man|guides?|handbook|book|wiki|adrs?|decisions|rfcs?|notes"
+    r"|kb|knowledge|website|site|tutorials?|how-?to)(?:\..*)?"
+)
+_GUIDES = ("AGENTS.md", "CLAUDE.md", "GEMINI.md", "copilot-instructions.md", ".cursorrules")
+"""Names under which projects have one and the same guide; the best one first."""
+_PLAIN_NAMES = re.compile(r"(?i)readme|contributing|agents|claude|gemini|security|support|install")
+
+_HIDDEN = re.compile(r"\..*")
+_MOST_BYTES, _MOST_GUIDE = 64_000_000, 1_000_000
+"""The most bytes that git may print, and of a guide that may be a copy."""
+_MOST_FILES = 200_000
+"""The most files of a directory without git: one with more is a home or a disk, not a project."""
+_MOST_TOPICS = 12
+_LEAST_PAGES = 10
+"""The fewest pages for which a directory is a topic, unless it is documentation of the root."""
 _FEW = 2
 """Most pages outside of all other topics that are in the overview."""
-_MOST_NAMED = 5
-_DEEPEST = 5
-"""The most directories inside one another whose content is named instead."""
-_MOST_READ, _READ_BYTES = 1_000, 64_000
-"""The most pages of a topic that are read for titles and links, and the first bytes of each."""
+_MOST_READ, _READ_BYTES, _MOST_NAMED = 12, 8_000, 5
+"""The most pages of a topic whose titles are looked for, their first bytes, and most titles."""
 _LONGEST_TITLE = 60
 _MOST_PATTERNS = 20
 """The most patterns of files to leave out that are written if the pages have fewer names."""
 
 
-class Proposals(NamedTuple):
-    """What a project may have as topics, and all else that was seen: no file is in two of them."""
-
-    topics: Sequence[Proposal]
-    left_out: Mapping[str, Sequence[str]]
-    """The pages that a rule leaves out, by rule; those that no topic can hold have `other`."""
-    others: Sequence[Leftover]
-    """What is not a page."""
-
-
-class Proposal(NamedTuple):
+class Topic(NamedTuple):
     """A topic that a first configuration may define, and the pages that it lists."""
 
     id: str
-    title: str
-    introduction: str
-    subjects: str
-    pages: Collection[str] = ()
-    include: Sequence[str] = ()
-    ignore: Sequence[str] = ()
-    layout: str = ""
-    """Empty for the default."""
-    totals: tuple[int, int] = (0, 0)
-    """The number of its subjects, and of their tokens."""
-    largest: tuple[str, int] = ("", 0)
-    """The name of the largest subject, and its tokens."""
+    fields: Mapping[str, Any]
+    """The keys and values of its table."""
+    pages: Sequence[str] = ()
+    """The paths of its pages in the project, those of skills with all files beside them."""
+    subjects: int = 0
+    """How many of them are not hidden."""
+    tokens: int = 0
 
 
-def propose_topics(
-    root: Path, rules: Collection[str] = (), existing: Sequence[TopicConfig] = ()
-) -> Proposals:
+class Proposals(NamedTuple):
+    """What a project may have as topics, and all else that was seen: no file is in two of them."""
+
+    topics: Sequence[Topic]
+    left_out: Mapping[str, Sequence[str]]
+    """The pages that are left out, by reason."""
+    others: int
+    """The number of all other files."""
+
+
+def propose_topics(root: Path, existing: Sequence[TopicConfig] = ()) -> Proposals:
     """Return topics for the pages that no existing topic has, and what was left out.
 
-    The pages of the `rules` named are taken.
+    Raises KbError for a directory with too many files.
     """
-    listed, sizes, found = project_files.find_project(root)
-    patterns = {path: pattern for path, (rule, pattern) in found.items() if rule}
-    left_out: dict[str, list[str]] = {rule: [] for rule in ("", *project_files.RULES, "other")}
-    covered = {path for topic in existing for path in _list_covered(root, topic)}
-    for path in sorted(found.keys() - covered):
-        left_out[found[path][0]].append(path)
-    groups = _group(left_out.pop(""), {path: sizes[path] for path in sizes.keys() - patterns})
-    pages = [(place, {path: sizes[path] for path in paths}) for place, paths in groups.items()]
-    proposals = [_name_topic(root, place, each) for place, each in pages]
-    for rule in rules:
-        taken_patterns = {path: patterns.pop(path) for path in left_out.pop(rule)}
-        proposals += _name_rule(root, rule, taken_patterns, sizes)
-    topics: dict[str, Proposal] = {}
+    files = sorted(_list_files(root))
+    sizes = dict(_measure(root, files))
+    settled = set(_list_settled(root, existing, files))
+    pages = _list_pages(root, sizes)
+    left_out: dict[str, list[str]] = {}
+    for path, reason in _find_reasons(root, pages, sizes):
+        if path not in settled:
+            left_out.setdefault(reason, []).append(path)
+    out = set(chain.from_iterable(left_out.values()))
+    groups = _group([path for path in pages if path not in out and path not in settled])
+    topics: dict[str, Topic] = {}
     taken = {topic.id for topic in existing}
-    alike = Counter(proposal.id for proposal in proposals)
-    for proposal in proposals:
-        topic = _complete(root, proposal, sizes, patterns)
-        if topic.pages:
-            is_alone = alike[topic.id] == 1
-            id_ = next(id_ for id_ in _list_ids(topic, is_alone) if id_ not in {*taken, *topics})
-            titles = {each.title for each in existing} | {each.title for each in topics.values()}
-            where = f" in {topic.subjects}/" if topic.title in titles else ""
-            topics[id_] = topic._replace(id=id_, title=f"{topic.title}{where}")
-    held = {path for topic in topics.values() for path in topic.pages}
-    left_out["other"] += [path for each in proposals for path in each.pages if path not in held]
-    return Proposals(
-        topics=list(topics.values()),
-        left_out={rule: paths for rule, paths in left_out.items() if paths},
-        others=account_for(root, set(listed) - found.keys() - covered - held),
-    )
-
-
-def _list_ids(topic: Proposal, is_alone: bool) -> Iterator[str]:
-    """Yield ids for a topic: of several alike, or if it is taken, by the names of directories."""
-    if is_alone:
-        yield topic.id
-    place = _slugify(topic.subjects.rpartition("/")[2]), _slugify(topic.subjects)
-    yield from filter(None, place)
-    yield from (f"{topic.id}{number}" for number in chain([""], (f"-{n}" for n in count(2))))
-
-
-def _slugify(name: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:60].rstrip("-")
+    for place, paths in groups.items():
+        id_ = next(id_ for id_ in _list_ids(place) if id_ not in taken)
+        taken.add(id_)
+        topics[id_] = _describe(root, id_, place, paths, sizes)
+    seen = {path for topic in topics.values() for path in topic.pages} | out
+    return Proposals([*topics.values()], left_out, len({*files} - seen - settled))
 
 
 def find_layout(directory: Path) -> Layout:
@@ -133,338 +157,346 @@ def find_layout(directory: Path) -> Layout:
     return Layout.SKILLS if any((path / SKILL_FILE).is_file() for path in inner) else Layout.FILES
 
 
-def _list_covered(root: Path, topic: TopicConfig) -> Iterator[str]:
-    """Yield the files of a topic by their paths below a directory."""
+# Files and pages
+
+
+def _list_files(root: Path) -> Collection[str]:
+    """Return the files that git knows or would add; else all files."""
+    listed = b""
+    try:
+        command = ("ls-files", "-z", "--cached", "--others", "--exclude-standard")
+        listed = run_git(*command, cwd=root, max_output=_MOST_BYTES)
+    except GitError as error:
+        if error.code == TIMED_OUT or isinstance(error, OutputTooLargeError):
+            raise KbError(f"{error}; a named pipe makes git wait: find . -type p") from error
+    if listed:
+        return set(filter(None, os.fsdecode(listed).split("\0")))
+
+    def enters(path: str) -> bool:
+        return not is_always_ignored(path.split("/")[-2]) and not is_repository(f"{root}/{path}")
+
+    paths = [path for path, _ in islice(iter_files(root, enters), _MOST_FILES + 1)]
+    if len(paths) > _MOST_FILES:
+        raise KbError(
+            f"{show_place(root)} has over {_MOST_FILES:,} files and is not a git repository;"
+            " run init in the directory of a project"
+        )
+    return paths
+
+
+def _measure(root: Path, files: Iterable[str]) -> Iterator[tuple[str, int]]:
+    """Yield the files that a topic may have with their sizes, and links to files with -1."""
+    top, containment = f"{os.path.realpath(root)}{os.sep}", Containment(root, ())
+    for path in files:
+        if any(map(is_always_ignored, path.split("/"))) or is_agent_skill(containment, path):
+            continue
+        with suppress(OSError):
+            status = os.lstat(top + path)
+            if stat.S_ISREG(status.st_mode):
+                yield path, status.st_size
+            elif stat.S_ISLNK(status.st_mode):
+                real = os.path.realpath(top + path, strict=True)
+                if real.startswith(top) and os.path.isfile(real):  # noqa: PTH113
+                    yield path, -1
+
+
+def _list_settled(
+    root: Path, existing: Sequence[TopicConfig], files: Iterable[str]
+) -> Iterator[str]:
+    """Yield the files of existing topics, with those that their settings leave out."""
     top = f"{os.path.realpath(root)}{os.sep}"
-    for subject in DirectoryTopic(topic).list().subjects:
-        yield f"{topic.root}{os.sep}{subject.path}".removeprefix(top)
+    inner = tuple(f"{topic.root}{os.sep}".removeprefix(top) for topic in existing)
+    yield from (path for path in files if path.startswith(tuple(filter(None, inner))))
+    for topic in existing:
+        for subject in DirectoryTopic(topic).list().subjects:
+            yield f"{topic.root}{os.sep}{subject.path}".removeprefix(top)
+
+
+def _list_pages(root: Path, sizes: Mapping[str, int]) -> list[str]:
+    """Return the files that are prose, by the table of formats."""
+    found = {path: known for path in sizes if (known := _find_format(root, path))}
+    written = {
+        _find_documentation(path)
+        for path, known in found.items()
+        if known.proposed is Proposed.EVERYWHERE and not known.is_built
+    }
+    return [path for path in found if _is_page(path, found[path], written)]
+
+
+def _find_format(root: Path, path: str) -> Format | None:
+    """Return the format of a file that may be a page; None for others."""
+    known = formats.find_format(path)
+    is_beside_pages = "/" not in path or _find_documentation(path)
+    if known and known.proposed is Proposed.DOCUMENTATION and not is_beside_pages:
+        return None
+    if formats.is_ambiguous(path):
+        with suppress(OSError):
+            start = Containment(root, ()).read_file(path, formats.START)[0]
+            known = formats.find_format(path, start)
+    return None if not known or known.proposed is Proposed.NOWHERE or known.is_unread else known
+
+
+def _is_page(path: str, known: Format, written: Collection[str]) -> bool:
+    """Tell whether a file is prose; `written` are the documentations that have pages in a markup.
+
+    There, manual pages and HTML may be made from these.
+    """
+    place, is_in_root = _find_documentation(path), "/" not in path
+    if known.markup in {"man", "html"}:
+        return place not in written if place else is_in_root and known.markup == "man"
+    is_proposed = known.proposed is Proposed.EVERYWHERE or (is_in_root and not known.needs_extra)
+    return is_proposed or bool(place)
+
+
+def _find_documentation(path: str) -> str:
+    """Return the outermost directory of documentation that a path is in; empty without one."""
+    return _find_outermost(path.rpartition("/")[0], _DOCUMENTATION)
+
+
+@lru_cache(maxsize=16_384)
+def _find_outermost(directory: str, names: re.Pattern[str]) -> str:
+    parents = directory.split("/")
+    end = next((end for end, name in enumerate(parents, 1) if names.fullmatch(name)), 0)
+    return "/".join(parents[:end])
+
+
+# Reasons to leave pages out
+
+
+def _find_reasons(
+    root: Path, pages: Sequence[str], sizes: Mapping[str, int]
+) -> Iterator[tuple[str, str]]:
+    """Yield the pages that are left out, each with the reason.
+
+    What comes with a skill belongs to it, whatever its name.
+    """
+    rules = {path: _find_rule(re.sub(rf"[^/]+/{SKILL_FILE}$", SKILL_FILE, path)) for path in pages}
+    skills = _find_skills(path for path in pages if not rules[path][0])
+    written, every = (
+        Counter(chain.from_iterable(map(list_places, each))) for each in (pages, sizes)
+    )
+    editions, copies = find_editions(pages), {*_find_copies(root, pages, sizes)}
+    for path in pages:
+        places = [*list_places(path)]
+        reason, place = rules[path]
+        # Among more pages than other files they are documentation.
+        is_skill = not skills.keys().isdisjoint(places)
+        if is_skill or (reason == "examples" and 2 * written[place] > every[place]):
+            reason = ""
+        if not reason and not is_skill:
+            reason = next((f"{editions[each][0]}s" for each in places if each in editions), "")
+        if sizes[path] < 0 or not copies.isdisjoint(places):
+            reason = reason or "copies"
+        if any(map(find_flaw, path.split("/"))):
+            reason = "names"
+        if reason:
+            yield path, reason
+
+
+def _find_rule(path: str) -> tuple[str, str]:
+    """Return the reason to leave a page out by a name, and the directory that has it."""
+    *parents, name = path.split("/")
+    is_documentation, place = False, ""
+    for parent in parents:
+        place += f"{parent}/"
+        reason, is_everywhere = _PLACES.get(parent.lower(), ("", False))
+        if reason and (is_everywhere or not is_documentation):
+            return reason, place
+        is_documentation = is_documentation or bool(_DOCUMENTATION.fullmatch(parent))
+    stem = find_stem(name)
+    if ".github" in parents and stem.lower().endswith("template"):
+        return "formalities", ""
+    return next((each for each, names in _NAMES.items() if re.fullmatch(names, stem)), ""), ""
+
+
+def _find_copies(root: Path, pages: Iterable[str], sizes: Mapping[str, int]) -> Iterator[str]:
+    """Yield the guides and the directories of skills that are there before, under another name."""
+    ranks = {name: rank for rank, name in enumerate((*_GUIDES, SKILL_FILE))}
+    guides = [path for path in pages if path.rpartition("/")[2] in ranks and sizes[path] >= 0]
+    seen: set[tuple[str, bytes]] = set()
+    for path in sorted(guides, key=lambda path: (ranks[path.rpartition("/")[2]], path.count("/"))):
+        place, _, name = path.rpartition("/")
+        data = b""
+        with suppress(OSError):
+            data = Containment(root, ()).read_file(path, _MOST_GUIDE)[0]
+        key = place.rpartition("/")[2] if name == SKILL_FILE else "", sha256(data).digest()
+        if key in seen:
+            yield f"{place}/" if name == SKILL_FILE else path
+        seen.add(key)
 
 
 # Groups of pages
 
 
-def _group(paths: Sequence[str], sizes: Mapping[str, int]) -> dict[str, list[str]]:
-    """Return pages by the directory that is their topic; `sizes` are those of all files.
-
-    Pages beside the README have the directory `.`, and all others `./`.
-    """
-    places = {*map(_find_tool_place, paths), *_find_places(paths, sizes)} - {""}
+def _group(pages: Sequence[str]) -> Mapping[str, list[str]]:
+    """Return pages by the directory of their topic: `.` for the root's, `./` for the rest."""
+    skills = _find_skills(pages)
+    tops = Counter(path.partition("/")[0] for path in pages)
+    inner = Counter(map(_find_documentation, pages))
     groups: defaultdict[str, list[str]] = defaultdict(list)
-    for path in paths:
-        parents = [*list_parents(path)]
-        place = next((place for place in reversed(parents) if place in places), "")
-        groups[place or ("./" if parents else ".")].append(path)
+    for path in pages:
+        place = next((skills[place] for place in list_places(path) if place in skills), "")
+        groups[place or _find_place(path, tops, inner)].append(path)
+    ranked = sorted(
+        groups, key=lambda place: (place not in {".", "./"}, -len(groups[place]), place)
+    )
+    for place in ranked[_MOST_TOPICS:]:
+        groups["./"] += groups.pop(place)
     if len(groups["./"]) <= _FEW:
         groups["."] += groups.pop("./")
     order = sorted(groups, key=lambda place: (place != ".", "/." in f"/{place}", place))
     return {place: groups[place] for place in order if groups[place]}
 
 
-def _find_tool_place(path: str) -> str:
-    """Return the directory of skills, or the hidden one, that a page is in; empty for none."""
-    *parents, name = path.split("/")
-    if name == SKILL_FILE and len(parents) > 1:
-        top = parents.index("skills") if "skills" in parents[:-1] else len(parents) - 2
-        return "/".join(parents[: top + 1])
-    return _find_hidden(path)
+def _find_skills(pages: Iterable[str]) -> Mapping[str, str]:
+    """Return the directories of skills, each ending in `/`, with the directory that has them."""
+    skills = {}
+    for path in pages:
+        parents = path.split("/")[:-1]
+        if path.endswith(f"/{SKILL_FILE}") and len(parents) > 1:
+            end = parents.index("skills") + 1 if "skills" in parents[:-1] else len(parents) - 1
+            skills[path.removesuffix(SKILL_FILE)] = "/".join(parents[:end])
+    return skills
 
 
-def _find_hidden(path: str) -> str:
-    """Return the outermost hidden directory that a page is in; empty for none."""
-    return next((p for p in list_parents(path) if p.rpartition("/")[2][0] == "."), "")
+def _find_place(path: str, tops: Mapping[str, int], inner: Mapping[str, int]) -> str:
+    """Return the directory of a page's topic, by the numbers of pages in directories.
 
-
-def _find_places(paths: Sequence[str], sizes: Mapping[str, int]) -> Iterable[str]:
-    """Return the outermost directories of documentation, and those that hold little but pages.
-
-    One inside another directory must hold a good part of the pages, and not a few of many.
-    Of many beside one another their parent is one.
+    Each directory in one that is called `kb` is a topic, and so is a hidden one.
     """
-    whole = sum(sizes[path] for path in paths)
-    paths = [path for path in paths if not _find_hidden(path)]
-    counts, written = count_below(paths), count_below(paths, sizes)
-    dense = project_files.find_dense(sizes, paths)
-    places: dict[str, str] = {}
-    for place in sorted(counts, key=lambda place: (place.count("/"), place)):
-        above, _, name = place.rpartition("/")
-        is_inner = above == "kb" or name.lower() in _DECISIONS
-        if not is_inner and not places.keys().isdisjoint(list_parents(place)):
-            continue
-        is_named = is_inner or is_documentation(name)
-        share = (_NAMED_SHARES if is_named else _SHARES)["/" in place]
-        is_one = is_named or (counts[place] >= _LEAST_PAGES and place in dense)
-        if is_one and written[place] >= share * whole:
-            places[place] = above
-    beside = Counter(places.values())
-    merged = {above if beside[above] > _MOST_TOPICS else place for place, above in places.items()}
-    return sorted(merged, key=lambda place: (-counts[place], place))[: 2 * _MOST_TOPICS]
+    parents = path.split("/")[:-1]
+    if not parents:
+        return "."
+    if "kb" in parents:
+        return "/".join(parents[: parents.index("kb") + 2])
+    if hidden := _find_outermost("/".join(parents), _HIDDEN):
+        return hidden
+    place = _find_documentation(path)
+    if place and (place.count("/") <= 1 or inner[place] >= _LEAST_PAGES):
+        return place
+    return parents[0] if tops[parents[0]] >= _LEAST_PAGES else "./"
 
 
-# Names
+# Topics
 
 
-_DECISIONS = frozenset({"adr", "adrs", "decisions"})
-_GENERIC = re.compile(r"(?i)src|content|contents|site|website|www|packages?|apps?|libs?|en|main")
-_SAME = {"doc": "docs", "documentation": "docs", "adr": "decisions", "adrs": "decisions"}
-_TITLES = {"docs": "Documentation", ".github": "Contributing"}
+def _list_ids(place: str) -> Iterator[str]:
+    """Yield ids for the topic of a directory: by its name, its path, and with numbers."""
+    names = {".": ["overview"], "./": ["pages"]}.get(place, [place.rpartition("/")[2], place])
+    ids = [re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:60].rstrip("-") for name in names]
+    yield from filter(None, ids)
+    yield from (f"{ids[0] or 'pages'}-{number}" for number in count(2))
 
 
-def _name_topic(root: Path, place: str, sizes: Mapping[str, int]) -> Proposal:
-    """Return the topic of the pages of a directory."""
-    paths = list(sizes)
-    inside = place if _find_hidden(paths[0]) else _narrow(paths)
-    content = _name_content(root, inside, sizes, 0 if place == "./" else _DEEPEST)
-    if place == ".":
-        about = f"Pages about {content}."
-        if len(paths) <= 2 * _MOST_TOPICS:
-            about = "What this project is, and the rules for changing it."
-        beside = [path for path in paths if "/" not in path]
-        include = [*_list_kinds(beside, "/"), *(f"/{escape(p)}" for p in paths if "/" in p)]
-        return Proposal("overview", "Overview", about, ".", paths, include)
-    if place == "./":
-        about = f"READMEs and notes beside the code: {content}."
-        include = _list_kinds(paths, "/*/**/")
-        return Proposal("pages", "Pages beside the code", about, ".", paths, include, _ALWAYS_OUT)
-    names = [name for name in place.split("/") if not _GENERIC.fullmatch(name)] or ["docs"]
-    owner, last = ["", *names][-2:]
-    last = _SAME.get(last.lower().partition(".")[0], last)
-    layout = "skills" if any(path.endswith(f"/{SKILL_FILE}") for path in paths) else ""
-    if layout:
-        inside, owner = place, ""
-        about = "Step-by-step instructions for particular tasks."
-    elif last == ".github":
-        about = "How to contribute, and the rules for it."
-    elif last.startswith("."):
-        about = f"Rules and instructions for {_title(last)}."
-    elif last == "decisions":
-        owner, about = "", "What was decided, and why."
-    elif is_documentation(last):
-        about = f"How {owner or 'this project'} is used and how it works: {content}."
-    else:
-        owner, about = "", f"Pages about {content}."
-    title = f"{_title(owner)} {_TITLES.get(last) or _title(last)}".strip()
-    if layout:
-        title = " ".join(map(_title, names))
-    id_ = _slugify(f"{owner}-{last}") or "pages"
-    return Proposal(id_, title, about, inside, paths, layout=layout)
-
-
-def _name_rule(
-    root: Path, rule: str, patterns: Mapping[str, str], sizes: Mapping[str, int]
-) -> Iterator[Proposal]:
-    """Yield topics of the pages that a rule would leave out, with their patterns.
-
-    Only in a topic of its own are the pages of a hidden directory listed.
-    """
-    parts: defaultdict[str, list[str]] = defaultdict(list)
-    for path in patterns:
-        parts[_find_hidden(path)].append(path)
-    title = project_files.RULES[rule].what.capitalize()
-    for hidden, paths in parts.items():
-        place = _narrow(paths)
-        about = f"{title}: {_name_content(root, place, {path: sizes[path] for path in paths})}."
-        kept = {_name_kind(path) if hidden else _keep(patterns[path], path) for path in paths}
-        yield Proposal(rule, title, about, place if hidden else ".", paths, sorted(kept))
-
-
-def _keep(pattern: str, path: str) -> str:
-    """Return the pattern of the pages of one kind that a rule's pattern, if any, ignores."""
-    if not pattern.endswith("/"):
-        return pattern or f"/{escape(path)}"
-    return f"{pattern if pattern.startswith('/') else f'**/{pattern}'}**/{_name_kind(path)}"
-
-
-def _narrow(paths: Sequence[str]) -> str:
-    """Return the innermost directory that holds all pages."""
-    common = os.path.commonpath(paths)
-    return common.rpartition("/")[0] if common in paths else common
-
-
-def _name_content(root: Path, place: str, sizes: Mapping[str, int], deepest: int = _DEEPEST) -> str:
-    """Return what the pages below a place are about: its directories and pages of most weight.
-
-    A page weighs its size, as often as it is linked to, and is named by its title.
-    """
-    # Of a directory its first pages: what leads to the others is in the outer ones.
-    read = sorted(sizes, key=lambda path: (path.count("/"), -sizes[path]))[:_MOST_READ]
-    texts = {path: _read_text(root, path) for path in read}
-    linked = Counter(chain.from_iterable({*_find_linked(text)} for text in texts.values()))
-    parts = _find_parts(sizes, f"{place}/" if place else "", deepest)
-    weights = {
-        part: sum(sizes[path] * (1 + linked[find_stem(path).lower()]) for path in paths)
-        for part, paths in parts.items()
+def _describe(
+    root: Path, id_: str, place: str, pages: Sequence[str], sizes: Mapping[str, int]
+) -> Topic:
+    """Return the topic of the pages of a directory, with the patterns by which it lists these."""
+    inside = "" if place in {".", "./"} else f"{place}/"
+    skills = {each for each, above in _find_skills(pages).items() if above == place}
+    if skills:
+        pages = [p for p in sizes if sizes[p] >= 0 and not skills.isdisjoint(list_places(p))]
+    kept = {path.removeprefix(inside) for path in pages}
+    files = {path.removeprefix(inside) for path in sizes if path.startswith(inside)}
+    kinds = {_name_kind(path, place) for path in kept}
+    # A hidden guide is listed if its path is written out.
+    is_chosen = "/" in "".join(kinds) or any(_name_kind(path, place) not in kinds for path in files)
+    include = sorted(kinds) if is_chosen and not skills else []
+    surplus = [path for path in files - kept if not include or _name_kind(path, place) in kinds]
+    ignore = _list_ignored(sorted(surplus), kept)
+    if len(kept) < len(ignore) > _MOST_PATTERNS and not skills:
+        include, ignore = [f"/{escape(path)}" for path in sorted(kept)], []
+    shown = [path for path in pages if _is_listed(path.removeprefix(inside), include, skills)]
+    title, introduction = _name(root, id_, place, shown, sizes)
+    fields = {
+        "title": title,
+        "introduction": introduction,
+        "subjects": inside[:-1] or ".",
+        "include": include,
+        "ignore": ignore,
+        "layout": Layout.SKILLS.value if skills else "",
     }
-    telling = [part for part in parts if not _SILENT.fullmatch(find_stem(part))] or list(parts)
-    ranked = sorted(telling, key=lambda part: (-weights[part], part))
-    only = {part: parts[part][0] for part in ranked if len(parts[part]) == 1}
-    titles = (
-        _find_page_title(only.get(part, ""), texts) or _title(part.rpartition("/")[2])
-        for part in ranked
-    )
-    names = dict.fromkeys(re.sub(r"^[\d .]+(?=\D)", "", title) for title in titles)
-    return ", ".join([*names][:_MOST_NAMED]) + (" and more" if len(names) > _MOST_NAMED else "")
+    return Topic(id_, fields, pages, len(shown), sum(_list_tokens(root, shown, sizes)))
 
 
-def _find_parts(paths: Collection[str], start: str, deepest: int) -> dict[str, list[str]]:
-    """Return pages by the file or directory that they are in.
+def _is_listed(path: str, include: Collection[str], skills: Collection[str]) -> bool:
+    """Tell whether a page is not hidden in its topic."""
+    is_main = not skills or path.endswith(f"/{SKILL_FILE}")
+    return is_main and ("/." not in f"/{path}" or f"/{escape(path)}" in include)
 
-    A directory that has most of them tells nothing: what is in it takes its place, `deepest`
-    times.
+
+def _list_tokens(root: Path, pages: Iterable[str], sizes: Mapping[str, int]) -> Iterator[int]:
+    topic = DirectoryTopic(TopicConfig(id="proposed", root=Path(os.path.realpath(root))))
+    for path in pages:
+        with suppress(OSError, KbError):
+            subject = Subject(Slug(path), Slug(path), path)
+            yield estimate_tokens(
+                topic.find_size(subject) if formats.find_converter(path) else sizes[path]
+            )
+
+
+def _name_kind(path: str, place: str) -> str:
+    """Return the pattern by which the topic of a directory takes a page, and those of its kind."""
+    name = path.rpartition("/")[2]
+    is_guide = name.startswith(".") and not find_extension(name)
+    if is_guide or (place in {".", "./"} and (place == ".") == ("/" in path)):
+        return f"/{escape(path)}"
+    kind = f"*{escape(Path(name).suffix)}" if find_extension(name) else escape(name)
+    return {".": "/", "./": "/*/**/"}.get(place, "") + kind
+
+
+def _list_ignored(surplus: Sequence[str], kept: Collection[str]) -> list[str]:
+    """Return patterns of the files that a topic would take, and does not keep.
+
+    They are directories, names and ends of names that none of those it keeps has.
     """
-    parts = _split(paths, start)
-    for _ in range(deepest):
-        most = max(parts, key=lambda part: len(parts[part]))
-        if len(parts[most]) <= max(1, len(paths) / 2):
-            break
-        parts |= _split(parts.pop(most), f"{most}/")
-    return parts
+    above = {place for path in kept for place in list_places(path)}
+    names = {name for path in kept for name in path.split("/")}
+    ends = {path.rpartition("/")[2].partition(".")[2] for path in kept}
+    options: dict[str, list[str]] = {}
+    for path in surplus:
+        *parents, name = path.split("/")
+        empty = next((place for place in list_places(path) if place not in above), path)
+        options[path] = [f"/{escape(empty)}"]
+        options[path] += [f"{escape(part)}/" for part in parents if part not in names]
+        options[path] += [escape(name)] if name not in names else []
+        end = name.partition(".")[2]
+        options[path] += [f"*.{escape(end)}"] if "." in end and end not in ends else []
+    counts = Counter(chain.from_iterable(options.values()))
+    usable = (options[path] for path in surplus if not any(map(find_flaw, path.split("/"))))
+    return [*dict.fromkeys(max(each, key=counts.__getitem__) for each in usable)]
 
 
-def _split(paths: Iterable[str], start: str) -> dict[str, list[str]]:
-    parts: defaultdict[str, list[str]] = defaultdict(list)
-    for path in paths:
-        parts[start + path[len(start) :].partition("/")[0]].append(path)
-    return dict(parts)
+def escape(path: str) -> str:
+    """Return the pattern of a path."""
+    return re.sub(r"[\\*?\[\]!#]|\s\Z", r"\\\g<0>", path)
 
 
-_SILENT = re.compile(r"(?i)index|readme|introduction|summary|\d*")
-_LINKED = re.compile(
-    r"(?:\]\(|\[\[|:doc:`(?:[^`<>]{0,200}<)?|xref:|link:|include::|\\(?:input|include)\{|href=[\"'])"
-    r"(?P<target>[^\s()\[\]{}`\"'#<>|]{1,200})"
-)
+def _name(
+    root: Path, id_: str, place: str, pages: Sequence[str], sizes: Mapping[str, int]
+) -> tuple[str, str]:
+    """Return the title of a topic, and its introduction: the titles of its largest pages."""
+    readme = next((path for path in pages if re.fullmatch(r"(?i)readme(\.\w+)?", path)), "")
+    title = "Pages beside the code" if place == "./" else id_.replace("-", " ").capitalize()
+    title = _find_title(root, readme) or title
+    ranked = sorted(pages, key=lambda path: (path == readme, -sizes[path], path))[:_MOST_READ]
+    plain = {path for path in ranked if place == "." and _PLAIN_NAMES.fullmatch(find_stem(path))}
+    names = ((path not in plain and _find_title(root, path)) or _find_name(path) for path in ranked)
+    named = [*dict.fromkeys(names)][:_MOST_NAMED]
+    rest = len(pages) - len(named)
+    return title, ", ".join(named) + (f" and {rest:,} more" if rest > 0 else "")
 
 
-def _find_linked(text: str) -> Iterator[str]:
-    """Yield the names of the pages to which the links of a text in any markup lead."""
-    return (find_stem(match["target"]).lower() for match in _LINKED.finditer(text))
+def _find_name(path: str) -> str:
+    """Return the name of a page in words, that of the directory for a skill."""
+    stem = path.split("/")[-2] if path.endswith(f"/{SKILL_FILE}") else find_stem(path)
+    return UNUSABLE.sub("", re.sub("[_-]+", " ", stem)).strip(" .")
 
 
-def _read_text(root: Path, path: str) -> str:
-    """Return the start of a page; empty if it cannot be read as text."""
+def _find_title(root: Path, path: str) -> str:
+    """Return the title of a page; empty without one, and for that of a template."""
     with suppress(OSError):
-        return decode_text(Containment(root, ()).read_file(path, _READ_BYTES)[0], whole=False) or ""
+        data = Containment(root, ()).read_file(path, _READ_BYTES)[0] if path else b""
+        title = find_title(decode_text(data, whole=False) or "", path)
+        return "" if "{" in title else shorten(UNUSABLE.sub("", title), _LONGEST_TITLE)
     return ""
-
-
-def _find_page_title(path: str, texts: Mapping[str, str]) -> str:
-    """Return the title of a page; empty if its text was not read, or says none.
-
-    The title of a template, `pytest-{version}`, says nothing.
-    """
-    if not texts.get(path) or _SILENT.fullmatch(find_stem(path)):
-        return ""
-    title = find_title(texts[path], path)
-    return "" if "{" in title else shorten(UNUSABLE.sub("", title), _LONGEST_TITLE)
-
-
-def _title(name: str) -> str:
-    """Return a name in words, without its extension."""
-    stem = name.rpartition(".")[0] if find_extension(name) else name
-    words = re.split("[_-]+", UNUSABLE.sub("", stem).strip("."))
-    return " ".join(word[:1].upper() + word[1:] for word in words if word)
-
-
-# Patterns
-
-
-_ALWAYS_OUT = (".*", "vendor/", "build/", "dist/", "target/", "venv/")
-"""Directories in which tools may write beside the pages of a whole project."""
-
-
-def _complete(
-    root: Path, proposal: Proposal, sizes: Mapping[str, int], patterns: Mapping[str, str]
-) -> Proposal:
-    """Return a topic with the patterns by which it lists its pages, and those that it lists.
-
-    `sizes` has all files of the project, and `patterns` are those of the rules for other pages.
-    """
-    place = "" if proposal.subjects == "." else f"{proposal.subjects}/"
-    kept = {path.removeprefix(place) for path in proposal.pages}
-    files = {path.removeprefix(place) for path in sizes if path.startswith(place)}
-    include, kinds = list(proposal.include), _list_kinds(kept, "")
-    hidden = sorted(f"/{escape(path)}" for path in kept if _is_guide(path))
-    others = any(_name_kind(path) not in kinds for path in files)
-    if not (include or proposal.layout) and (hidden or others):
-        include = kinds
-    include += [path for path in hidden if path not in include and not proposal.layout]
-    takes = Include(include).takes
-    surplus = [] if proposal.layout else sorted(filter(takes, files - kept))
-    known = {
-        path.removeprefix(place): f"/{pattern.removeprefix(f'/{place}')}"
-        if pattern.startswith(f"/{place}")
-        else pattern
-        for path, pattern in patterns.items()
-        if path.startswith(place)
-    }
-    ignore = _list_patterns(proposal.ignore, surplus, kept, known)
-    if len(kept) < len(ignore) > _MOST_PATTERNS:
-        include, ignore = [f"/{escape(path)}" for path in sorted(kept)], ()
-    directory = Path(os.path.realpath(root / proposal.subjects))
-    topic = TopicConfig(
-        id="proposed",
-        root=directory,
-        include=tuple(include),
-        ignore=ignore,
-        layout=Layout(proposal.layout or "files"),
-    )
-    opened = OpenTopic(DirectoryTopic(topic))
-    found = {subject.path for subject in opened.listing.subjects}
-    listed = list_topic(opened)
-    return proposal._replace(
-        include=include,
-        ignore=ignore,
-        totals=(len(listed.visible), listed.tokens),
-        largest=max(
-            ((s.name, s.tokens or 0) for s in listed.visible), key=itemgetter(1), default=("", 0)
-        ),
-        pages={place + path for path in found - (files - kept)},
-    )
-
-
-def _list_patterns(
-    first: Sequence[str], surplus: Sequence[str], kept: Collection[str], known: Mapping[str, str]
-) -> tuple[str, ...]:
-    """Return patterns that ignore files: those of their rules, or whole directories, or names.
-
-    None ignores what is kept; `first` are tried before, and `known` are the rules' patterns.
-    """
-    places = {f"{place}/" for path in kept for place in list_parents(path)}
-
-    @cache
-    def find_rules(pattern: str) -> Callable[[str], bool] | None:
-        """Return what a pattern ignores; None if that is something kept."""
-        ignores = IgnoreRules([pattern]).ignores
-        return None if any(map(ignores, (*kept, *places))) else ignores
-
-    patterns = {pattern: None for pattern in first if find_rules(pattern)}
-    for path in sorted(surplus, key=lambda path: (path in known, path)):
-        parents = [*list_parents(path)]
-        empty = next((place for place in parents if f"{place}/" not in places), "")
-        options = [known.get(path, ""), f"/{escape(empty)}/" if empty else "", f"/{escape(path)}"]
-        able = [
-            each
-            for each in options
-            if each
-            and (rules := find_rules(each))
-            and any(map(rules, (path, *(f"{place}/" for place in parents))))
-        ]
-        if not patterns.keys() & able and not any(map(find_flaw, path.split("/"))):
-            patterns[able[0]] = None
-    return tuple(patterns)
-
-
-def _list_kinds(paths: Collection[str], start: str) -> list[str]:
-    """Return the patterns of the kinds of pages, without those of hidden guides."""
-    return sorted({f"{start}{_name_kind(path)}" for path in paths if not _is_guide(path)})
-
-
-def _is_guide(path: str) -> bool:
-    """Tell whether a page is a hidden guide of a tool, such as `.cursorrules`."""
-    name = path.rpartition("/")[2]
-    return name.startswith(".") and not find_extension(name)
-
-
-def _name_kind(path: str) -> str:
-    """Return the pattern of the files with a page's extension, or its name if it has none."""
-    name = path.rpartition("/")[2]
-    return f"*{escape(Path(name).suffix)}" if find_extension(name) else escape(name)

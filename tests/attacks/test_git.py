@@ -28,7 +28,7 @@ from llm_kb.references.library import Library
 from llm_kb.references.sources.git import Remotes, find_commit
 from llm_kb.references.sources.records import GitSource
 from llm_kb.references.sources.rules import Policy
-from llm_kb.upkeep.project_files import find_project
+from llm_kb.upkeep.first_topics import propose_topics
 from tests.conftest import RunLlm
 from tests.cost import peak_of
 from tests.preloaded import Process
@@ -654,8 +654,8 @@ def test_a_command_ends_though_a_repository_makes_git_wait(
     subprocess.run(["git", "init", "-q", "."], cwd=tmp_path, check=True)
     os.mkfifo(tmp_path / ".gitignore")
     monkeypatch.setattr("llm_kb.files.git.MOST_SECONDS", 0.2)
-    with pytest.raises(KbError, match=r"a named pipe there .*: find \. -type p"):
-        find_project(tmp_path)
+    with pytest.raises(KbError, match=r"a named pipe makes git wait: find \. -type p"):
+        propose_topics(tmp_path)
 
 
 def test_a_nul_in_a_path_of_git_ends_no_command(tmp_path: Path) -> None:

@@ -43,7 +43,10 @@ TRANSLATED = ("docs/en/a.md", "docs/en/x.py", "docs/de/a.md", "docs/ja/a.md", "d
         (
             (),
             ["docs/en/a.md", "docs/en/x.py"],
-            ("left out: languages de, ja; paths (--path 'docs/de/') takes one",),
+            (
+                "left out: other versions and languages (de, ja); paths (--path 'docs/de/')"
+                " takes one",
+            ),
         ),
         (("docs/ja",), ["docs/ja/a.md", "docs/ja/mkdocs.yml"], ()),
         (

@@ -14,7 +14,7 @@ from llm_kb.references.sources.records import CrawlSource
 from llm_kb.references.sources.rules import Policy, host_and_port, page_key
 from llm_kb.references.sources.site import ELSEWHERE, USUAL_LIMITS, CrawlLimits, Site
 from llm_kb.rendering.plain_text import count
-from llm_kb.subjects.editions import describe_editions, find_editions, leading_directories
+from llm_kb.subjects.editions import Edition, describe_editions, find_editions, list_places
 from llm_kb.texts.formats import INSTALL, is_unread_document
 from llm_kb.texts.html.page import MAX_LINKS
 
@@ -86,7 +86,7 @@ class Crawl:
         self._room_to_read = site.limits.characters
         self._paths: set[str] = set()
         """The paths of all pages found so far, read or not."""
-        self._editions: dict[str, str] = {}
+        self._editions: dict[str, Edition] = {}
         self._stopped = ""
         """The reason why no more pages are read."""
         self._kept: set[str] = set()
@@ -156,7 +156,7 @@ class Crawl:
         if not self._source.include:
             self._editions |= find_editions(self._paths)
         others = self._editions.keys()
-        chosen = [url for url in urls if others.isdisjoint(leading_directories(path_of(url)))]
+        chosen = [url for url in urls if others.isdisjoint(list_places(path_of(url)))]
         self.outcomes["editions"] += len(urls) - len(chosen)
         return chosen
 

@@ -23,7 +23,7 @@ from llm_kb.references.errors import FetchError, TooLargeError
 from llm_kb.references.sources import rules
 from llm_kb.references.sources.records import GitSource, compile_paths
 from llm_kb.rendering.plain_text import count
-from llm_kb.subjects.editions import describe_editions, find_translations, leading_directories
+from llm_kb.subjects.editions import Edition, describe_editions, find_translations, list_places
 
 SLACK_BYTES = 16_000_000
 """Bytes that a transfer may take on disk in addition to twice `max_bytes`."""
@@ -376,14 +376,14 @@ def select_files(
     matched = {path for file in files for path in covering(file)}
     notes += [f"no file matches the path {path!r}" for path in source.paths if path not in matched]
     if others := _find_others(source, files):
-        left = [path for path in files if others.keys().isdisjoint(leading_directories(path))]
+        left = [path for path in files if others.keys().isdisjoint(list_places(path))]
         files = {path: files[path] for path in left}
         notes.append(describe_editions(others, "paths (--path '{}')"))
     return files, notes
 
 
-def _find_others(source: GitSource, files: Iterable[str]) -> Mapping[str, str]:
+def _find_others(source: GitSource, files: Iterable[str]) -> Mapping[str, Edition]:
     """Return the directories that hold documentation in languages that `paths` do not name."""
-    named = {above for path in source.paths for above in leading_directories(f"{path}/")}
+    named = {above for path in source.paths for above in list_places(f"{path}/")}
     found = find_translations(files).items()
     return {path: kind for path, kind in found if path not in named}

@@ -22,7 +22,7 @@ from llm_kb.search.index.documents import (
 )
 from llm_kb.search.question import space, split_identifiers
 from llm_kb.search.roles import find_role, is_machine_made
-from llm_kb.subjects.editions import find_language, find_translations, leading_directories
+from llm_kb.subjects.editions import find_language, find_translations, list_places
 from llm_kb.texts.decoding import decode_text
 from llm_kb.texts.folding import compose, fold_composed
 from llm_kb.texts.markup import hide_embedded
@@ -260,12 +260,11 @@ def write_languages(connection: Connection, topic: int, place: str, paths: Seque
         connection.execute("UPDATE documents SET language = '' WHERE topic = ?", (topic,))
         translations = find_translations(f"{place}{path}" for path in paths)
         for path in paths:
-            above = [each for each in leading_directories(f"{place}{path}") if each in translations]
-            if above:
-                language = find_language(above[-1].split("/")[-2])
+            found = [each for each in list_places(f"{place}{path}") if each in translations]
+            if found:
                 connection.execute(
                     "UPDATE documents SET language = ? WHERE topic = ? AND path = ?",
-                    (language, topic, path),
+                    (find_language(translations[found[-1]][1]), topic, path),
                 )
 
 
