@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import stat
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -19,8 +21,16 @@ from llm_kb.texts.decoding import BINARY, explain_conversion
 
 LOCK_SECONDS = 10.0
 
+LEFT_SECONDS = 60
+"""How old a hidden file is that no running process writes."""
+
+_BESIDE = re.compile(r"\.[0-9a-f]{12}~")
+
 _NO_LOCKS = frozenset({errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP})
 """Errors of file systems that have no locks."""
+
+_NO_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EACCES})
+"""Errors of those that have no second names of a file."""
 
 
 class WriteError(KbError):
@@ -83,19 +93,45 @@ def replace_below(root: Path, path: str | Path, data: bytes, *, new_mode: int = 
     with writing(whole), _opening(resolve_links(root), place.parent) as directory:
         with suppress(FileNotFoundError):
             new_mode &= _stat_file(place.name, directory).st_mode  # never more open than before
-        written = f".{place.name}.{os.urandom(6).hex()}~"
-        _write_new(written, data, new_mode, directory)
-        try:
+        with _written_beside(place.name, data, new_mode, directory) as written:
             with suppress(FileNotFoundError):
                 _keep_status(written, _stat_file(place.name, directory), directory)
             os.replace(written, place.name, src_dir_fd=directory, dst_dir_fd=directory)
-        except BaseException:
+
+
+@contextmanager
+def _written_beside(name: str, data: bytes, mode: int, directory: int) -> Iterator[str]:
+    """Write a hidden file beside the one that it becomes in the block, and yield its name.
+
+    Those that killed processes left of the same file are removed.
+    """
+    for other in os.listdir(directory):
+        if other.startswith(f".{name}.") and _BESIDE.fullmatch(other, len(name) + 1):
+            with suppress(OSError):
+                if time.time() - _stat_file(other, directory).st_mtime > LEFT_SECONDS:
+                    os.unlink(other, dir_fd=directory)
+    written = f".{name}.{os.urandom(6).hex()}~"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL  # the last follows no link
+    descriptor = os.open(written, flags, mode, dir_fd=directory)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        yield written
+    finally:
+        with suppress(FileNotFoundError):  # it has its own name now
             os.unlink(written, dir_fd=directory)
-            raise
 
 
 def _stat_file(name: str, directory: int) -> os.stat_result:
     return os.stat(name, dir_fd=directory, follow_symlinks=False)
+
+
+def _is_there(name: str, directory: int) -> bool:
+    with suppress(FileNotFoundError):
+        return bool(_stat_file(name, directory))
+    return False
 
 
 def _keep_status(name: str, status: os.stat_result, directory: int) -> None:
@@ -137,8 +173,18 @@ def create_below(root: Path, path: str, data: bytes) -> None:
     """
     place = Path(path)
     make_directory(root)
-    with writing(root / path), _opening(root, place.parent) as directory:
-        _write_new(place.name, data, 0o666, directory)
+    with (
+        writing(root / path),
+        _opening(root, place.parent) as directory,
+        _written_beside(place.name, data, 0o666, directory) as written,
+    ):
+        try:
+            # Unlike a rename, this fails if the file is there.
+            os.link(written, place.name, src_dir_fd=directory, dst_dir_fd=directory)
+        except OSError as error:
+            if error.errno not in _NO_LINKS or _is_there(place.name, directory):
+                raise
+            os.rename(written, place.name, src_dir_fd=directory, dst_dir_fd=directory)
 
 
 def remove_below(root: Path, path: str | Path) -> None:
@@ -205,20 +251,6 @@ def make_directory(directory: Path, *, mode: int = 0o777) -> None:
         directory.mkdir(parents=True, exist_ok=True, mode=mode)
     except OSError as error:
         raise WriteError(directory, error.strerror or str(error)) from error
-
-
-def _write_new(path: str | Path, data: bytes, mode: int, directory: int | None = None) -> None:
-    """Write a new file, whose path may be relative to an open directory; remove it on failure."""
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL  # the last follows no link
-    descriptor = os.open(path, flags, mode, dir_fd=directory)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-    except BaseException:
-        os.unlink(path, dir_fd=directory)
-        raise
 
 
 @contextmanager

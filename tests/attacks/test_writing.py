@@ -231,13 +231,17 @@ OWN = {
     "commands/review.py": ["write_bytes"],  # a temporary file for the user's editor
     "config/changes.py": ["replace_file"],  # the user's own kb.toml
     "config/trust.py": ["replace_file"],  # the user's own record of trust
-    "files/atomic.py": ["mkdir", "mkdir"],  # the functions that everything else uses
+    "files/atomic.py": [
+        "link",
+        "mkdir",
+        "mkdir",
+        "rename",
+    ],  # the functions that everything else uses
     "files/conversion.py": ["mkdir", "replace_file"],  # a cache in the user's directory
     "files/git.py": ["symlink_to"],  # a temporary directory
     "terminal/screen.py": ["open"],  # the user's terminal
     "knowledge_base/proposals.py": ["replace_file"],  # what waits, in the user's directory
     "references/library.py": ["mkdir", "rename", "rmtree", "rmtree", "rmtree"],
-    "references/plan.py": ["move", "rename", "rename", "rename"],
     "references/topic/staging.py": ["link", "mkdir", "mkdir", "open"],
     "references/topic/topic_directory.py": ["open"],  # all four: the user's library
     "host/mcp/clients.py": ["replace_file"],  # a client's file in the home directory

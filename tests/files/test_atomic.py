@@ -4,11 +4,22 @@ from __future__ import annotations
 
 import errno
 import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from llm_kb.files.atomic import BusyError, WriteError, create_below, locked, replace_file
+from llm_kb.files.atomic import (
+    BusyError,
+    WriteError,
+    create_below,
+    locked,
+    replace_below,
+    replace_file,
+)
 from tests.isolation import no_room
 from tests.preloaded import Process
 
@@ -78,6 +89,44 @@ def test_a_file_is_created_once(tmp_path: Path) -> None:
     with pytest.raises(FileExistsError):
         create_below(tmp_path, "a/x", b"two")
     assert ((tmp_path / "a" / "x").read_bytes(), names(tmp_path / "a")) == (b"one", ["x"])
+
+
+@pytest.mark.parametrize("write", [create_below, replace_below], ids=["new", "replaced"])
+def test_a_kill_leaves_all_or_nothing(
+    tmp_path: Path, write: Callable[[Path, str, bytes], None]
+) -> None:
+    """What it leaves is hidden, and the next run removes it once no process can be writing it."""
+    code = (
+        "import os, signal; from pathlib import Path; from llm_kb.files import atomic\n"
+        "def kill(*_, **__): os.kill(os.getpid(), signal.SIGKILL)\n"
+        "os.link = os.replace = kill\n"
+        f"atomic.{write.__name__}(Path({str(tmp_path)!r}), 'page.md', b'text')"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], check=False)
+    assert ended.returncode == -signal.SIGKILL
+    (left,) = names(tmp_path)
+    assert left.startswith(".page.md.")
+    (tmp_path / ".page.md.draft~").write_text("mine")
+    write(tmp_path, "page.md", b"text")
+    assert names(tmp_path) == sorted([left, ".page.md.draft~", "page.md"])
+    os.utime(tmp_path / left, (0, 0))
+    replace_below(tmp_path, "page.md", b"other")
+    assert names(tmp_path) == [".page.md.draft~", "page.md"]
+
+
+def test_a_file_is_created_once_where_a_file_has_one_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", refuse)
+    create_below(tmp_path, "page.md", b"text")
+    with pytest.raises(WriteError):
+        create_below(tmp_path, "page.md", b"other")
+    assert [(each, (tmp_path / each).read_text()) for each in names(tmp_path)] == [
+        ("page.md", "text")
+    ]
 
 
 def test_a_lock_that_is_held_for_too_long_is_an_error(tmp_path: Path) -> None:

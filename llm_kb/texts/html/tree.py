@@ -192,8 +192,7 @@ def parse_html(text: str, most: int = MAX_ELEMENTS) -> Element:
         tree.add_text(text[position : found.start()])
         if not found["name"]:
             if text.startswith("<!--/$-->", found.start()):
-                tree.open("template", {"id": END_OF_STREAMED})
-                tree.close("template")
+                tree.end_streamed()
             position = _skip_declaration(text, found.start())
             continue
         name = found["name"].lower()
@@ -244,6 +243,10 @@ class _Tree:
         if name not in VOID and len(self._open) < MAX_DEPTH:
             self._places.setdefault(name, []).append(len(self._open))
             self._open.append(element)
+
+    def end_streamed(self) -> None:
+        """Note where what is shown until a streamed part arrives ends."""
+        self._open[-1].children.append(Element("template", {"id": END_OF_STREAMED}))
 
     def _end_open(self, name: str) -> None:
         """Close the elements that a start tag ends."""
