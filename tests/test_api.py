@@ -12,7 +12,7 @@ import pytest
 
 import llm_kb
 from llm_kb import KbError, KnowledgeBase
-from llm_kb.knowledge_base.open_topics import SEARCHED_FROM_SUBJECTS
+from llm_kb.knowledge_base.api import SEARCHED_FROM_SUBJECTS
 from tests.scripted import Script
 
 

@@ -14,7 +14,6 @@ from llm_kb.host.log import read_turns
 from llm_kb.knowledge_base import subject_list
 from llm_kb.knowledge_base.api import KnowledgeBase
 from llm_kb.knowledge_base.open_topic import EmptyTopicError, OpenTopic
-from llm_kb.knowledge_base.open_topics import OpenTopics
 from llm_kb.rendering.plain_text import estimate_tokens
 from llm_kb.rendering.section import Menu, render_section
 from llm_kb.subjects.patterns import split_knowledge
@@ -183,7 +182,7 @@ def prompt(
         output.say(f"llm-kb: {'; '.join(cuts)}")
 
 
-def count_costs(kb: OpenTopics, *, learn: bool, shell: str = "") -> dict[str, Any]:
+def count_costs(kb: KnowledgeBase, *, learn: bool, shell: str = "") -> dict[str, Any]:
     """Return the estimated tokens of a request, as `llm kb prompt --json` prints them.
 
     These are those of the whole section, of its guides and menu, of a section with every listed

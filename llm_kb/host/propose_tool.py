@@ -13,11 +13,11 @@ from llm_kb.terminal.screen import say
 if TYPE_CHECKING:
     from llm import Tool
 
-    from llm_kb.knowledge_base.open_topics import OpenTopics
+    from llm_kb.knowledge_base.api import KnowledgeBase
     from llm_kb.knowledge_base.proposals import Inbox
 
 
-def make_propose_tool(kb: OpenTopics, conversation: str) -> Tool:
+def make_propose_tool(kb: KnowledgeBase, conversation: str) -> Tool:
     """Return the tool, whose calls in a conversation amend each other."""
     from llm import Tool  # noqa: PLC0415 - the MCP server does without the host
 
@@ -29,7 +29,7 @@ def make_propose_tool(kb: OpenTopics, conversation: str) -> Tool:
     return Tool(**PROPOSE.bind(propose_subject))
 
 
-def find_token(kb: OpenTopics, conversation: str) -> str:
+def find_token(kb: KnowledgeBase, conversation: str) -> str:
     """Return what the calls of a continued conversation share: what its earlier ones did, if any.
 
     While its first turn runs, nobody knows the id of a conversation.
@@ -39,7 +39,7 @@ def find_token(kb: OpenTopics, conversation: str) -> str:
     return next(earlier, conversation)
 
 
-def say_waiting(kb: OpenTopics) -> None:
+def say_waiting(kb: KnowledgeBase) -> None:
     """Print a line if proposals wait."""
     inbox = open_inbox(kb)
     say_expired(inbox)

@@ -18,7 +18,7 @@ from llm_kb.files.atomic import read_below
 from llm_kb.files.containment import read_regular, resolve_links
 from llm_kb.files.directory_topic import DirectoryTopic
 from llm_kb.files.layouts import find_skill, place_subject
-from llm_kb.knowledge_base.open_topics import OpenTopics
+from llm_kb.knowledge_base.api import KnowledgeBase
 from llm_kb.knowledge_base.proposals import (
     Edit,
     Inbox,
@@ -35,13 +35,13 @@ from llm_kb.subjects.topics import CONFIGURED, Layout, Subject
 from llm_kb.texts.formats import find_format, find_stem
 
 
-def open_inbox(kb: OpenTopics) -> Inbox:
+def open_inbox(kb: KnowledgeBase) -> Inbox:
     """Return the proposals for the workspace of a knowledge base."""
     workspace = digest(str(kb.config.workspace or ""))[:16]
     return Inbox(directory=find_user_dir() / "kb" / "proposals" / workspace)
 
 
-def find_proposable(kb: OpenTopics) -> dict[str, DirectoryTopic]:
+def find_proposable(kb: KnowledgeBase) -> dict[str, DirectoryTopic]:
     """Return the topics that models may propose to change, by id.
 
     What is in a hidden directory, such as `.claude`, programs obey. Where the user's directory
@@ -56,7 +56,7 @@ def find_proposable(kb: OpenTopics) -> dict[str, DirectoryTopic]:
     return found
 
 
-def _find_base(kb: OpenTopics, root: Path) -> Path:
+def _find_base(kb: KnowledgeBase, root: Path) -> Path:
     """Return the directory below which no name on the way to a topic may be hidden."""
     user, workspace = find_user_dir(), kb.config.workspace
     if user in root.parents:
@@ -64,12 +64,12 @@ def _find_base(kb: OpenTopics, root: Path) -> Path:
     return workspace.parent if workspace and workspace in root.parents else Path(root.anchor)
 
 
-def offers_proposals(kb: OpenTopics) -> bool:
+def offers_proposals(kb: KnowledgeBase) -> bool:
     """Tell whether `propose_subject` comes with `learn`, as configured."""
     return kb.config.propose_offer and bool(find_proposable(kb))
 
 
-def find_topic(kb: OpenTopics, name: str) -> DirectoryTopic:
+def find_topic(kb: KnowledgeBase, name: str) -> DirectoryTopic:
     """Return a topic that may be changed, by its id or title. Raises KbError."""
     topics, id_ = find_proposable(kb), kb.find_topic(name).config.id
     if id_ not in topics:
@@ -78,7 +78,7 @@ def find_topic(kb: OpenTopics, name: str) -> DirectoryTopic:
     return topics[id_]
 
 
-def propose(kb: OpenTopics, arguments: Mapping[str, Any], conversation: str) -> Proposal:
+def propose(kb: KnowledgeBase, arguments: Mapping[str, Any], conversation: str) -> Proposal:
     """Check a call of `propose_subject`, and let it wait for a person. Raises KbError."""
     given = read_proposal(arguments)
     texts = {name: given.get(name, "") for name in ("reason", "new", "old")}
@@ -148,7 +148,7 @@ def find_place(topic: DirectoryTopic, asked: str) -> tuple[str, str, str]:
     return name, place_subject(name, config.layout), part
 
 
-def read_place(kb: OpenTopics, topic: DirectoryTopic, path: str) -> str | None:
+def read_place(kb: KnowledgeBase, topic: DirectoryTopic, path: str) -> str | None:
     """Return the text of a file as it is; None if it does not exist.
 
     Raises KbError for a file that may not be written now.

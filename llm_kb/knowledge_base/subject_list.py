@@ -11,9 +11,9 @@ from typing import Literal, NamedTuple, TypeAlias
 from llm_kb.config.settings import Config
 from llm_kb.errors import NoMatchError
 from llm_kb.files.directory_topic import DirectoryTopic
+from llm_kb.knowledge_base.api import KnowledgeBase
 from llm_kb.knowledge_base.learning import describe_each
 from llm_kb.knowledge_base.open_topic import OpenTopic, explain_empty
-from llm_kb.knowledge_base.open_topics import OpenTopics
 from llm_kb.rendering.learn_text import MOST_LISTED
 from llm_kb.rendering.plain_text import count, estimate_tokens, shorten
 from llm_kb.rendering.summaries import find_label
@@ -108,7 +108,7 @@ class ListedTopic:
         ]
 
 
-def list_topics(kb: OpenTopics, *, everything: bool = False) -> Iterator[ListedTopic]:
+def list_topics(kb: KnowledgeBase, *, everything: bool = False) -> Iterator[ListedTopic]:
     """Yield the topics in the order of the menu.
 
     `everything` includes hidden and disabled subjects, topics that are not in the menu,

@@ -11,7 +11,7 @@ from itertools import chain
 from typing import Any, NamedTuple, TypeAlias
 
 from llm_kb.errors import KbError
-from llm_kb.knowledge_base.open_topics import OpenTopics
+from llm_kb.knowledge_base.api import KnowledgeBase
 from llm_kb.knowledge_base.tool_text import LEARN, read_arguments
 from llm_kb.rendering.passages import FOUND_NOTHING, find_addresses
 from llm_kb.rendering.plain_text import count
@@ -38,7 +38,7 @@ class Turn(NamedTuple):
     """
 
 
-def count_uses(kb: OpenTopics, turns: Iterable[Turn]) -> dict[str, Any]:
+def count_uses(kb: KnowledgeBase, turns: Iterable[Turn]) -> dict[str, Any]:
     """Return the uses of one workspace, as `--json` prints them: topics in the menu and others.
 
     Each subject has three numbers, the most used is first: how often models loaded it, how often
@@ -82,7 +82,7 @@ def count_uses(kb: OpenTopics, turns: Iterable[Turn]) -> dict[str, Any]:
 
 
 def _find_subjects(
-    kb: OpenTopics, topic: str, patterns: tuple[str, ...]
+    kb: KnowledgeBase, topic: str, patterns: tuple[str, ...]
 ) -> tuple[Sequence[Subject], Sequence[str]]:
     """Return the subjects that a call of `learn` names, and the names that fail."""
     try:
@@ -98,7 +98,9 @@ def _find_subjects(
     return subjects, missing
 
 
-def _rank(kb: OpenTopics, id_: str, uses: Mapping[str, Counter[Subject]]) -> list[dict[str, Any]]:
+def _rank(
+    kb: KnowledgeBase, id_: str, uses: Mapping[str, Counter[Subject]]
+) -> list[dict[str, Any]]:
     """Return the subjects of a topic with their numbers, the most used first."""
     used = {name for counts in uses.values() for topic, name in counts if topic == id_}
     names = used.union(subject.name for subject in kb.topics[id_].listing.listed)

@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 
 from llm_kb.errors import KbError
 from llm_kb.files.directory_topic import DirectoryTopic
-from llm_kb.knowledge_base.open_topics import OpenTopics
+from llm_kb.knowledge_base.api import KnowledgeBase
 from llm_kb.subjects.topics import TopicConfig
 from tests.cost import at_most, cases
-from tests.knowledge_base.test_open_topics import make_kb
+from tests.knowledge_base.test_knowledge_base import make_kb
 
 SECONDS = 2.0
 MAX_ERROR = 20_000
@@ -67,7 +67,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     subprocess.run(["rm", "-rf", root], check=True)
 
 
-def open_kb(root: Path) -> OpenTopics:
+def open_kb(root: Path) -> KnowledgeBase:
     rules = tuple(f"a{number}*b*c" for number in range(500))
     topic = TopicConfig(id="p", root=root, ignore=rules)
     return make_kb((topic, DirectoryTopic(topic)))

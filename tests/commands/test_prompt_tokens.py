@@ -9,7 +9,7 @@ import pytest
 
 from llm_kb.commands.reading import count_costs, render_costs
 from llm_kb.config.settings import Config
-from llm_kb.knowledge_base.open_topics import OpenTopics
+from llm_kb.knowledge_base.api import KnowledgeBase
 from llm_kb.rendering.plain_text import estimate_tokens
 from tests.conftest import RunLlm
 from tests.memory import MemoryTopic, make_topic, make_topics
@@ -36,10 +36,10 @@ COSTS = {
 }
 
 
-def open_kb(**fields: object) -> OpenTopics:
+def open_kb(**fields: object) -> KnowledgeBase:
     """Return a knowledge base of one topic, `t`."""
     topic = make_topic("t", **fields)
-    return OpenTopics(Config(topics=(topic,)), make_topics((topic, MemoryTopic(FILES))))
+    return KnowledgeBase(Config(topics=(topic,)), make_topics((topic, MemoryTopic(FILES))))
 
 
 def test_listed_subjects_are_counted_where_they_can_be_read() -> None:
@@ -51,7 +51,7 @@ def test_listed_subjects_are_counted_where_they_can_be_read() -> None:
 def test_a_subject_counts_as_it_is_sent_which_is_whole() -> None:
     catalog = MemoryTopic({"big.md": "x" * 99 + "\n" + "y" * 400_000})
     topic = make_topic("t", learned=("big",))
-    kb = OpenTopics(Config(topics=(topic,), max_result_chars=400), make_topics((topic, catalog)))
+    kb = KnowledgeBase(Config(topics=(topic,), max_result_chars=400), make_topics((topic, catalog)))
     costs = count_costs(kb, learn=True)
     (counted,) = costs["topics"]
     assert counted["subjects"] == [{"slug": "big", "tokens": 100_025}]
@@ -62,7 +62,7 @@ def test_what_is_not_sent_is_estimated_from_its_size() -> None:
     catalog = MemoryTopic({"a.md": "x" * 100_000, "b.png": "x" * 1_000})
     topic = make_topic("t")
     config = Config(topics=(topic,), max_result_chars=40)
-    costs = count_costs(OpenTopics(config, make_topics((topic, catalog))), learn=True)
+    costs = count_costs(KnowledgeBase(config, make_topics((topic, catalog))), learn=True)
     assert costs["topics"] == [{"id": "t", "tokens": 0, "inlined": 25_000, "subjects": []}]
     assert catalog.reads == [("a.md", 0)]
 
@@ -72,7 +72,7 @@ def test_parts_never_exceed_the_whole(name: str) -> None:
     catalog = MemoryTopic({name: "</subject>" * 9, "b/c.md": "\0", "d.md": "x"})
     topic = make_topic("t", learned=("**",))
     costs = count_costs(
-        OpenTopics(Config(topics=(topic,)), make_topics((topic, catalog))), learn=True
+        KnowledgeBase(Config(topics=(topic,)), make_topics((topic, catalog))), learn=True
     )
     assert len(costs["topics"][0]["subjects"]) == 3
     assert costs["menu"] + costs["topics"][0]["tokens"] < costs["section"]

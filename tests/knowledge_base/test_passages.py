@@ -15,7 +15,7 @@ from llm_kb.config.settings import Config
 from llm_kb.files.directory_topic import DirectoryTopic
 from llm_kb.files.topic_documents import INDEXES, find_index
 from llm_kb.files.walk import Stamps
-from llm_kb.knowledge_base.open_topics import OpenTopics
+from llm_kb.knowledge_base.api import KnowledgeBase
 from llm_kb.knowledge_base.passages import find_passages
 from llm_kb.knowledge_base.tool_text import SEARCH_KNOWLEDGE
 from llm_kb.rendering.passages import (
@@ -34,7 +34,7 @@ from tests.search.folders import taken_as_current
 SECTION = "Words about the {} that fill a paragraph and say little more than this.\n" * 12
 
 
-def open_kb(root: Path, files: dict[str, str], **topic: object) -> OpenTopics:
+def open_kb(root: Path, files: dict[str, str], **topic: object) -> KnowledgeBase:
     """Return a knowledge base of one topic with these files."""
     for path, text in files.items():
         (root / "kb" / path).parent.mkdir(parents=True, exist_ok=True)
@@ -43,14 +43,14 @@ def open_kb(root: Path, files: dict[str, str], **topic: object) -> OpenTopics:
     return open_each(root, made)
 
 
-def open_each(root: Path, *topics: TopicConfig, workspace: Path | None = None) -> OpenTopics:
+def open_each(root: Path, *topics: TopicConfig, workspace: Path | None = None) -> KnowledgeBase:
     """Return a knowledge base of topics that share an index."""
     index = find_index(root / "user", workspace)
     opened = {topic.id: DirectoryTopic(topic, index=index, workspace=workspace) for topic in topics}
-    return OpenTopics(Config(), opened)
+    return KnowledgeBase(Config(), opened)
 
 
-def find(kb: OpenTopics, question: str, limit: int = 4, **more: Any) -> Passages:
+def find(kb: KnowledgeBase, question: str, limit: int = 4, **more: Any) -> Passages:
     return find_passages(kb.choose_topics(), question, limit, **more)
 
 

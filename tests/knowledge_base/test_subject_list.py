@@ -7,7 +7,7 @@ from pathlib import Path
 
 from llm_kb.config.settings import Config
 from llm_kb.files.directory_topic import DirectoryTopic
-from llm_kb.knowledge_base.open_topics import OpenTopics
+from llm_kb.knowledge_base.api import KnowledgeBase
 from llm_kb.knowledge_base.subject_list import (
     ListedSubject,
     ListedTopic,
@@ -30,7 +30,7 @@ class Vanishing(DirectoryTopic):
 
 def test_a_topic_that_is_no_directory_is_measured_by_reading() -> None:
     catalog = MemoryTopic({"a.md": "12345", "b.md": None, ".c.md": "1"})
-    kb = OpenTopics(Config(), make_topics((make_topic("t"), catalog)))
+    kb = KnowledgeBase(Config(), make_topics((make_topic("t"), catalog)))
     assert list(list_topics(kb, everything=True)) == [
         ListedTopic(
             topic=make_topic("t"),
@@ -49,13 +49,13 @@ def test_a_topic_that_is_no_directory_is_measured_by_reading() -> None:
 
 def test_a_file_that_went_away_has_no_size(tmp_path: Path) -> None:
     topic = TopicConfig(id="t", root=tmp_path)
-    kb = OpenTopics(Config(), make_topics((topic, Vanishing(topic))))
+    kb = KnowledgeBase(Config(), make_topics((topic, Vanishing(topic))))
     assert list_topic(kb.topics["t"]).subjects == [ListedSubject(name="gone", path="gone.md")]
 
 
 def test_a_picture_costs_no_tokens() -> None:
     catalog = MemoryTopic({"a.md": "x" * 401, "b.webp": "x" * 1_000_000})
-    kb = OpenTopics(Config(), make_topics((make_topic("t"), catalog)))
+    kb = KnowledgeBase(Config(), make_topics((make_topic("t"), catalog)))
     (listed,) = list_topics(kb)
     assert [subject.tokens for subject in listed.subjects] == [101, None]
     assert listed.tokens == 101
@@ -63,7 +63,7 @@ def test_a_picture_costs_no_tokens() -> None:
 
 def test_disabled_topics_are_part_of_everything() -> None:
     topic = replace(make_topic("off"), enable=False)
-    kb = OpenTopics(Config(topics=(topic,)), make_topics())
+    kb = KnowledgeBase(Config(topics=(topic,)), make_topics())
     assert list(list_topics(kb)) == []
     assert [topic.problem for topic in list_topics(kb, everything=True)] == [
         "the topic is disabled"

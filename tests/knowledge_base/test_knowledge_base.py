@@ -11,16 +11,16 @@ import pytest
 from llm_kb.config.settings import Config
 from llm_kb.errors import KbError, NoMatchError, UnknownTopicError
 from llm_kb.files.directory_topic import DirectoryTopic
+from llm_kb.knowledge_base.api import KnowledgeBase
 from llm_kb.knowledge_base.kinds import Topic
-from llm_kb.knowledge_base.open_topics import OpenTopics
 from llm_kb.subjects.topics import Layout, TopicConfig
 from tests.memory import MemoryTopic, make_topic, make_topics
 
 
 def make_kb(
     *pairs: tuple[TopicConfig, Topic], config: Config | None = None, **more: object
-) -> OpenTopics:
-    return OpenTopics(config or Config(), make_topics(*pairs), **more)  # type: ignore[arg-type]  # test data
+) -> KnowledgeBase:
+    return KnowledgeBase(config or Config(), make_topics(*pairs), **more)  # type: ignore[arg-type]  # test data
 
 
 PROJECT = make_topic("project", title="The Project")
@@ -171,7 +171,7 @@ def test_topic_out_of_the_menu_is_read_by_whoever_names_it() -> None:
 GUIDE = "# Guide\n\nIntroduction.\n\n## Install\n\nRun it.\n\n## Use\n\nUse it.\n"
 
 
-def guide(over: int = 24_000, *, learned: tuple[str, ...] = ()) -> OpenTopics:
+def guide(over: int = 24_000, *, learned: tuple[str, ...] = ()) -> KnowledgeBase:
     topic = make_topic("t", learned=learned)
     catalog = MemoryTopic({"guide.md": GUIDE, ".secret.md": GUIDE, "other.md": "Other\n"})
     return make_kb((topic, catalog), config=Config(outline_over=over))
@@ -275,7 +275,7 @@ def make_files(root: Path, files: dict[str, str]) -> None:
         (root / path).write_text(text)
 
 
-def open_directory(root: Path, config: Config | None = None, **topic: object) -> OpenTopics:
+def open_directory(root: Path, config: Config | None = None, **topic: object) -> KnowledgeBase:
     opened = TopicConfig(id="t", root=root, **topic)  # type: ignore[arg-type]  # test data
     return make_kb((opened, DirectoryTopic(opened)), config=config)
 
