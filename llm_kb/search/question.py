@@ -9,9 +9,12 @@ A question is read once, into one record, and turned into an FTS5 query.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, pairwise
+from functools import cache
+from itertools import accumulate, chain, pairwise
+from pathlib import Path
 from string import ascii_lowercase
 
 from llm_kb.errors import KbError
@@ -19,70 +22,22 @@ from llm_kb.texts.folding import MARKS, UNSPACED, WORD, compose, fold
 
 # The language of words
 
-_WORDS = {
-    "en": """
-    a about after all also am an and any anyone are as at be because been before being both but by
-    can could did do does doing done during each either every few for from further get gets had
-    has have having he her here hers him his how i if in into is it its itself just let like many
-    may me might more most much must my no nor not of off on once one only or other our ours out
-    over own people please same shall she should show so some somehow someone such tell than that
-    the their theirs them then there these they thing this those through to too under until up upon
-    us use used uses using very via want was way we were what when where whether which while who
-    whom whose why will with within without would you your yours
-    """,
-    "de": """
-    ab aber alle als also am an auch auf aus bei beim bin bis bitte da dann das dass dem den denn
-    der des die dies diese dieser dieses doch dort du durch ein eine einem einen einer eines er es
-    etwas fuer für gegen gibt haben hat ich ihm ihn ihr im immer in ins ist ja jede jeder kann kein
-    keine können könnte lange machen macht man manche mehr mein meine mich mir mit möglich muss
-    müssen nach nicht noch nur ob oder oft ohne sein seine seinen sich sie sind so soll sollte über
-    um und uns unter viel viele vielen vom von vor wann war warum was weil welche welchem welchen
-    welcher welches wenn wer werden wie wieso will wir wird wo womit wozu wurde zu zum zur zwischen
-    """,
-    "fr": """
-    a ai alors au aucun aussi autre aux avec avez avoir avons bien ça ce cela ces cet cette comme
-    combien comment dans de depuis des donc du elle elles en entre est et etre être eu fait faire
-    faut il ils j je l la le les leur lors lorsque lui ma mais me mes moi mon n ne nos notre nous on
-    ont or ou où par pas peut peux plus possible pour pourquoi puis puisse qu quand que quel quelle
-    quelles quels qui quoi s sa sans se ses si son sont souvent suis sur ta te temps tes toi ton
-    tous tout toute toutes tu un une va vais vers veux vos votre vous y
-    """,
-    "es": """
-    a al algo algun alguna alguno antes aquí así aun cada como cómo con cual cuál cuales cuando
-    cuándo cuanto cuánto cuantos cuántos cuánta cuántas cuántos de debe debo del desde donde dónde
-    dos e el él ella ellas ellos en entre era eres es esa ese eso esta está estan están este esto
-    fue ha hace hacer hay he la las le les lo los más me mi mis mucho muy nada ni no nos o para pero
-    poder por porque posible puede puedo pues que qué quien quién quiero se sea ser si sí sin sobre
-    son soy su sus también tanto te tengo tiene tiempo tu tus un una uno unos usar ya yo y
-    """,
-    "it": """
-    a ad agli ai al alla alle anche che chi ci cioè come con cosa così cui da dagli dai dal dalla
-    dalle degli dei del della delle devo di dopo dove e è ed era essere fa fare fra gli ha hanno ho
-    i il in io la le lei li lo loro ma me mentre mi mia mie mio molto ne nei nel nella nelle no noi
-    non nostro o ogni per perché perche però piu più possibile posso possono può puo prima qual
-    quale quali quando quanta quante quanti quanto quello questa queste questi questo qui quindi se
-    sei senza si sia sono sta su sua sue sui sul sulla suo tempo tra tu tutti tutto un una uno vi
-    voglio voi
-    """,
+
+@cache
+def _read_table(name: str) -> list[list[str]]:
+    """Return the lines of a table beside this module, as words."""
+    lines = Path(__file__).with_name(name).read_text(encoding="utf-8").splitlines()
+    return [line.split() for line in lines if not line.startswith("#")]
+
+
+STOP_WORDS = {
+    language: frozenset(map(fold, words)) for language, *words in _read_table("stop_words.txt")
 }
 """By language, the words that say how something is asked and little of what."""
 
-_SCRIPTS = (
-    ("ja", re.compile("[\u3041-\u30ff]")),
-    ("ko", re.compile("[\uac00-\ud7af]")),
-    ("zh", re.compile("[\u4e00-\u9fff]")),
-)
-"""Scripts by which a language is known, Japanese before the Chinese characters it shares."""
 
-
-STOP_WORDS = {language: frozenset(fold(words).split()) for language, words in _WORDS.items()}
-
-
-def find_language(text: str, words: Sequence[str]) -> str:
-    """Return the language of a text, by its script or two folded stop words; else English."""
-    for language, script in _SCRIPTS:
-        if script.search(text):
-            return language
+def _find_language(words: Sequence[str]) -> str:
+    """Return the language of a text, by two folded stop words; else English."""
     counts = {language: sum(map(stop.__contains__, words)) for language, stop in STOP_WORDS.items()}
     best = max(counts, key=counts.__getitem__)
     return best if counts[best] >= 2 else "en"
@@ -154,7 +109,9 @@ def _hump_before(text: str, end: int) -> int:
 
 def find_stems(text: str, stems: Iterable[str]) -> list[str]:
     """Return the stems that begin a word, or a part of an identifier, of a text."""
-    words = list_words(text) + list_words(split_identifiers(compose(text)))
+    words, folded = list_words(text), fold(text)
+    if any(stem in folded and f" {stem}" not in words for stem in stems):
+        words += list_words(split_identifiers(compose(text)))
     return [stem for stem in stems if f" {stem}" in words]
 
 
@@ -169,6 +126,23 @@ def join_words(text: str) -> str:
     if text.isascii():  # faster than a regex
         return text.encode().translate(None, _ASCII_BETWEEN).decode()
     return _BETWEEN_WORDS.sub("", text)
+
+
+# Forms of words
+
+
+@cache
+def _read_forms() -> Mapping[str, Sequence[str]]:
+    """Return the other forms of each word that has irregular ones."""
+    groups = _read_table("forms.txt")
+    return {word: [each for each in group if each != word] for group in groups for word in group}
+
+
+def list_forms(word: str) -> Iterator[str]:
+    """Yield what may be other forms of a folded word, as no stemmer finds them."""
+    yield from _read_forms().get(word, ())
+    for pattern, other in _read_table("spellings.txt"):
+        yield re.sub(pattern, other.strip("-"), word, count=1)
 
 
 # Questions
@@ -206,6 +180,10 @@ class Question:
     of an identifier such as `HTTPServer` also its parts."""
     sequence: tuple[str, ...]
     """All its words in order, folded; the letters of a script without spaces."""
+    phrases: tuple[str, ...] = ()
+    """What it has in quotes, as folded words, if that is more than one."""
+    joined: Mapping[str, Collection[str]]
+    """The compounds that a word makes with the word before or after it: `filename`."""
     name: str
     """The name that it consists of, without its qualifier; empty if it has none."""
     language: str
@@ -222,11 +200,15 @@ def parse_question(question: str) -> Question:
     text = _bound(question)
     split = list(split_words(fold(text)))
     sequence = [letters for word in split for letters in word]
-    language = find_language(text, sequence)
-    stop = STOP_WORDS.get(language, STOP_WORDS["en"])
+    language = _find_language(sequence)
+    stop = STOP_WORDS[language]
     # A word of a script without spaces is found by its pairs of letters.
     words = [part for word in split for part in [*map("".join, pairwise(word))] or word]
     kept = dict.fromkeys([word for word in words if word not in stop] or words)
+    phrases = (
+        " ".join(chain.from_iterable(split_words(fold(match[1] or match[2]))))
+        for match in _QUOTED.finditer(text)
+    )
     humps = dict.fromkeys(WORD.findall(fold(split_identifiers(text))))
     if not kept:
         raise EmptyQuestionError
@@ -234,9 +216,25 @@ def parse_question(question: str) -> Question:
         text=text,
         words=tuple(kept | humps),
         sequence=tuple(sequence),
+        phrases=tuple(each for each in phrases if " " in each),
+        joined=_join_neighbours(split),
         name=_find_name(text),
         language=language,
     )
+
+
+_QUOTED = re.compile("[\"“„«](.+?)[\"”“»]|(?<!\\w)['\u2018](.+?)['\u2019](?!\\w)", re.DOTALL)
+
+
+def _join_neighbours(words: Sequence[Sequence[str]]) -> Mapping[str, Collection[str]]:
+    """Return for each word of a question what it and a neighbour are, written as one."""
+    joined: defaultdict[str, list[str]] = defaultdict(list)
+    single = [word[0] if len(word) == 1 else "" for word in words]
+    for before, after in pairwise(single):
+        if before and after:
+            joined[before].append(before + after)
+            joined[after].append(before + after)
+    return joined
 
 
 def _bound(question: str) -> str:

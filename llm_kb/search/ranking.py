@@ -34,9 +34,6 @@ LONG = 2_400
 COSTS = {Role.CODE: 1.25, Role.TESTS: 2.0, Role.EXAMPLES: 1.0, Role.CHANGES: 1.0}
 """Cost of a role, subtracted from the logarithm of a score."""
 
-OTHER_LANGUAGE = 2.0
-"""Cost of a translation into another language than the question's."""
-
 TRUST = 0.2
 """Gain of a document with full trust (10 of 10), and cost of one with none (0)."""
 
@@ -64,30 +61,41 @@ class Hit(NamedTuple):
     also_in: tuple[str, ...] = ()
     """The other documents with the same text, each once, as `topic/path`."""
     role: Role = Role.DOCS
-    language: str = ""
-    """The language that it is translated into; empty if it is not translated."""
     trust: int = 5
     """The trust in its topic, from 0 to 10."""
 
 
 class Rarities:
-    """How rare each word of a question is, keyed by the common start of its forms."""
+    """How rare each word of a question is, by the starts of its forms."""
 
     def __init__(
-        self, stems: Mapping[str, str], frequencies: Mapping[str, int], total: int
+        self,
+        forms: Mapping[str, Mapping[str, int]],
+        stems: Mapping[str, str],
+        total: int,
     ) -> None:
-        self.of_stems = {
-            stem: _find_rarity(frequencies[word], total) for word, stem in stems.items()
+        """`forms` are those of each word that texts have, with the numbers of chunks."""
+        self.of_stems: dict[str, float] = {}
+        self._words: list[tuple[float, set[str]]] = []
+        frequencies = {word: min(sum(own.values()), total) for word, own in forms.items()}
+        # Their inverse document frequencies, never negative.
+        rarities = {
+            word: math.log(1 + (total - frequency + 0.5) / (frequency + 0.5))
+            for word, frequency in frequencies.items()
         }
-        known = [self.of_stems[stem] for word, stem in stems.items() if frequencies[word]]
         # A word that no text has does not show which passage answers best.
-        most = max(known, default=math.inf)
-        self._weights = {stem: min(rarity, most) for stem, rarity in self.of_stems.items()}
-        self._whole = sum(self._weights.values()) or 1.0
+        most = max((rarities[word] for word, own in forms.items() if own), default=math.inf)
+        for word, own in forms.items():
+            starts = {stems[each] for each in own or (word,)}
+            starts = {each for each in starts if not each.startswith(tuple(starts - {each}))}
+            self.of_stems |= dict.fromkeys(starts, rarities[word])
+            self._words.append((min(rarities[word], most), starts))
+        self._whole = sum(weight for weight, _ in self._words) or 1.0
 
     def share(self, text: str) -> float:
-        """Return the share of the question that a text has."""
-        return sum(self._weights[stem] for stem in find_stems(text, self._weights)) / self._whole
+        """Return the share of the question that a text has, in any forms."""
+        found = set(find_stems(text, self.of_stems))
+        return sum(weight for weight, own in self._words if found & own) / self._whole
 
     def measure_uses(self, text: str) -> float:
         """Return how often words of a text begin with the stems, from 0 to 1.
@@ -96,15 +104,9 @@ class Rarities:
         """
         words = list_words(text)
         uses = 0.0
-        for stem, weight in self._weights.items():
-            uses += weight * math.log1p(words.count(f" {stem}"))
+        for weight, own in self._words:
+            uses += weight * math.log1p(sum(words.count(f" {stem}") for stem in own))
         return min(1.0, uses / (self._whole * (1 + len(text) / LONG)))
-
-
-def _find_rarity(frequency: int, total: int) -> float:
-    """Return the rarity of a word: its inverse document frequency, never negative."""
-    frequency = min(frequency, total)
-    return math.log(1 + (total - frequency + 0.5) / (frequency + 0.5))
 
 
 WEIGHTS = {
@@ -115,6 +117,7 @@ WEIGHTS = {
     "meaning": (4, 0),
     "role": (1, 1),
     "named": (1, 1),
+    "quoted": (100, 100),
 }
 """The weights of the features, whose sum orders the hits: for a question, and for what is looked
 up, which is mentioned elsewhere too, in whatever words."""
@@ -133,8 +136,13 @@ def rank(hits: Sequence[Hit], question: Question, rarities: Rarities) -> list[Hi
         "run": lambda: runs,
         "meaning": lambda: _measure_meaning(hits, question),
         # What is pasted may be from anywhere.
-        "role": lambda: [(1 - pasted) * _find_prior(hit, question) for hit in hits],
+        "role": lambda: [
+            (1 - pasted) * (TRUST * (hit.trust - 5) / 5 - COSTS.get(hit.role, 0.0)) for hit in hits
+        ],
         "named": lambda: _find_named(hits, question),
+        "quoted": lambda: [
+            sum(f" {phrase}" in list_words(hit.text) for phrase in question.phrases) for hit in hits
+        ],
     }
     looked_up = 1.0 if question.name else pasted
     totals = [0.0] * len(hits)
@@ -143,7 +151,12 @@ def rank(hits: Sequence[Hit], question: Question, rarities: Rarities) -> list[Hi
             values = features[name]()
             totals = [total + weight * value for total, value in zip(totals, values, strict=True)]
     best = sorted(range(len(hits)), key=totals.__getitem__, reverse=True)
-    return _join_copies([hits[at]._replace(score=_find_score(hits[at], rarities)) for at in best])
+    scored = []
+    for hit in (hits[at] for at in best):
+        share = rarities.share(f"{hit.path} {hit.title} {hit.text}")
+        score = round(min(1.0, share or max(0.0, hit.cosine or 0.0)), 2)
+        scored.append(hit._replace(score=score))
+    return _join_copies(scored)
 
 
 def _compare(scores: Sequence[float], least: float) -> list[float]:
@@ -183,13 +196,6 @@ def _find_nearer(cosines: Sequence[float | None]) -> list[float]:
     return [0.0 if each is None else (each - usual) / scale for each in cosines] if known else []
 
 
-def _find_prior(hit: Hit, question: Question) -> float:
-    """Return what a hit gains by the trust in its topic, and costs by its role and language."""
-    is_other = hit.language and not hit.language.startswith(question.language)
-    cost = COSTS.get(hit.role, 0.0) + (OTHER_LANGUAGE if is_other else 0.0)
-    return TRUST * (hit.trust - 5) / 5 - cost
-
-
 def _find_named(hits: Sequence[Hit], question: Question) -> list[bool]:
     """Return whether the question is a heading of each hit, or names a definition in it."""
     names = {"".join(question.sequence), question.name} - {""}
@@ -201,12 +207,6 @@ def _find_named(hits: Sequence[Hit], question: Question) -> list[bool]:
         own = [name for name in own if join_words(name).endswith(tuple(names))]
         named.append(any(names & {join_words(name), strip_owner(name)} for name in own))
     return named
-
-
-def _find_score(hit: Hit, rarities: Rarities) -> float:
-    """Return the share of the question that a hit has, or how near it is if it has none."""
-    share = rarities.share(f"{hit.path} {hit.title} {hit.text}")
-    return round(min(1.0, share or max(0.0, hit.cosine or 0.0)), 2)
 
 
 def _measure_run(sequence: Sequence[str], text: str) -> float:

@@ -16,8 +16,6 @@ from llm_kb.errors import KbError
 from llm_kb.files.converters.notebook import read_notebook
 from llm_kb.knowledge_base.api import KnowledgeBase
 from llm_kb.rendering.passages import render_passages
-from llm_kb.search.index import database
-from llm_kb.search.index.update import write_languages
 from llm_kb.search.question import (
     MAX_CHARACTERS,
     MAX_WORDS,
@@ -55,18 +53,6 @@ def test_the_name_of_a_language_and_the_cells_of_a_notebook_do_not_multiply() ->
     info = {"language_info": {"name": "a" * 10_000}}
     data = json.dumps({"metadata": info, "cells": cells}).encode()
     assert len(read_notebook(data)) < len(data)
-
-
-def test_translations_and_files_do_not_multiply() -> None:
-    pages = [f"{n}/{name}/a.md" for n in range(1_000) for name in ("en", "de")]
-    with closing(database.connect(None)) as connection:
-        row = "INSERT INTO documents VALUES (NULL, 1, ?, 1, 1, 1, '', '', '', 'docs', '')"
-        connection.execute("INSERT INTO topics (name, root, used) VALUES ('t', '', 1)")
-        connection.executemany(row, ((page,) for page in pages))
-        with at_most(0.2):
-            write_languages(connection, 1, "", pages)
-        query = "SELECT language, count(*) FROM documents GROUP BY language ORDER BY language"
-        assert connection.execute(query).fetchall() == [("", 1_000), ("de", 1_000)]
 
 
 def test_the_directories_of_pages_and_their_lengths_do_not_multiply() -> None:

@@ -306,22 +306,6 @@ def test_a_topic_that_is_missing_or_unused_leaves_the_index(
         assert index.count_chunks() == index.count_chunks("topic-y") == 1
 
 
-def test_a_translation_is_known_by_the_pages_it_repeats(topic: Path) -> None:
-    for name in ("a", "b", "c"):
-        write(topic, f"site/{name}.md", f"# Page {name}\n\nThe walrus swims.\n")
-        write(topic, f"site/de/{name}.md", f"# Seite {name}\n\nDas walrus schwimmt.\n")
-    write(topic, "site/de/d.md", "# Seite d\n\nDas walrus schwimmt hier.\n")
-
-    found = {hit.path: hit.language for hit in search([topic], "walrus", limit=20).hits}
-
-    assert {path for path, language in found.items() if language == "de"} == {
-        f"site/de/{name}.md" for name in "abcd"
-    }
-    assert found["site/a.md"] == ""
-    assert search([topic], "walrus").hits[-1].language == "de"
-    assert search([topic], "was ist das walrus").hits[0].language == "de"
-
-
 # A database that is no good
 
 

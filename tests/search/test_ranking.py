@@ -43,7 +43,8 @@ def order(
 ) -> list[Hit]:
     counts = frequencies or dict.fromkeys(STEMS, 10)
     stems = {word: STEMS.get(word, word) for word in counts}
-    return rank(hits, asked, Rarities(stems, counts, 1000))
+    forms = {word: {word: count} if count else {} for word, count in counts.items()}
+    return rank(hits, asked, Rarities(forms, stems, 1000))
 
 
 @pytest.mark.parametrize(
@@ -159,7 +160,7 @@ def test_what_has_none_of_the_words_does_not_come_before_what_has_frequent_ones(
 
 
 def test_only_whole_beginnings_of_words_are_mentions() -> None:
-    rarities = Rarities({"id": "id"}, {"id": 10}, 1000)
+    rarities = Rarities({"id": {"id": 10}}, {"id": "id"}, 1000)
     assert rarities.measure_uses("provide a valid width inside") == 0.0
     assert rarities.measure_uses("The id, and ids.") > 0.6
     assert rarities.measure_uses("id " * 10_000) <= 1.0
@@ -208,6 +209,25 @@ def test_words_in_a_row_count(better: str, worse: str, asked: str) -> None:
     hits = [make("b", worse), make("a", better)]
     found = order(*hits, asked=parse_question(asked), frequencies={"gone": 0})
     assert found[0].path == "a"
+
+
+def test_what_is_in_quotes_comes_first() -> None:
+    hits = [
+        make("b", "connection pool limit: the connection pool has a limit", score=9.0),
+        make("a", "Set the max_pool of connections to ten.", score=1.0),
+    ]
+    for asked, first in (("max pool of", "b"), ("“max pool” connection limit", "a")):
+        frequencies = {"max": 10, "pool": 10, "connection": 10, "limit": 10}
+        found = order(*hits, asked=parse_question(asked), frequencies=frequencies)
+        assert found[0].path == first, asked
+
+
+def test_a_word_has_several_forms() -> None:
+    forms = {"status": {"status": 1, "statuses": 2}, "gone": {}}
+    stems = {"status": "status", "statuses": "statuses", "gone": "gone"}
+    rarities = Rarities(forms, stems, 1000)
+    assert rarities.share("all statuses") == rarities.share("status") == 0.5
+    assert rarities.measure_uses("statuses") == rarities.measure_uses("status12")
 
 
 def test_numbers_alone_are_no_run() -> None:

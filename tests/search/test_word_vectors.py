@@ -103,5 +103,5 @@ def test_code_and_questions_in_other_languages_are_ordered_by_words_alone(
 ) -> None:
     texts = {"a": "The theme of the chart of a file.", "b": "To remove directories and each file."}
     hits = [Hit("t", path, 1, 1, "", "", text, bm25=1.0, role=role) for path, text in texts.items()]
-    found = rank(hits, parse_question(asked), Rarities({"file": "file"}, {"file": 2}, 9))
+    found = rank(hits, parse_question(asked), Rarities({"file": {"file": 2}}, {"file": "file"}, 9))
     assert found[0].path == first

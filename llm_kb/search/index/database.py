@@ -13,7 +13,7 @@ from pathlib import Path
 
 from llm_kb.errors import KbError
 
-VERSION = 35
+VERSION = 36
 """Version of the schema and of how files become rows; other versions are rebuilt."""
 
 BUSY_SECONDS = 20
@@ -46,7 +46,6 @@ CREATE TABLE documents (
     hash BLOB NOT NULL,
     problem TEXT NOT NULL,
     role TEXT NOT NULL,
-    language TEXT NOT NULL,
     UNIQUE (topic, path)
 );
 CREATE TABLE chunks (

@@ -25,15 +25,12 @@ from llm_kb.errors import KbError
 from llm_kb.search.index import database as db
 from llm_kb.search.index.documents import MAX_BYTES, Documents
 from llm_kb.search.index.update import UNUSED_DAYS, Progress, remove_topic, update_topic
-from llm_kb.search.ranking import Hit
+from llm_kb.search.ranking import CANDIDATES, Hit
 from llm_kb.search.roles import Role, Scope
 from llm_kb.texts.folding import fold
 
 MEMORY_BYTES = 20_000_000
 """Bytes of each topic that are indexed for a single search if no index can be written."""
-
-SHORTEST_STEM = 3
-"""Shortest common start, in characters; a word with a shorter one is matched as it is."""
 
 Result = TypeVar("Result")
 
@@ -175,12 +172,15 @@ class Index:
         return count
 
     def count_words(self, words: Sequence[str]) -> tuple[dict[str, int], dict[str, str]]:
-        """Return the number of chunks with any form of each word, and the start of its forms."""
-        counts, stems = dict.fromkeys(words, 0), {word: word for word in words}
+        """Return the number of chunks with each word or phrase, and the start of a word's forms."""
+        counts = dict.fromkeys(words, 0)
+        counts |= {w: len(self.match(f'"{w}"', CANDIDATES)) for w in words if " " in w}
+        stems = {each: each for each in words}
         # The words are only there to be stemmed: FTS5 keeps them in memory until a commit.
         self.connection.execute("BEGIN")
         self.connection.executemany(
-            "INSERT INTO temp.words (rowid, word) VALUES (?, ?)", enumerate(words)
+            "INSERT INTO temp.words (rowid, word) VALUES (?, ?)",
+            ((row, each) for row, each in enumerate(words) if " " not in each),
         )
         rows = self.connection.execute(
             "SELECT stems.doc, term, max(coalesce(frequencies.doc, 0)) FROM temp.stems"
@@ -188,8 +188,11 @@ class Index:
         ).fetchall()
         self.connection.execute("ROLLBACK")
         for row, term, count in rows:
-            counts[words[row]] = count
-            stems[words[row]] = _find_common_start(words[row], term)
+            word = words[row]
+            counts[word] = count
+            # The stem itself (`queri`) need not be the start of a form, nor distinctive.
+            start = os.path.commonprefix([word, term])  # noqa: RUF071 - of characters
+            stems[word] = start if len(start) >= 3 else word
         return counts, stems
 
     def has_spelling(self, word: str) -> bool:
@@ -222,29 +225,22 @@ class Index:
         """Return the chunks with these ids as hits; chunks deleted meanwhile are missing."""
         ids = dict.fromkeys([*scores, *cosines])
         rows = self.connection.execute(
-            "SELECT chunks.id, role, language, topics.name, path, first_line, last_line, title,"  # noqa: S608 - our numbers
+            "SELECT chunks.id, role, topics.name, path, first_line, last_line, title,"  # noqa: S608 - our numbers
             " heading, text FROM chunks"
             " JOIN documents ON documents.id = document JOIN topics ON topics.id = topic"
             f" WHERE chunks.id IN ({', '.join(map(str, ids))})"
         )
         trust = {topic.name: topic.trust for topic in self.topics if topic.trust is not None}
         found = {}
-        for id_, role, language, topic, path, first, last, title, heading, text in rows:
+        for id_, role, topic, path, first, last, title, heading, text in rows:
             found[id_] = Hit(
                 *(topic, path, first, last, title, heading, text),
                 bm25=scores.get(id_, 0.0),
                 cosine=cosines.get(id_),
                 role=Role(role),
-                language=language,
                 trust=trust.get(topic, 5),  # another process may have indexed it just now
             )
         return [found[id_] for id_ in ids if id_ in found]
-
-
-def _find_common_start(word: str, stem: str) -> str:
-    """Return the common start of a word's forms; the stem itself (`queri`) need not be one."""
-    start = os.path.commonprefix([word, stem])  # noqa: RUF071 - of characters
-    return start if len(start) >= SHORTEST_STEM else word
 
 
 # Vectors, of one model at a time

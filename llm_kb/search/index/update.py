@@ -22,7 +22,6 @@ from llm_kb.search.index.documents import (
 )
 from llm_kb.search.question import space, split_identifiers
 from llm_kb.search.roles import find_role, is_machine_made
-from llm_kb.subjects.editions import find_language, find_translations, list_places
 from llm_kb.texts.decoding import decode_text
 from llm_kb.texts.folding import compose, fold_composed
 from llm_kb.texts.markup import hide_embedded
@@ -153,8 +152,6 @@ def _write_changes(  # noqa: PLR0913 - each is another thing
         done += len(batch)
         if progress:
             progress(done, len(changed))
-    if gone or any(file.path not in known for file in changed):
-        write_languages(connection, id_, topic.place, [file.path for file in files])
 
 
 # Reading
@@ -218,10 +215,10 @@ def _store(
         for document in documents:
             path = document.file.path
             row = connection.execute(
-                "SELECT hash, id, role, language FROM documents WHERE topic = ? AND path = ?",
+                "SELECT hash, id, role FROM documents WHERE topic = ? AND path = ?",
                 (id_, path),
             ).fetchone()
-            indexed, known, role, language = row or (b"", None, "", "")
+            indexed, known, role = row or (b"", None, "")
             if indexed != document.hash:
                 if document.chunks is None:
                     # Another process has indexed another version since the comparison.
@@ -231,8 +228,8 @@ def _store(
             size, _, ctime_ns, wishes = document.file.stamp()
             stamp = (size, document.mtime_ns, ctime_ns, wishes, document.hash, document.problem)
             number = connection.execute(
-                "REPLACE INTO documents VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (known, id_, path, *stamp, role, language),
+                "REPLACE INTO documents VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (known, id_, path, *stamp, role),
             ).lastrowid
             if indexed != document.hash:
                 new += [(path, number, chunk) for chunk in document.chunks or ()]
@@ -252,20 +249,6 @@ def _remove(connection: Connection, topic: int, paths: Sequence[str]) -> None:
             if row:
                 _delete_chunks(connection, path, row[0])
                 connection.execute("DELETE FROM documents WHERE id = ?", row)
-
-
-def write_languages(connection: Connection, topic: int, place: str, paths: Sequence[str]) -> None:
-    """Record the language of every translated page."""
-    with transaction(connection):
-        connection.execute("UPDATE documents SET language = '' WHERE topic = ?", (topic,))
-        translations = find_translations(f"{place}{path}" for path in paths)
-        for path in paths:
-            found = [each for each in list_places(f"{place}{path}") if each in translations]
-            if found:
-                connection.execute(
-                    "UPDATE documents SET language = ? WHERE topic = ? AND path = ?",
-                    (find_language(translations[found[-1]][1]), topic, path),
-                )
 
 
 def _delete_chunks(connection: Connection, path: str, document: int | None) -> None:
