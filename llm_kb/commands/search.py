@@ -106,8 +106,10 @@ def search(
     )
     if fetched:
         found = _join(found, find(topics=fetched))
-    notices = tuple(_choose_unsaid(found.notices, str(kb.config.workspace)))
-    notes = list(find_notes(replace(found, notices=notices)))
+    if found.passages:  # else all of them may be why
+        notices = tuple(_choose_unsaid(found.notices, str(kb.config.workspace)))
+        found = replace(found, notices=notices)
+    notes = list(find_notes(found))
     is_weak = bool(found.passages and found.counts)
     _say_all(notes if is_weak else ())  # before somebody believes the passages
     if json_:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from llm_kb.errors import KbError
 from llm_kb.files.containment import Containment
-from llm_kb.subjects.ignore import is_always_ignored
+from llm_kb.subjects.ignore import find_fault
 from llm_kb.subjects.selection import strip_extension
 from llm_kb.subjects.topics import Layout, Subject, is_portable, slugify
 from llm_kb.texts.formats import MARKDOWN_ENDING, find_extension, find_format
@@ -65,7 +65,7 @@ def place_subject(slug: str, layout: Layout) -> str:
         raise KbError(f"cannot make a subject more than {MAX_LEVELS} directories deep")
     for part in (*slug.split("/"), *path.split("/")):
         is_usual = visible_line(part) == part and part.strip(".") and not re.search(r"[\[\]]", part)
-        if is_always_ignored(part) or not (is_usual and is_portable(part)):
+        if find_fault(part) or not (is_usual and is_portable(part)):
             raise KbError(
                 f"cannot make a subject {slug!r}: {part[:40]!r} cannot be the name of a subject"
             )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Protocol
@@ -98,12 +99,10 @@ class TopicDocuments:
         self._hidden = hidden
         self._role_of = role_of
         # The settings that determine which files are documents.
-        chosen = (
-            *(config.layout, config.include, config.disabled, config.ignore),
-            config.allow_links_to,
-        )
-        kept = (can_convert(), hidden, config.generated)
-        self._rules = repr((__version__, rules, *chosen, *kept))
+        chosen = (config.layout, config.include, config.disabled, config.ignore)
+        # Another locale reads other names.
+        kept = (can_convert(), hidden, config.generated, sys.getfilesystemencoding())
+        self._rules = repr((__version__, rules, *chosen, config.allow_links_to, *kept))
         self._subjects: dict[str, Subject] = {}
         self._listed: Listing | None = None
         self.absent: Sequence[str] = ()

@@ -20,9 +20,9 @@ from typing import NamedTuple
 from llm_kb.files.containment import Containment, OutsideError, stamp
 from llm_kb.files.git_ignored import Ignored, is_repository
 from llm_kb.files.layouts import MAX_LEVELS, SKILL_FILE, is_agent_skill
-from llm_kb.subjects.ignore import IgnoreRules, Include, is_always_ignored
+from llm_kb.subjects.ignore import LEFTOVER, NEVER, IgnoreRules, Include, find_fault
 from llm_kb.subjects.selection import compose, strip_dots
-from llm_kb.subjects.topics import Skipped, find_flaw
+from llm_kb.subjects.topics import Skipped
 
 REPOSITORY = "a repository of its own"
 GIT_IGNORED = "ignored by git"
@@ -105,6 +105,7 @@ class Walk:
         self._ignore = ignore
         self._include = include
         self._ignored = ignored
+        self._has_rules = bool(ignore.rules) or not include.takes_all
         self.absent: Counter[str] = Counter()
         self.skipped = list(skipped)
         self._stamps: dict[str, list[int] | None] = {}
@@ -172,41 +173,42 @@ class Walk:
 
         `ignored` are the names in that directory that git ignores.
         """
-        place, target = found.place, None
-        if not self._admits(place, name, type_):
+        fault, path, target = find_fault(name), found.place.path + name, None
+        is_directory = type_ == stat.S_IFDIR
+        if fault == NEVER or (self._has_rules and self._is_ruled_out(path, type_)):
             return None
-        if ignored and compose(name) + "/" * (type_ == stat.S_IFDIR) in ignored:
+        if ignored and compose(name) + "/" * is_directory in ignored:
             self.absent[GIT_IGNORED] += 1
             return None
+        if fault and fault != LEFTOVER:
+            self.skip(path, fault)
+            return None
+        if fault and not is_directory:
+            self.absent[LEFTOVER] += 1
+            return None
         if type_ == stat.S_IFLNK:
-            type_, target = self._follow_link(place.path + name)
+            type_, target = self._follow_link(path)
         if type_ == stat.S_IFDIR:
-            child = place.enter(name, linked=target is not None)
+            child = found.place.enter(name, linked=target is not None)
             if child.path.count("/") <= MAX_LEVELS:
                 return child
             self.skip(child.path, f"it is more than {MAX_LEVELS} directories deep")
         elif type_ == stat.S_IFREG:
             found.targets[name] = target
         elif type_ != stat.S_IFLNK:
-            self.skip(place.path + name, _NEITHER)
+            self.skip(path, _NEITHER)
         return None
 
-    def _admits(self, place: Place, name: str, type_: int) -> bool:
-        """Tell whether an entry of a type may be in the topic."""
-        if is_always_ignored(name):
-            return False
-        path, is_directory = place.path + name, type_ == stat.S_IFDIR
+    def _is_ruled_out(self, path: str, type_: int) -> bool:
+        """Tell whether the rules of the topic leave out an entry."""
+        is_directory = type_ == stat.S_IFDIR
         if self._ignore.ignores(path + "/" * is_directory):
+            return True
+        if self._include.takes(path):
             return False
-        if not self._include.takes(path):
-            if type_ == stat.S_IFLNK:
-                is_directory = os.path.isdir(self._containment.prefix + path)
-            if not is_directory or not self._include.enters(f"{path}/"):
-                return False
-        flaw = find_flaw(name)
-        if flaw:
-            self.skip(path, flaw)
-        return not flaw
+        if type_ == stat.S_IFLNK:
+            is_directory = os.path.isdir(self._containment.prefix + path)
+        return not is_directory or not self._include.enters(f"{path}/")
 
     def _follow_link(self, path: str) -> tuple[int, str | None]:
         """Return the type of what a link leads to, and its path in the topic, empty if outside.
@@ -246,9 +248,13 @@ class Walk:
         above = ("/".join(names[:count]) for count in range(1, len(names)))
         if any(is_repository(self._containment.prefix + each) for each in above):
             return True
-        return any(map(is_always_ignored, names)) or any(
-            self._ignore.ignores("/".join(names[: count + 1]) + "/"[: count < len(names) - 1])
-            for count in range(len(names))
+        return (
+            any(find_fault(name) == NEVER for name in names)
+            or find_fault(names[-1]) == LEFTOVER
+            or any(
+                self._ignore.ignores("/".join(names[: count + 1]) + "/"[: count < len(names) - 1])
+                for count in range(len(names))
+            )
         )
 
     def skip(self, path: str, reason: str) -> None:

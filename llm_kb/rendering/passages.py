@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from llm_kb.rendering.plain_text import MAX_NAMED, bounded_line, count, name_some
-from llm_kb.search.roles import Role
+from llm_kb.search.roles import ONE_LINE, Role
 from llm_kb.texts.folding import unfold
 from llm_kb.texts.safe import attribute, defuse, one_line
 
@@ -224,8 +224,9 @@ def find_notes(found: Passages, most: int = MAX_NAMED) -> Iterator[str]:
     for leg in found.legs:
         if leg.startswith("dense ("):
             yield f"searched by words, and by meaning only in part: {leg}"
-    skipped = [notice for notice in found.notices if notice.startswith("not searched")]
-    others = [notice for notice in found.notices if notice not in skipped]
+    notices = [n for n in found.notices if not (found.passages and n.endswith(f"({ONE_LINE})"))]
+    skipped = [notice for notice in notices if notice.startswith("not searched")]
+    others = [notice for notice in notices if notice not in skipped]
     yield from map(bounded_line, others + skipped[:most])
     if len(skipped) > most:
         yield f"{count(len(skipped) - most, 'more thing')} not searched: see `llm kb check`"

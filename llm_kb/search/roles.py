@@ -91,17 +91,31 @@ _LONG_LINES = 1_000
 
 _FEW_LINES = {Kind.CODE: 4, Kind.DATA: 20}
 
+MACHINE_MADE, ONE_LINE = "written by a machine, or for one", "data in one long line"
+"""Why no search reads a file."""
 
-def is_machine_made(path: str, text: str) -> bool:
-    """Tell whether a file is machine-made: a lock, minified, generated or data."""
+_DESCRIPTION = re.compile(
+    r'"(?:openapi|swagger|asyncapi|__schema)"\s*:|"\$schema"\s*:\s*"https?://json-schema\.org/'
+    r"|<(?:\w{1,20}:)?schema[\s>]|<(?:\w{1,20}:)?definitions\s"
+)
+"""A description of an API, or a schema, which people search."""
+
+
+def explain_unsearched(path: str, text: str) -> str:
+    """Return why no search reads a file that nobody wrote: a lock, minified code, data; or nothing.
+
+    A description of an API, or a schema, is searched though it is in one long line.
+    """
     known = find_format(path, text)
     if has_generated_name(path) or (known and known.is_table):
-        return True
-    few = known and _FEW_LINES.get(known.kind)
-    if few and len(text) / _LONG_LINES - text.count("\n") > few:
-        return True
+        return MACHINE_MADE
+    few = _FEW_LINES.get(known.kind) if known else None
+    if known and few and len(text) / _LONG_LINES - text.count("\n") > few:
+        if known.kind is not Kind.DATA:
+            return MACHINE_MADE
+        return "" if _DESCRIPTION.search(text) else ONE_LINE
     is_page = known and known.is_prose and find_extension(path)
-    return not is_page and bool(_GENERATED.search(text[:2_000]))
+    return MACHINE_MADE if not is_page and _GENERATED.search(text[:2_000]) else ""
 
 
 # Of a search

@@ -12,7 +12,7 @@ from typing import Any
 from llm_kb.errors import PatternError
 from llm_kb.subjects.patterns import has_open_class, is_glob, parse_pattern
 from llm_kb.subjects.selection import compose
-from llm_kb.subjects.topics import Skipped
+from llm_kb.subjects.topics import Skipped, find_flaw
 
 _SECRETS = (
     ".aws", ".env", ".envrc", ".git-credentials", ".gnupg", ".htpasswd", ".netrc", ".npmrc",
@@ -27,6 +27,24 @@ _TEMPLATES = (".dist", ".example", ".sample", ".template")
 
 _ALWAYS = _PRIVATE | {"node_modules", "__pycache__", ".DS_Store", "Thumbs.db"}
 
+NEVER = "never a subject"
+
+LEFTOVER = "left by an editor, a merge or a sync program"
+"""Why a file with a name that no person gives to a page is not a subject."""
+
+_LEFTOVER = re.compile(
+    r"""
+    .+\.(?:orig|rej|bak|bck|save|swo|kate-swp|crswap|part|tmp)  # editors, patch, downloads
+    | .+\.\w+\.(?:mine|r\d+)                                    # svn
+    | .+_(?:BASE|LOCAL|REMOTE|BACKUP)_\d+(?:\.\w+)?             # git mergetool
+    | \#.*\# | 4913 | sed(?=[a-z]*[A-Z\d])[A-Za-z\d]{6} | .*___jb_(?:tmp|old)___
+    | .*\.sync-conflict-\d{8}-.*                                # Syncthing
+    | .*\([^()]*conflicted\ copy[^()]*\).*                       # Dropbox, Nextcloud
+    | .*\ -\ Copy(?:\ \(\d+\))?(?:\.\w+)?                      # Windows
+    """,
+    re.VERBOSE,
+)
+
 MOST_RULES = 500
 """The most rules of a topic: every file is compared with each of them."""
 
@@ -34,7 +52,6 @@ _MOST_CHARACTERS = 20_000
 """The most characters of all rules of a topic."""
 
 
-@lru_cache(maxsize=4096)
 def is_always_ignored(name: str) -> bool:
     """Tell whether a file or directory of this name is never a subject."""
     if name in _ALWAYS or name.startswith(".#") or name.endswith(("~", ".swp")):
@@ -49,6 +66,17 @@ def is_private(name: str) -> bool:
     """
     lower = name.lower()
     return lower in _PRIVATE or (lower.startswith(".env.") and not lower.endswith(_TEMPLATES))
+
+
+@lru_cache(maxsize=16_384)
+def find_fault(name: str) -> str | None:
+    """Return the reason why no file of this name is a subject; None if it may be one.
+
+    It is NEVER for what nobody needs to be told of.
+    """
+    if is_always_ignored(name):
+        return NEVER
+    return find_flaw(name) or (LEFTOVER if _LEFTOVER.fullmatch(name) else None)
 
 
 class Rule:
@@ -157,15 +185,14 @@ class Include:
         keeping = [pattern for pattern in patterns if pattern.startswith("!")]
         self._rules = IgnoreRules([each for each in patterns if each not in keeping], "include")
         reason = "left out: what a topic leaves out is `ignore`"
-        self.problems = [
-            *self._rules.problems,
-            *(Skipped(path="include", reason=f"{each!r} {reason}") for each in keeping),
-        ]
+        self.problems = list(self._rules.problems)
+        self.problems += (Skipped(path="include", reason=f"{each!r} {reason}") for each in keeping)
         rules = [rule for rule in self._rules.rules if rule.levels]
         self._ways = {_find_way(rule) for rule in rules}
         written = [[*map(_find_name, rule.levels)] for rule in rules if not rule.is_directory]
         self._names = {"/".join(filter(None, names)) for names in written if None not in names}
-        self._whole: dict[str, bool] = {"": not patterns}
+        self.takes_all = not patterns
+        self._whole: dict[str, bool] = {"": self.takes_all}
 
     def takes(self, path: str) -> bool:
         """Tell whether a file, or a directory that it is in, is taken."""

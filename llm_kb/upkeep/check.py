@@ -26,7 +26,8 @@ from llm_kb.knowledge_base.subject_list import name_file, name_place
 from llm_kb.rendering.plain_text import count
 from llm_kb.rendering.presentation import present
 from llm_kb.search.index.documents import MAX_FILE_BYTES, TOO_LARGE, describe_unread
-from llm_kb.search.roles import is_machine_made
+from llm_kb.search.roles import explain_unsearched
+from llm_kb.subjects.ignore import LEFTOVER
 from llm_kb.subjects.topics import Content, Subject
 from llm_kb.texts.decoding import SNIFFED_BYTES, decode_text, explain_conversion
 from llm_kb.texts.formats import is_readable, is_unread_document
@@ -236,9 +237,13 @@ def check_files(kb: KnowledgeBase) -> Iterator[Finding]:
         yield from (_sum_up(SKIPPED, files, reason) for reason, files in reasons.items())
         if unread := [s.path for s in opened.listing.subjects if is_unread_document(s.path)]:
             yield Finding(UNSEARCHED, _name(kb, opened, unread[0]), describe_unread(unread))
+        place = _name(kb, opened, "").rstrip("/")
         for reason in find_unsearched(opened.config.root, list_pages(opened)):
-            place = _name(kb, opened, "").rstrip("/")
             yield Finding(UNSEARCHED, place, f"no search reads {reason}")
+        if opened.listing.notice:
+            yield Finding(UNSEARCHED, place, opened.listing.notice)
+        if left := opened.listing.absent.get(LEFTOVER):
+            yield Finding(UNSEARCHED, place, f"{left:,} left out: {LEFTOVER}")
 
 
 def check_pages(
@@ -277,7 +282,7 @@ def _explain_unsearched(opened: OpenTopic, subject: Subject, content: Content) -
     if content.size > MAX_FILE_BYTES:
         return TOO_LARGE
     text = "" if opened.config.generated else decode_text(content.data) or ""
-    return "written by a machine, or for one" if is_machine_made(subject.path, text) else ""
+    return explain_unsearched(subject.path, text)
 
 
 def _sum_up(rule: Rule, files: Sequence[str], reason: str) -> Finding:

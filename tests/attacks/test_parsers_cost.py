@@ -17,7 +17,7 @@ from llm_kb.rendering.parts import find_spans, render_outline
 from llm_kb.rendering.summaries import read_front_matter, summarize
 from llm_kb.search.chunks import chunk_document
 from llm_kb.search.question import space, split_identifiers
-from llm_kb.search.roles import is_machine_made
+from llm_kb.search.roles import explain_unsearched
 from llm_kb.texts.document import Section
 from llm_kb.texts.folding import fold
 from llm_kb.texts.formats import START, find_format
@@ -51,7 +51,7 @@ def read_as_words(text: str) -> None:
     """Do with a text what is done whatever its format."""
     space(fold(text))
     split_identifiers(text)
-    is_machine_made("a.js", text)
+    explain_unsearched("a.js", text)
     list(mark_fenced(text.splitlines()))
     find_key_sentence(text, RARITIES)
     for make in (defuse, one_line, visible_text):

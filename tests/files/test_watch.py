@@ -172,3 +172,12 @@ def test_links_of_every_kind_are_watched(root: Path, target: str) -> None:
 
 def test_a_directory_that_is_not_there_is_not_noted(root: Path) -> None:
     assert watch_of(root / "gone").note() == ""
+
+
+def test_a_run_in_another_locale_leaves_nothing_out_for_later_ones(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    note = watch_of(root).note()
+    assert watch_of(root).holds(note, [])
+    monkeypatch.setattr("sys.getfilesystemencoding", lambda: "iso8859-1")
+    assert not watch_of(root).holds(note, [])

@@ -9,7 +9,7 @@ import pytest
 from llm_kb.errors import PatternError
 from llm_kb.search import search as search_module
 from llm_kb.search.question import parse_question
-from llm_kb.search.roles import Role, Scope, find_role, is_machine_made
+from llm_kb.search.roles import Role, Scope, explain_unsearched, find_role
 from tests.search.folders import group, search
 
 
@@ -176,7 +176,7 @@ def test_the_role_of_a_document_is_that_of_its_path_below_the_workspace(tmp_path
     ],
 )
 def test_what_machines_made_is_told(path: str, text: str, made: bool) -> None:
-    assert is_machine_made(path, text) is made
+    assert bool(explain_unsearched(path, text)) is made
 
 
 def test_a_lock_file_is_not_found_and_an_api_description_is(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from llm_kb.search.index.documents import (
     tick,
 )
 from llm_kb.search.question import space, split_identifiers
-from llm_kb.search.roles import find_role, is_machine_made
+from llm_kb.search.roles import ONE_LINE, explain_unsearched, find_role
 from llm_kb.texts.decoding import decode_text
 from llm_kb.texts.folding import compose, fold_composed
 from llm_kb.texts.markup import hide_embedded
@@ -189,14 +189,15 @@ def _prepare(file: File, topic: Documents, indexed: bytes = b"") -> _Prepared:
         except UnreadableError as error:
             problem, mtime_ns = error.reason, _UNCERTAIN
     digest = hashlib.blake2b(data, digest_size=16, key=wishes.encode()).digest()
+    text, _ = hide_embedded(decode_text(data) or "")
+    reason = "" if file.generated else explain_unsearched(file.path, text)
+    problem = problem or (reason if reason == ONE_LINE else "")
     document = _Prepared(file, mtime_ns, digest, problem)
     if digest == indexed:
         return document
-    text, _ = hide_embedded(decode_text(data) or "")
     role = file.role or find_role(f"{topic.place}{file.path}", text).value
-    if is_machine_made(file.path, text) and not file.generated:
-        text = ""
-    return document._replace(role=role, chunks=chunk_safely(file.path, text) if text else [])
+    chunks = chunk_safely(file.path, text) if text and not reason else []
+    return document._replace(role=role, chunks=chunks)
 
 
 # Writing
