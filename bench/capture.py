@@ -25,11 +25,11 @@ from pathlib import Path
 
 from harness import BIN, least, processor_time, report, run
 
+from llm_kb.capture.commands.knowledge import list_
 from llm_kb.capture.emission import parse_emission
 from llm_kb.capture.entries import dump_store, parse_store
 from llm_kb.capture.notes import EMPTY_TREES, KNOWLEDGE_REF, read_note
 from llm_kb.capture.store import add_to_store, parse_note
-from llm_kb.commands.knowledge.group import list_
 from llm_kb.files.git import run_git
 
 ROUNDS = 40

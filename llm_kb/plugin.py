@@ -38,16 +38,6 @@ COMMANDS = {
 """The commands of `llm kb` in each module of `llm_kb/commands`."""
 
 GROUPS = {
-    "knowledge": (
-        "Keep conventions, boundaries and anti-patterns in git notes",
-        {
-            "capture": ("capture",),
-            "group": (
-                *("add", "annotate", "edit", "export", "list"),
-                *("pull", "push", "remove", "review", "schema"),
-            ),
-        },
-    ),
     "references": (
         "Fetch documentation of other projects, and keep it fresh",
         {
@@ -61,7 +51,7 @@ GROUPS = {
 SECTIONS = {
     "Look": ("list", "search", "show", "prompt", "used"),
     "Write": ("add", "new", "edit", "review", "preload", "disable", "remove"),
-    "Fetch and capture": ("references", "knowledge"),
+    "Fetch and capture": ("references",),
     "Set up": (
         "init",
         "check",
@@ -110,9 +100,12 @@ def main() -> None:
 
 def make_group(name: str) -> click.Group:
     """Return all our commands as one group."""
-    group = LazyGroup(name, COMMANDS, "llm_kb.commands.", SUMMARY, SECTIONS)
-    for member, (summary, modules) in GROUPS.items():
-        group.add_command(LazyGroup(member, modules, f"llm_kb.commands.{member}.", summary))
+    modules = {f"llm_kb.commands.{module}": names for module, names in COMMANDS.items()}
+    group = LazyGroup(name, SUMMARY, modules, sections=SECTIONS)
+    for member, (summary, parts) in GROUPS.items():
+        folder = f"llm_kb.commands.{member}"
+        modules = {f"{folder}.{module}": names for module, names in parts.items()}
+        group.add_command(LazyGroup(member, summary, modules))
     click.version_option(__version__, prog_name=CONSOLE)(group)
     return group
 
@@ -126,7 +119,7 @@ def register_commands(cli: click.Group) -> None:
 
 @hookimpl
 def register_tools(register: Callable[..., None]) -> None:
-    """Register `learn`, `References` and `emit_knowledge`, if they are useful here.
+    """Register `learn` and the tools of add-ons, if they are useful here.
 
     The host gathers tools on every prompt that names one. Tools that the request does not
     use have only names, for the host's error that lists the tools.
@@ -135,7 +128,7 @@ def register_tools(register: Callable[..., None]) -> None:
         from llm import Tool
     except ImportError:  # a host of the future: the tools of others must still be found
         return
-    from llm_kb.host.request import OUR_TOOLS, current_request
+    from llm_kb.host.request import current_request, name_tools
 
     request = current_request()
     if request is None or request.tools:
@@ -143,8 +136,8 @@ def register_tools(register: Callable[..., None]) -> None:
 
         for tool in make_tools():
             register(tool)
-    if request is not None and not request.is_muted:
-        for name in sorted(OUR_TOOLS - request.tools):
+    if request is not None and request.lists_tools and not request.is_muted:
+        for name in sorted(name_tools(others=bool(request.tools)) - request.tools):
             register(Tool(name=name))
 
 
@@ -192,24 +185,38 @@ class LazyGroup(DefaultGroup):  # type: ignore[misc]  # the library has no types
     def __init__(
         self,
         name: str,
-        modules: Mapping[str, Sequence[str]],
-        folder: str,
         summary: str,
+        modules: Mapping[str, Sequence[str]],
+        hidden: Sequence[str] = (),
+        *,
         sections: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
         super().__init__(name, help=summary, default="list", default_if_no_args=True)
-        self._sections = sections
-        self._modules = {
-            name: folder + module for module, names in modules.items() for name in names
-        }
+        self._hidden = hidden
+        self._sections = {title: [*names] for title, names in (sections or {}).items()}
+        self._modules = {name: module for module, names in modules.items() for name in names}
+        self._lacks_addons = bool(sections)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names in alphabetical order."""
+        if self._lacks_addons:
+            self._lacks_addons = False
+            self._add_commands()
         return sorted({*self._modules, *self.commands})
+
+    def _add_commands(self) -> None:
+        """Add the commands of add-ons, when one is first looked up."""
+        from llm_kb import addons, hookspecs
+
+        found = [(add_on, e.name or "", e) for add_on, e in addons.gather(hookspecs.commands)]
+        for name, each in addons.name_each(found, {*self._modules, *self.commands}).items():
+            command = each if isinstance(each, click.Command) else LazyGroup(*each[:-1])
+            self.add_command(command, name)
+            self._sections.setdefault(getattr(each, "section", "Add-ons"), []).append(name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the subcommands by section, with their names in one column for all."""
-        names = self.list_commands(ctx)
+        names = [name for name in self.list_commands(ctx) if name not in self._hidden]
         width = max(map(len, names)) + 1
         for heading, members in (self._sections or {"Commands": names}).items():
             commands = {name: self.get_command(ctx, name) for name in members}

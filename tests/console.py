@@ -17,8 +17,7 @@ from pathlib import Path
 import click
 import llm
 
-from llm_kb.host.capture_tools import make_emit_tool
-from llm_kb.host.propose_tool import make_propose_tool
+from llm_kb import addons
 from llm_kb.host.reference_tools import References
 from llm_kb.knowledge_base.api import KnowledgeBase
 from llm_kb.plugin import register_commands
@@ -126,6 +125,5 @@ def list_tools() -> list[llm.Tool]:
         kb.learn_tool(),
         kb.search_tool(),
         *References().tools(),
-        make_propose_tool(kb, ""),
-        make_emit_tool(),
+        *(each for each in kb.added_tools(addons.find_tools()) if isinstance(each, llm.Tool)),
     ]

@@ -36,7 +36,7 @@ IMPORTED = (
     "llm_kb.knowledge_base.api",
     "llm_kb.commands.references.fetch",
     "llm_kb.commands.references.fetch",
-    "llm_kb.host.capture_tools",
+    "llm_kb.capture.tools",
     "llm_kb.references.fetch.create",
     "llm_kb.search.index.index",
     "llm_kb.host.mcp.server",

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from llm_kb.config.layers import TABLES, TOPIC, LayerSource, list_defaults, parse_layer
+from llm_kb.config.layers import TOPIC, LayerSource, find_tables, list_defaults, parse_layer
 from llm_kb.config.settings import Layer, Origin
 from llm_kb.files.fields import decode_toml
 
@@ -25,12 +25,12 @@ def heading(table: str) -> str:
     return f"[{table}.<id>]" if table == TOPIC else f"[{table}]"
 
 
-@pytest.mark.parametrize("table", TABLES)
+@pytest.mark.parametrize("table", find_tables())
 def test_every_key_is_documented_and_no_other(table: str) -> None:
-    assert rows(heading(table)).keys() == TABLES[table].keys()
+    assert rows(heading(table)).keys() == find_tables()[table].keys()
 
 
-@pytest.mark.parametrize("table", TABLES)
+@pytest.mark.parametrize("table", find_tables())
 def test_documented_defaults_are_the_real_ones(table: str) -> None:
     defaults = list_defaults()
     for name, (_type, default, _meaning) in rows(heading(table)).items():
@@ -40,12 +40,12 @@ def test_documented_defaults_are_the_real_ones(table: str) -> None:
 
 
 def test_what_only_the_user_may_set_is_marked() -> None:
-    assert {name for name, key in TABLES["kb"].items() if key.user_only} == {
+    assert {name for name, key in find_tables()["kb"].items() if key.user_only} == {
         name for name, cells in rows("[kb]").items() if "*User layer only.*" in cells[2]
     }
-    references = TABLES["kb.references"].items()
+    references = find_tables()["kb.references"].items()
     assert [name for name, key in references if not key.user_only] == []
-    assert not any(key.user_only for key in TABLES[TOPIC].values())
+    assert not any(key.user_only for key in find_tables()[TOPIC].values())
 
 
 def test_every_example_is_a_valid_layer() -> None:

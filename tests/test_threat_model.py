@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 import llm_kb
-from llm_kb.config.layers import TABLES
-from llm_kb.config.trust import ACTING_KEYS
+from llm_kb.addons import find_tools
+from llm_kb.config.layers import find_tables
 from llm_kb.host.mcp.tools import TOOLS
 from llm_kb.host.reference_calls import ALL
+from llm_kb.knowledge_base.api import KnowledgeBase
 from llm_kb.references.sources.records import TYPES
 from llm_kb.texts.formats import FORMATS
 from tests.attacks.test_writing import COMMANDS
@@ -40,7 +41,9 @@ def find_named(start: str = "") -> set[str]:
 
 def list_calls() -> set[str]:
     """Return every tool with its arguments."""
-    texts = (*(text for text, _ in TOOLS), *ALL)
+    kb = KnowledgeBase.discover()
+    added = [text for each in find_tools().values() for text, _ in each.open(kb)]
+    texts = (*(text for text, _ in TOOLS), *ALL, *added)
     return {f"{text.name}({', '.join(text.schema['properties'])})" for text in texts}
 
 
@@ -59,7 +62,7 @@ def list_variables() -> set[str]:
 
 
 FOUND = {
-    "keys": {f"{table}.{name}" for table, keys in TABLES.items() for name in keys},
+    "keys": {f"{table}.{name}" for table, keys in find_tables().items() for name in keys},
     "tools": list_calls(),
     "sources": list_sources(),
     "converters": {each.converter for each in FORMATS if each.converter},
@@ -85,10 +88,17 @@ def test_every_command_writes_somewhere_or_only_reads() -> None:
 
 
 def test_the_keys_of_a_row_are_those_that_the_code_treats_so() -> None:
-    own = {f"{t}.{name}" for t, keys in TABLES.items() for name in keys if keys[name].user_only}
+    own = {
+        f"{t}.{name}" for t, keys in find_tables().items() for name in keys if keys[name].user_only
+    }
     assert find_named("yours alone") == own
-    assert find_named("counts once it is trusted") == {*ACTING_KEYS}
-    lists = {f"{t}.{name}" for t, keys in TABLES.items() for name in keys if keys[name].is_list}
+    acting = {
+        f"{t}.{name}" for t, keys in find_tables().items() for name in keys if keys[name].acts
+    }
+    assert find_named("counts once it is trusted") == acting
+    lists = {
+        f"{t}.{name}" for t, keys in find_tables().items() for name in keys if keys[name].is_list
+    }
     assert lists - own - find_named("a place") == find_named("a list")
 
 

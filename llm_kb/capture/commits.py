@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -20,7 +19,6 @@ from llm_kb.files.containment import read_regular
 from llm_kb.files.git import GitError, read_git, run_git
 from llm_kb.files.repository import Repository
 from llm_kb.rendering.plain_text import count, estimate_tokens
-from llm_kb.search.roles import Role, find_role
 from llm_kb.texts.formats import has_generated_name
 from llm_kb.texts.safe import defuse, one_line
 
@@ -32,13 +30,6 @@ MAX_NAMED = 20
 
 _MAX_BYTES = 20_000_000
 """The most bytes of git's output about one commit."""
-
-_GENERATED_DIRECTORIES = frozenset(
-    {"dist", "vendor", "node_modules", "third_party", "__snapshots__", "cassettes"}
-)
-
-_VERSION = re.compile(r"(?<!\d)\d+(?:[.-]\d+)+[\w.+-]*")
-"""A version or a date."""
 
 SYSTEM_PROMPT = f"""\
 You look at one commit of a git repository and record what it shows about the whole \
@@ -58,8 +49,8 @@ class Briefing:
     subject: str
     text: str
     left_out: tuple[str, ...]
-    skip_reason: str | None
-    """The reason to leave it out of a range."""
+    is_empty: bool
+    """Whether there is nothing to see in it."""
 
     @property
     def tokens(self) -> int:
@@ -84,29 +75,18 @@ def resolve_commits(directory: Path, revisions: Sequence[str]) -> tuple[str, ...
     return tuple(commit for commit in listed.split() if commit not in cut_off)
 
 
-def plan_commits(
-    directory: Path, commits: Sequence[str], *, limit: int | None = None
-) -> tuple[Sequence[Briefing], Mapping[str, int]]:
-    """Return the prompts about the first `limit` commits with a diff to show; others by reason.
-
-    A single commit is skipped only if there is nothing to see in it.
-    """
+def plan_commits(directory: Path, commits: Sequence[str]) -> tuple[Sequence[Briefing], int]:
+    """Return the prompts about commits, and how many have nothing to see."""
     store = load_store(directory)
     planned: list[Briefing] = []
-    skipped: Counter[str] = Counter()
+    empty = 0
     for commit in commits:
-        if len(planned) == limit:
-            break
         briefing = read_briefing(directory, commit, store)
-        reason = briefing.skip_reason
-        if reason and (len(commits) > 1 or reason == NOTHING_TO_SEE):
-            skipped[reason] += 1
+        if briefing.is_empty:
+            empty += 1
         else:
             planned.append(briefing)
-    return planned, skipped
-
-
-NOTHING_TO_SEE = "nothing to see in them"
+    return planned, empty
 
 
 def read_briefing(
@@ -121,11 +101,11 @@ def read_briefing(
     safe = ("--no-ext-diff", "--no-textconv", "--no-color")
     shape = ("--root", "-r", "-z", "--numstat", "--patch", "--find-renames")
     data, is_cut = read_git(
-        *("diff-tree", *shape, *safe, "--format=%an <%ae>%x00%B%x00", commit),
+        *("diff-tree", *shape, *safe, "--format=%B%x00", commit),
         cwd=directory,
         limit=most,
     )
-    author, message, rest = (*data.split(b"\0", 2), b"", b"")[:3]
+    message, _, rest = data.partition(b"\0")
     numbers, _, patch = rest.lstrip(b"\0\n").partition(b"\0\0")
     # Without a diff in so many bytes, the commit is an import.
     files = {} if is_cut and not patch else _parse_numbers(numbers)
@@ -135,7 +115,7 @@ def read_briefing(
     for path, is_binary in files.items():
         if is_binary:
             left_out.append((path, "binary"))
-        elif is_generated(path):
+        elif has_generated_name(path.rpartition("/")[2]):
             left_out.append((path, "generated"))
         elif path not in diffs:
             left_out.append((path, "not read"))
@@ -143,7 +123,6 @@ def read_briefing(
             shown[path] = diffs[path]
     return render_briefing(
         commit,
-        author.decode(errors="replace").strip(),
         message[: 4 * MAX_MESSAGE_CHARS].decode(errors="replace").strip()[:MAX_MESSAGE_CHARS],
         shown,
         left_out=left_out,
@@ -187,15 +166,8 @@ def _find_known(store: KnowledgeStore, paths: Collection[str]) -> tuple[Entry, .
     return (*known, *(e for e in store.entries if e.place is None))[:MAX_ENTRIES_SHOWN]
 
 
-def is_generated(path: str) -> bool:
-    """Tell whether a file is written by tools, by its name or the name of a directory."""
-    *directories, name = path.split("/")
-    return has_generated_name(name) or not _GENERATED_DIRECTORIES.isdisjoint(directories)
-
-
-def render_briefing(  # noqa: PLR0913 - the parts of a commit
+def render_briefing(
     commit: str,
-    author: str,
     message: str,
     diffs: Mapping[str, str],
     *,
@@ -223,37 +195,13 @@ def render_briefing(  # noqa: PLR0913 - the parts of a commit
     if known:
         listed = "\n".join(f"- {defuse(render_short(e))}" for e in known)
         parts.append(f"Already recorded here, so do not record it again:\n{listed}")
-    skip_reason = None
-    if not any(cut.values()):
-        skip_reason = NOTHING_TO_SEE
-    elif "[bot]" in author or author.startswith("pre-commit-ci "):
-        skip_reason = "made by bots"
-    elif not unseen and is_release(diffs):
-        skip_reason = "only versions and change logs"
     return Briefing(
         commit=commit,
         subject=message.partition("\n")[0],
         text="\n\n".join(parts),
         left_out=tuple(notices),
-        skip_reason=skip_reason,
+        is_empty=not any(cut.values()),
     )
-
-
-def is_release(diffs: Mapping[str, str]) -> bool:
-    """Tell whether all changed lines differ by versions alone, besides those of a change log."""
-    return all(
-        find_role(path) is Role.CHANGES or _changes_versions(diff) for path, diff in diffs.items()
-    )
-
-
-def _changes_versions(diff: str) -> bool:
-    """Tell whether the diff of a file replaces each line by one with another version."""
-    # The lines before the first hunk name the file.
-    lines = diff.partition("\n@@")[2].split("\n")
-    removed = sorted(_VERSION.sub("0", line[1:]) for line in lines if line.startswith("-"))
-    added = sorted(_VERSION.sub("0", line[1:]) for line in lines if line.startswith("+"))
-    changed = [line for line in lines if line.startswith(("-", "+"))]
-    return bool(added) and removed == added and all(map(_VERSION.search, changed))
 
 
 def share_room(diffs: Mapping[str, str], room: int = MAX_DIFF_CHARS) -> dict[str, str]:

@@ -11,6 +11,7 @@ from llm_kb.capture.entries import KINDS, STABILITIES, Entry, Kind, KnowledgeSto
 from llm_kb.capture.rendering import render_short
 from llm_kb.errors import KbError, find_similar, limit_problems
 from llm_kb.files.fields import describe
+from llm_kb.knowledge_base.tool_text import string
 from llm_kb.texts.safe import JOINERS, one_line
 
 MAX_FIELD_CHARS = 2000
@@ -43,26 +44,21 @@ EMIT_DESCRIPTION = (
 )
 
 
-def _text(description: str, choices: Sequence[str] = ()) -> dict[str, object]:
-    enum = {"enum": list(choices)} if choices else {}
-    return {"type": "string", **enum, "description": description}
-
-
 EMIT_SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {
-        "entry_type": _text("Type of knowledge entry", [kind.name for kind in KINDS]),
-        "scope": _text("For convention: directory/file scope (e.g. 'src/', 'src/schema/', '*')"),
-        "rule": _text("For convention: the rule or convention text"),
-        "stability": _text(
+        "entry_type": string("Type of knowledge entry", [kind.name for kind in KINDS]),
+        "scope": string("For convention: directory/file scope (e.g. 'src/', 'src/schema/', '*')"),
+        "rule": string("For convention: the rule or convention text"),
+        "stability": string(
             "For convention: how stable is this convention? Default: provisional",
             STABILITIES,
         ),
-        "module": _text("For boundary: the module path (e.g. 'src/git/')"),
-        "owns": _text("For boundary: what this module is responsible for"),
-        "boundary": _text("For boundary: the boundary rule (what it must not do)"),
-        "pattern": _text("For anti_pattern: the pattern to avoid"),
-        "instead": _text("For anti_pattern: what to do instead"),
+        "module": string("For boundary: the module path (e.g. 'src/git/')"),
+        "owns": string("For boundary: what this module is responsible for"),
+        "boundary": string("For boundary: the boundary rule (what it must not do)"),
+        "pattern": string("For anti_pattern: the pattern to avoid"),
+        "instead": string("For anti_pattern: what to do instead"),
     },
     "required": ["entry_type"],
 }

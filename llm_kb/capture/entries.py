@@ -22,12 +22,6 @@ STABILITIES = ("permanent", "provisional", "experimental")
 Anchor: TypeAlias = "tuple[str | None, str | None]"
 """The place an entry applies to, and the commit it comes from."""
 
-RETIRED = "retired_ids"
-"""A key of our own: the last number of each kind that an entry had which was removed."""
-
-MOST_NUMBER = 10**15
-"""No number of an id is as large."""
-
 REVIEWED_IN = "reviewed_in"
 """A key of our own: the commit at which a person last confirmed an entry."""
 
@@ -197,30 +191,19 @@ class KnowledgeStore:
         return tuple(entry for _, entry in scored[:limit])
 
     def next_id(self, kind: Kind) -> str:
-        """Return an id above those that entries of a kind have, or had before they were removed."""
+        """Return an id above those that entries of a kind have."""
         return f"{kind.prefix}-{self.find_last(kind) + 1}"
 
     def without(self, id_: str) -> KnowledgeStore:
-        """Return the store without an id, which no later entry gets."""
-        left = self.with_entries(entry for entry in self.entries if entry.id != id_)
-        last = {kind.prefix: self.find_last(kind) for kind in KINDS}
-        freed = {kind.prefix for kind in KINDS if left.find_last(kind) < last[kind.prefix]}
-        retired = {**self.retired, **{prefix: last[prefix] for prefix in freed}}
-        return replace(left, extra={**left.extra, RETIRED: retired}) if freed else left
-
-    @property
-    def retired(self) -> dict[str, int]:
-        """The highest number of the entries that were removed, by the prefix of their kind."""
-        found = self.extra.get(RETIRED)
-        numbers = {kind.prefix: found.get(kind.prefix) for kind in KINDS if isinstance(found, dict)}
-        return {name: n for name, n in numbers.items() if type(n) is int and n < MOST_NUMBER}
+        """Return the store without an id."""
+        return self.with_entries(entry for entry in self.entries if entry.id != id_)
 
     def find_last(self, kind: Kind) -> int:
-        """Return the highest number that the ids of a kind have, or had; 0 for none."""
+        """Return the highest number that the ids of a kind have; 0 for none."""
         # Python refuses to convert very long numbers.
         plain = re.compile(rf"{kind.prefix}-([0-9]{{1,15}})")
         numbers = (int(found[1]) for e in self.entries if (found := plain.fullmatch(e.id)))
-        return max(0, self.retired.get(kind.prefix, 0), *numbers)
+        return max(numbers, default=0)
 
 
 MakeError: TypeAlias = Callable[[Sequence[str]], Exception]

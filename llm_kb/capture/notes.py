@@ -16,7 +16,6 @@ from typing import TypeAlias
 
 from llm_kb.errors import KbError
 from llm_kb.files.git import GitError, read_objects, run_git
-from llm_kb.files.repository import Repository
 
 KNOWLEDGE_REF = "refs/notes/chronicle-knowledge"
 ANNOTATIONS_REF = "refs/notes/chronicle"
@@ -34,19 +33,6 @@ _MOVED = ("but expected", "already exists", "File exists", "unable to resolve re
 _MAX_LISTED = 20_000_000
 """The most bytes of a list of notes: about 200,000. Trees can share subtrees, so a few
 objects may unfold to any number."""
-
-
-def may_have_ref(repository: Repository, ref: str) -> bool:
-    """Tell by its files whether a repository may have a ref; in a reftable it may."""
-    common = repository.common_dir
-    packed = common / "packed-refs"
-    try:
-        if (common / ref).is_file() or (common / "reftable").is_dir():
-            return True
-        # Reading a pipe of that name would never end.
-        return packed.is_file() and f" {ref}\n".encode() in packed.read_bytes()
-    except OSError:
-        return False
 
 
 class DamagedNotesError(KbError):

@@ -83,26 +83,17 @@ def render_short(entry: Entry) -> str:
 
 
 MAX_ITEMS = 60
-"""The most items about a path, and of a list without headings: about 3,000 tokens."""
+"""The most items about a path: about 3,000 tokens."""
 
 
 def make_texts(sections: Iterable[Section]) -> dict[str, str]:
-    """Return the texts of the subjects by slug, those of long lists with a heading for each place.
-
-    By its headings a model finds its way in a long text.
-    """
+    """Return the texts of the subjects by slug."""
     return {section.slug: _render(section) for section in sections if section.items}
 
 
 def _render(section: Section) -> str:
-    if len(section.items) <= MAX_ITEMS:
-        parts = ["\n".join(text for _, text in section.items)]
-    else:
-        groups: dict[str, list[str]] = {}
-        for place, text in sorted(section.items, key=itemgetter(0)):
-            groups.setdefault(place, []).append(text)
-        parts = [f"## {_name_place(place)}\n\n" + "\n".join(t) for place, t in groups.items()]
-    return "\n\n".join([f"# {section.title}", section.introduction, *parts]) + "\n"
+    items = "\n".join(text for _, text in section.items)
+    return f"# {section.title}\n\n{section.introduction}\n\n{items}\n"
 
 
 def render_place(place: str, sections: Iterable[Section], *, exists: bool) -> str | None:

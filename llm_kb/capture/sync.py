@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import TypeAlias
 
 from llm_kb.capture import notes, store
-from llm_kb.capture.entries import RETIRED, Entry, KnowledgeStore, normalize
+from llm_kb.capture.entries import Entry, KnowledgeStore, normalize
 from llm_kb.capture.rendering import render_short
-from llm_kb.errors import KbError
 from llm_kb.files.git import NO_PROGRAMS, GitError, find_program, make_scratch, run_git
 from llm_kb.rendering.plain_text import count
 from llm_kb.texts.safe import one_line
@@ -86,9 +85,7 @@ def _merge_extra(
     base: KnowledgeStore, ours: KnowledgeStore, theirs: KnowledgeStore
 ) -> dict[str, object]:
     changed = {key: v for key, v in ours.extra.items() if base.extra.get(key) != v}
-    retired = [*ours.retired.items(), *theirs.retired.items()]
-    highest = {RETIRED: dict(sorted(retired))} if retired else {}
-    return {**ours.extra, **theirs.extra, **changed, **highest}
+    return {**ours.extra, **theirs.extra, **changed}
 
 
 def _describe_clash(ours: Entry, theirs: Entry) -> list[str]:
@@ -98,15 +95,12 @@ def _describe_clash(ours: Entry, theirs: Entry) -> list[str]:
         for name in ours.kind.settable
         if normalize(ours.text(name)) != normalize(theirs.text(name))
     ]
-    if differing:
-        return [
-            f"Conflict: theirs is kept of {render_short(theirs)}\n"
-            f"  ours: {'; '.join(differing)}\n"
-            f"  `llm kb knowledge edit {one_line(theirs.id)}` changes it."
-        ]
-    if ours.id == theirs.id:
-        return []
-    return [f"Duplicate: {render_short(ours)} is {render_short(theirs)} there"]
+    change = (
+        f"Conflict: theirs is kept of {render_short(theirs)}\n"
+        f"  ours: {'; '.join(differing)}\n"
+        f"  `llm kb knowledge edit {one_line(theirs.id)}` changes it."
+    )
+    return [change] if differing else []
 
 
 def _is_same(one: Entry, other: Entry) -> bool:
@@ -153,9 +147,8 @@ def _merge_entries(
     """Return lines about the merge, and the commit that has it."""
     before = _store_at(directory, base, name) if base else KnowledgeStore()
     merged, notices = merge(before, snapshot.store, _store_at(directory, theirs, name))
-    lines = [*notices[:MAX_NOTICES], f"{count(len(merged.entries), 'entry', 'entries')}."]
-    if len(notices) > MAX_NOTICES:
-        lines.insert(MAX_NOTICES, f"{len(notices) - MAX_NOTICES:,} more.")
+    more = [f"{len(notices) - MAX_NOTICES:,} more."] if len(notices) > MAX_NOTICES else []
+    lines = [*notices[:MAX_NOTICES], *more, f"{count(len(merged.entries), 'entry', 'entries')}."]
     if base == snapshot.note.commit:
         return lines, theirs
     message = f"Merge knowledge of {name}"
@@ -175,29 +168,30 @@ def _merge_annotations(
     return [f"Annotations of {count(number, 'commit')} received."], new
 
 
-def push(directory: Path, remote: str) -> list[str]:
-    """Push our entries and annotations, pull before that if the remote has moved; return lines.
+def sync(directory: Path, remote: str) -> Iterator[str]:
+    """Pull, then push our entries and annotations; yield lines.
 
-    Raises KbError if the remote keeps moving.
+    Where the push is refused what was pulled stays, and a line says so.
     """
-    store.load_store(directory)  # a damaged store is not pushed
+    yield from pull(directory, remote)
     refs = [ref for ref in SHARED_REFS if notes.read_ref(directory, ref)]
-    if not refs:
-        raise KbError("there is nothing to push: no entry was ever captured here")
-    lines: list[str] = []
+    place = hide_secrets(remote)
     reason = ""
-    for _ in range(MAX_PUSHES):
+    for _ in range(MAX_PUSHES if refs else 0):
         try:
-            push_refs(directory, remote, refs)
+            is_local = push_refs(directory, remote, refs)
         except notes.RefMovedError as error:
+            reason = f"others keep changing it; {error}"
+            yield from pull(directory, remote)
+        except GitError as error:
             reason = str(error)
-            lines += pull(directory, remote)
+            break
         else:
             entries = count(len(store.load_store(directory).entries), "entry", "entries")
-            return [*lines, f"Pushed {entries} to {hide_secrets(remote)}."]
-    raise KbError(
-        f"{hide_secrets(remote)} kept being changed by others; try again. git's message: {reason}"
-    )
+            hooks = ", without running hooks of a repository on this disk" if is_local else ""
+            yield f"Pushed {entries} to {place}{hooks}."
+            return
+    yield f"Not pushed to {place}: {reason or 'no entry was ever captured here'}"
 
 
 def _store_at(directory: Path, commit: str, remote: str) -> KnowledgeStore:
@@ -231,14 +225,19 @@ def fetch_notes(directory: Path, remote: str) -> Mapping[str, str]:
     return {ref: commit for ref, commit in found.items() if commit}
 
 
-def push_refs(directory: Path, remote: str, refs: Sequence[str]) -> None:
-    """Push refs without force. Raises RefMovedError if the remote's have moved."""
+def push_refs(directory: Path, remote: str, refs: Sequence[str]) -> bool:
+    """Push refs without force, and tell whether the remote is on this disk.
+
+    Raises RefMovedError if the remote's have moved.
+    """
     # No submodules, whatever `push.*` sets for the user's own pushes.
     options = ("--quiet", "--recurse-submodules=no", "--no-signed")
     pairs = [f"{ref}:{ref}" for ref in refs]
     try:
         with _open_exchange(directory, remote) as git:
-            _ask_server(git, "push", *options, *_choose_receiver(git), _REMOTE, *pairs)
+            receiver = _choose_receiver(git)
+            _ask_server(git, "push", *options, *receiver, _REMOTE, *pairs)
+            return bool(receiver)
     except GitError as error:
         if _MOVED.search(error.stderr):
             raise notes.RefMovedError(error.stderr.strip()) from error
@@ -318,13 +317,7 @@ def _choose_receiver(git: Git) -> Sequence[str]:
     configuration counts and not ours: its hooks may be those of an unpacked archive.
     """
     listed = git("remote", "get-url", "--push", "--all", _REMOTE)
-    are_local = {_is_local(url) for url in listed.decode(errors="replace").splitlines()}
-    if len(are_local) > 1:
-        raise KbError(
-            "the remote has addresses on this disk and elsewhere; push to one at a time: "
-            "llm kb knowledge push ADDRESS"
-        )
-    if are_local == {False}:
+    if not any(map(_is_local, listed.decode(errors="replace").splitlines())):
         return []
     settings = (word for key, value in NO_PROGRAMS for word in ("-c", f"{key}={value}"))
     words = [find_program("git") or "git", *settings, "receive-pack"]

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 import stat
-import subprocess
 import sys
 from pathlib import Path
 from typing import BinaryIO
@@ -19,12 +17,13 @@ from llm_kb.files.atomic import create_below, replace_below
 from llm_kb.files.containment import read_regular, resolve_links
 from llm_kb.files.directory_topic import DirectoryTopic
 from llm_kb.files.layouts import place_subject
-from llm_kb.knowledge_base.kinds import GIVEN
+from llm_kb.knowledge_base.kinds import given_kinds
 from llm_kb.knowledge_base.user_dir import load_here
 from llm_kb.rendering.differences import render_difference
 from llm_kb.rendering.plain_text import command_line
 from llm_kb.subjects.selection import find_exact, find_near
 from llm_kb.subjects.topics import Layout, TopicConfig
+from llm_kb.terminal.editor import open_editor
 from llm_kb.terminal.options import complete_address
 from llm_kb.terminal.output import say, show_content
 from llm_kb.terminal.screen import confirm_on_tty, has_terminal, is_terminal
@@ -166,7 +165,7 @@ def _find_topic(name: str) -> tuple[TopicConfig, str]:
     id_, _, slug = name.partition("/")
     topics = {topic.id: topic for topic in load_here().topics}
     if id_ not in topics:
-        kind = find_kind(id_, GIVEN)
+        kind = find_kind(id_, given_kinds())
         advice = f"; {kind.advice}" if kind and kind.advice else ""
         raise UnknownTopicError(id_, sorted(topics), near=advice)
     return topics[id_], slug
@@ -220,18 +219,3 @@ def _find_place(topic: TopicConfig, slug: str) -> TopicConfig | None:
     others = (each for each in config.topics if each.root != config.workspace)
     inside = (each for each in others if each.root.is_relative_to(topic.root))
     return next((each for each in inside if each.layout is Layout.FILES), None)
-
-
-def open_editor(path: Path) -> None:
-    """Open a file in $VISUAL, $EDITOR or the system's editor, and wait for it."""
-    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
-    if not editor and not has_terminal():
-        raise click.ClickException(
-            f"there is no terminal to edit on; the file is {show_place(path)}"
-        )
-    # Not `click.edit`: some versions pass the name through a shell.
-    try:
-        subprocess.run([*shlex.split(editor or "vi"), str(path)], check=True)  # noqa: S603
-    except (ValueError, OSError, subprocess.CalledProcessError) as error:
-        named = f"the editor of $VISUAL or $EDITOR, {editor or 'vi'!r},"
-        raise click.ClickException(f"{named} failed: {error}") from error

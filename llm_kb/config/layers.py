@@ -9,10 +9,11 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path, PurePath
 from typing import Any, TypeAlias
 
+from llm_kb import addons, hookspecs
 from llm_kb.config.settings import Config, Layer, Origin, Setting, Value
 from llm_kb.config.workspace import expand_home, find_foreign_owner
 from llm_kb.errors import ConfigError, KbError, PatternError, quote
@@ -82,6 +83,10 @@ class Key:
     """What a value of the list counts: more for a walk of files than for a comparison."""
     is_place: bool = False
     """Whether `read` also takes the source of the layer."""
+    default: Value = ()
+    """Its value where nothing sets it, if it is a key of an add-on."""
+    acts: str = ""
+    """What it does in requests that do not ask for it; that of a workspace then needs trust."""
 
 
 def read_pattern(value: object) -> str:
@@ -169,7 +174,10 @@ TOPIC = "kb.topic"
 
 TABLES: Mapping[str, Mapping[str, Key]] = {
     "kb": {
-        "auto": Key(fields.read_flag),
+        "auto": Key(
+            fields.read_flag,
+            acts="send its section, and offer learn, on every prompt and chat here",
+        ),
         "guides": Key(fields.read_flag),
         "menu": Key(_choice("topics", "subjects")),
         "menu_budget": Key(fields.read_count),
@@ -191,8 +199,6 @@ TABLES: Mapping[str, Mapping[str, Key]] = {
         "max_files": Key(partial(fields.read_count, least=1), user_only=True),
         "timeout": Key(partial(fields.read_count, least=1), user_only=True),
     },
-    "kb.capture": {"offer": Key(fields.read_flag), "branch_only": Key(fields.read_flag)},
-    "kb.propose": {"offer": Key(fields.read_flag)},
     "kb.check": {"ignore": Key(fields.read_line, is_list=True, work=10)},
     TOPIC: {
         "enable": Key(fields.read_flag),
@@ -213,7 +219,26 @@ TABLES: Mapping[str, Mapping[str, Key]] = {
 SMALL_TABLES = tuple(
     name.removeprefix("kb.") for name in TABLES if name not in {"kb", "kb.references", TOPIC}
 )
-"""The tables below `kb` whose keys are fields of `Config`: `capture_offer`."""
+"""The tables below `kb` whose keys are fields of `Config`: `check_ignore`."""
+
+
+@cache
+def find_tables() -> Mapping[str, Mapping[str, Key]]:
+    """Return the keys of each table, with those of add-ons."""
+    tables = {name: dict(keys) for name, keys in TABLES.items()}
+    taken = [f"{name}.{key}" for name, keys in TABLES.items() for key in keys]
+    found = ((add_on, *named) for add_on, named in addons.gather(hookspecs.settings))
+    for dotted, key in addons.name_each(found, taken).items():
+        table, _, name = dotted.rpartition(".")
+        tables.setdefault(table, {})[name] = key
+    return tables
+
+
+def find_effect(dotted: str) -> str:
+    """Return what a setting does in requests that do not ask for it; empty if nothing."""
+    table, _, name = dotted.rpartition(".")
+    keys = find_tables().get(table) or find_tables()[TOPIC]
+    return keys[name].acts if name in keys else ""
 
 
 def topic_key(topic: str, field_name: str) -> str:
@@ -238,7 +263,7 @@ def parse_layer(toml: Mapping[str, object], source: LayerSource) -> Settings:
     """
     document = Fields(toml)
     kb = document.fields("kb")
-    names = ("references", *SMALL_TABLES)
+    names = [name.removeprefix("kb.") for name in find_tables() if name not in {"kb", TOPIC}]
     tables = [kb, *map(kb.fields, names), *_list_topics(kb.fields("topic"))]
     where = source.origin.place or source.origin.layer.value
     settings: dict[str, Setting] = {}
@@ -264,8 +289,8 @@ def _find_excess(settings: Settings) -> Iterator[str]:
         tables.setdefault(table, {})[name] = setting
     work: Counter[str] = Counter()
     for table, given in tables.items():
-        keys, place = TABLES.get(table, TABLES[TOPIC]), table
-        if table not in TABLES:
+        keys, place = find_tables().get(table, find_tables()[TOPIC]), table
+        if table not in find_tables():
             place = str(given["subjects"].value) if "subjects" in given else table
             work[place] += TOPIC_WORK
         for name, setting in given.items():
@@ -301,7 +326,7 @@ def _list_topics(topics: Fields) -> list[Fields]:
 
 def _read_keys(table: Fields, source: LayerSource) -> dict[str, Setting]:
     """Return the settings of a table by dotted key, and report what is wrong with it."""
-    settings, keys = {}, TABLES.get(table.path, TABLES[TOPIC])
+    settings, keys = {}, find_tables().get(table.path, find_tables()[TOPIC])
     for name in table:
         value = _read_key(table, name, keys[name], source) if name in keys else None
         if value is not None:
@@ -352,4 +377,8 @@ def list_defaults() -> dict[str, Any]:
     for table in SMALL_TABLES:
         keys = TABLES[f"kb.{table}"]
         defaults |= {f"kb.{table}.{name}": getattr(config, f"{table}_{name}") for name in keys}
+    for table, keys in find_tables().items():
+        if table != TOPIC:
+            added = {f"{table}.{name}": key.default for name, key in keys.items()}
+            defaults = added | defaults
     return defaults

@@ -169,7 +169,7 @@ def _add_fragment(merged: Settings, path: Path, own: LayerSource, found: trust.L
     withheld: set[str] = set()
     if source.bounds:  # `auto` counts here: the user named the fragment
         keys = trust.find_withheld(layer, merged, resolve_links(source.bounds))
-        withheld = set(keys) - {*trust.ACTING_KEYS, trust.LIMIT_KEY}
+        withheld = {key for key in keys if key != trust.LIMIT_KEY and not layers.find_effect(key)}
     if withheld:
         reason = "your own topics are not this file's to show"
         problems = [f"{key}: {reason}; use -k or an assignment" for key in sorted(withheld)]
@@ -267,7 +267,10 @@ def _given(settings: Settings, table: str) -> dict[str, Any]:
 def _resolve_topic(
     id_: str, fields: Mapping[str, Setting], allow_links_to: tuple[Path, ...]
 ) -> TopicConfig:
-    given: dict[str, Any] = {name: each.value for name, each in fields.items() if each.value != ""}
+    own = layers.TABLES[TOPIC]
+    given: dict[str, Any] = {
+        n: each.value for n, each in fields.items() if each.value != "" and n in own
+    }
     given["root"] = Path(given.pop("subjects", ""))
     given["layout"] = Layout(given.get("layout", Layout.FILES))
     return TopicConfig(id=id_, allow_links_to=allow_links_to, **given)

@@ -61,7 +61,7 @@ class References:
 class Config:
     """The effective configuration after all layers, with the origin of each value.
 
-    A key of a small table has the name of the table before it: `capture_offer`.
+    A key of a small table has the name of the table before it: `check_ignore`.
     """
 
     auto: bool = False
@@ -85,12 +85,6 @@ class Config:
     adjustments: tuple[TopicConfig, ...] = ()
     """Changes to topics whose subjects are not configured; their `root` is not used."""
     references: References = References()
-    capture_offer: bool = False
-    """Whether `emit_knowledge` comes with `learn`."""
-    capture_branch_only: bool = False
-    """Whether captured entries of commits that are not on this branch are left out."""
-    propose_offer: bool = False
-    """Whether `propose_subject` comes with `learn`."""
     check_ignore: tuple[str, ...] = ()
     """The rules whose findings `llm kb check` leaves out."""
     workspace: Path | None = None
@@ -100,3 +94,7 @@ class Config:
     """Dotted keys of the workspace layer that count only once it is trusted."""
     settings: Mapping[str, Setting] = field(default_factory=dict)
     """What the layers set, by dotted key (`kb.topic.project.learned`)."""
+
+    def value(self, key: str, default: Value = False) -> Value:
+        """Return the value of a dotted key, such as one of an add-on."""
+        return self.settings[key].value if key in self.settings else default

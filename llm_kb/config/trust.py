@@ -13,7 +13,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from llm_kb.config import workspace
-from llm_kb.config.layers import TABLES, TOPIC, Settings, by_topic, topic_key
+from llm_kb.config.layers import TOPIC, Settings, by_topic, find_effect, find_tables, topic_key
 from llm_kb.config.settings import Config
 from llm_kb.errors import join_names, show_place
 from llm_kb.files.atomic import WriteError, locked, replace_file
@@ -24,16 +24,11 @@ TRUST_FILE = "kb-trust.json"
 EXCLUDING = ("disabled", "enable")
 """The keys of a topic by which a model sees less of it."""
 
-ACTING_KEYS = ("kb.auto", "kb.capture.offer", "kb.propose.offer")
-"""Keys by which a workspace affects requests that do not ask for it."""
 
 LIMIT_KEY = "kb.max_result_chars"
 """A limit that a workspace only lowers: answers are paid by the user."""
 
 _MEANINGS = {
-    "kb.auto": "send its section, and offer learn, on every prompt and chat here",
-    "kb.capture.offer": "offer emit_knowledge beside learn, which writes to the notes of git here",
-    "kb.propose.offer": "offer propose_subject beside learn, whose proposals wait for you",
     LIMIT_KEY: "let answers be longer than your own limit",
 }
 
@@ -47,7 +42,7 @@ def find_withheld(layer: Settings, below: Settings, root: Path) -> tuple[str, ..
     off, or disabling subjects of it, needs no trust. `root` is the workspace with links resolved.
     """
     known = by_topic(below)
-    keys = [key for key in ACTING_KEYS if key in layer and layer[key].value not in {False, ()}]
+    keys = [k for k, each in layer.items() if find_effect(k) and each.value not in {False, ()}]
     if LIMIT_KEY in layer and not _is_lower(layer[LIMIT_KEY].value, below):
         keys.append(LIMIT_KEY)
     for id_, fields in by_topic(layer).items():
@@ -57,10 +52,10 @@ def find_withheld(layer: Settings, below: Settings, root: Path) -> tuple[str, ..
             continue  # the workspace's own topic
         keys += [
             topic_key(id_, name)
-            for name in TABLES[TOPIC]
+            for name in find_tables()[TOPIC]
             if name in fields and (name not in EXCLUDING or fields[name].value is True)
         ]
-    return tuple(keys)
+    return tuple(dict.fromkeys(keys))
 
 
 def _is_lower(most: object, below: Settings) -> bool:
@@ -160,7 +155,8 @@ def render_request(layers: Layers) -> str:
         lines += [f"{place} asks for:", ""]
     for key in withheld:
         lines.append(f"  {key} = {render_value(layers.workspace[key].value)}")
-        lines.append(f"      {_MEANINGS.get(key, 'change what a model sees of your own topic')}")
+        meaning = _MEANINGS.get(key) or find_effect(key)
+        lines.append(f"      {meaning or 'change what a model sees of your own topic'}")
     if layers.foreign or "kb.auto" in withheld:
         lines += ["", f"Its topics: {join_names(list(by_topic(layers.workspace))) or 'none'}"]
     return "\n".join(lines)

@@ -11,7 +11,7 @@ import os
 import re
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -81,13 +81,21 @@ def read_below(root: Path, path: str | Path, most: int = 5_000_000) -> str | Non
         raise WriteError(whole, explain_conversion(data) or BINARY) from error
 
 
-def replace_below(root: Path, path: str | Path, data: bytes, *, new_mode: int = 0o644) -> None:
+def replace_below(
+    root: Path,
+    path: str | Path,
+    data: bytes,
+    *,
+    new_mode: int = 0o644,
+    check: Callable[[], object] = lambda: None,
+) -> None:
     """Write a file below a directory, as a whole, and never outside of it.
 
     Everything that we write into a directory that others may have filled, such as a clone, is
     written here or by `create_below`. A link to another place below `root` stays a link; one
     that leads out is refused. Mode and owner of an existing file are kept; a new one gets
-    `new_mode`, less the umask. Missing directories are made. Raises WriteError.
+    `new_mode`, less the umask. Missing directories are made. `check` is called right before the
+    file is replaced, and may raise. Raises WriteError.
     """
     place, whole = find_inside(root, path), root / path
     with writing(whole), _opening(resolve_links(root), place.parent) as directory:
@@ -96,6 +104,7 @@ def replace_below(root: Path, path: str | Path, data: bytes, *, new_mode: int = 
         with _written_beside(place.name, data, new_mode, directory) as written:
             with suppress(FileNotFoundError):
                 _keep_status(written, _stat_file(place.name, directory), directory)
+            check()
             os.replace(written, place.name, src_dir_fd=directory, dst_dir_fd=directory)
 
 

@@ -42,6 +42,19 @@ def find_repository(directory: Path | None) -> Repository | None:
     return None
 
 
+def may_have_ref(repository: Repository, ref: str) -> bool:
+    """Tell by its files whether a repository may have a ref; in a reftable it may."""
+    common = repository.common_dir
+    packed = common / "packed-refs"
+    try:
+        if (common / ref).is_file() or (common / "reftable").is_dir():
+            return True
+        # Reading a pipe of that name would never end.
+        return packed.is_file() and f" {ref}\n".encode() in packed.read_bytes()
+    except OSError:
+        return False
+
+
 def _find_git_dir(root: Path) -> Path | None:
     found = root / ".git"
     if found.is_file():

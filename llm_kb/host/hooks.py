@@ -16,20 +16,16 @@ from typing import TYPE_CHECKING
 import click
 import llm
 
-from llm_kb.capture.emission import EMIT_GUIDELINES
+from llm_kb import addons, hookspecs
 from llm_kb.config.load import list_exclusions
 from llm_kb.config.trust import render_skipped, render_withheld
 from llm_kb.config.workspace import find_cwd, find_workspace, owner_of
 from llm_kb.errors import KbError, UnknownTopicError
-from llm_kb.files.repository import find_repository
 from llm_kb.host import request as requests
-from llm_kb.host.capture_tools import make_emit_tool
 from llm_kb.host.log import GUIDE, Memory, read_memory, render_memory
-from llm_kb.host.propose_tool import find_token, make_propose_tool, say_waiting
 from llm_kb.host.rewriting import rewrite_question
 from llm_kb.knowledge_base.api import KnowledgeBase, attach
 from llm_kb.knowledge_base.learning import PictureRules
-from llm_kb.knowledge_base.proposing import find_proposable, offers_proposals
 from llm_kb.references.lookup import recent_references
 from llm_kb.rendering.passages import explain_nothing, render_passages
 from llm_kb.rendering.presentation import Picture, list_pictures
@@ -40,7 +36,7 @@ from llm_kb.terminal.screen import draw_progress, say
 if TYPE_CHECKING:
     from llm_kb.host.prompt_options import Arguments  # it imports the commands of the host
 
-_OF_WORKSPACE = {"learn", "search_knowledge", "propose_subject"}
+_OF_WORKSPACE = {"learn", "search_knowledge"}
 """The tools that are about the topics of one workspace."""
 
 
@@ -55,7 +51,6 @@ class _Preparation:
 
     def __init__(self, arguments: Arguments) -> None:
         self._arguments = arguments
-        self._has_repository = find_repository(find_cwd()) is not None
         self._memory: Memory | None = None
         self._unread: KbError | None = None
         """Why it is not known what the conversation excluded."""
@@ -101,10 +96,7 @@ class _Preparation:
             pictures = [each for _, shown in kb.preloaded for each in list_pictures(shown)]
         self._place(texts, pictures)
         given = {requests.SECTION: texts, requests.MEMORY: [render_memory(memory)]}
-        request = requests.Request(kb, tools, given, pictures=pictures)
-        if arguments.conversation is not None and "propose_subject" in tools:
-            request.conversation = find_token(kb, arguments.conversation.id)
-        return request
+        return requests.Request(kb, tools, given, pictures=pictures)
 
     def _open(self) -> KnowledgeBase | None:
         """Return the knowledge base; None if there is a problem with it that nobody asked for.
@@ -129,7 +121,6 @@ class _Preparation:
         if memory is not None and memory.workspace != _find_here():
             memory = None
         tools = arguments.asked_tools | arguments.restored_tools
-        tools -= set() if self._has_repository else {"emit_knowledge"}
         kb = KnowledgeBase.discover(
             fragments=arguments.kb_cfg,
             excluded=memory.excluded if memory else (),
@@ -157,10 +148,10 @@ class _Preparation:
         is_used = tools or arguments.knowledge or arguments.kb_cfg
         if is_used and (skipped := render_withheld(kb.config)):
             say(skipped)
-        if "emit_knowledge" in tools and not self._has_repository:
-            reason = "emit_knowledge keeps entries in a git repository, and there is none here"
-            is_error = "emit_knowledge" in arguments.typed_tools
-            _leave_out(tools, "emit_knowledge", reason, is_error=is_error)
+        for name in tools & addons.find_tools().keys():
+            if reason := addons.find_tools()[name].find_problem(kb):
+                _leave_out(tools, name, reason, is_error=name in arguments.typed_tools)
+                kb.tools -= {name}
         if "learn" in tools and not kb.has_left():
             is_named = "learn" in arguments.typed_tools or bool(arguments.topics)
             is_error = is_named and not (kb.has_preloaded() or kb.guides)
@@ -170,21 +161,9 @@ class _Preparation:
         elif "search_knowledge" in tools and "learn" not in tools:
             # Without `learn`, the model could not read the subjects that it finds.
             _leave_out(tools, "search_knowledge", "it needs learn; add -T learn", is_error=False)
-        if "learn" in tools and kb.config.capture_offer and self._has_repository:
-            tools.add("emit_knowledge")
-        self._decide_proposals(kb, tools)
+        if "learn" in tools:
+            tools |= kb.tools & addons.find_tools().keys()
         return tools
-
-    def _decide_proposals(self, kb: KnowledgeBase, tools: set[str]) -> None:
-        """Offer `propose_subject` as asked or configured, and say what waits."""
-        if "learn" in tools and offers_proposals(kb):
-            tools.add("propose_subject")
-        if "propose_subject" in tools and not find_proposable(kb):
-            reason = "propose_subject is for topics that a configuration names, and there is none"
-            is_error = "propose_subject" in self._arguments.typed_tools
-            _leave_out(tools, "propose_subject", reason, is_error=is_error)
-        if "propose_subject" in tools:
-            say_waiting(kb)
 
     def _keep_restored(self, kb: KnowledgeBase) -> AbstractSet[str]:
         """Return the tools of a conversation without those for another workspace."""
@@ -196,13 +175,11 @@ class _Preparation:
             )
             return restored - _OF_WORKSPACE
         workspace = str(kb.config.workspace or "")
-        is_bound = not restored.isdisjoint({"learn", "propose_subject"})
-        if not is_bound or memory is None or memory.workspace == workspace:
+        if "learn" not in restored or memory is None or memory.workspace == workspace:
             return restored
         here = f"you are now in {workspace}" if workspace else "you are now in none"
-        name = "learn" if "learn" in restored else "propose_subject"
         say(
-            f"{name} is left out: this conversation used"
+            "learn is left out: this conversation used"
             f" {memory.workspace or 'no workspace'}, {here}; -T learn offers what is here"
         )
         return restored - _OF_WORKSPACE
@@ -228,8 +205,8 @@ class _Preparation:
             listed = kb.menu_ids if "learn" in tools else ()
             if recent := recent_references(kb.config, Path(llm.user_dir()), listed):
                 yield recent, f"{requests.SECTION}references"
-        if "emit_knowledge" in added & tools:
-            yield EMIT_GUIDELINES.rstrip(), f"{requests.SECTION}capture"
+        for name, text in addons.gather(hookspecs.texts, kb, frozenset(added & tools)):
+            yield text, f"{requests.SECTION}{name}"
 
     def _sends_unasked(self, kb: KnowledgeBase) -> bool:
         """Tell whether `auto` sends a section with nothing left to learn, in a first request."""
@@ -287,22 +264,20 @@ def make_tools() -> Iterator[llm.Tool | type[llm.Toolbox]]:
         if current is not None:
             # A continued conversation asks for the tools of the toolbox one by one.
             yield from References().tools()
-    if "propose_subject" in request.tools and request.kb is not None:
-        yield make_propose_tool(request.kb, request.conversation)
-    if "emit_knowledge" in request.tools:
-        yield make_emit_tool()
+    if request.kb is not None:
+        yield from request.kb.added_tools(request.tools)
 
 
 def _find_useful() -> requests.Request:
     """Return a request for every tool that is useful here, for `llm tools` and the Python API."""
     tools, kb = {"References"}, None
-    tools |= {"emit_knowledge"} if find_repository(find_cwd()) else set()
     with suppress(KbError):  # a broken configuration must not break commands that do not use it
         kb = KnowledgeBase.discover()
         kb.repeat_preloaded()  # nothing that is pre-loaded was sent
         tools |= {"learn"} if kb.has_left() else set()
         tools |= {"search_knowledge"} if kb.offers_search() else set()
-        tools |= {"propose_subject"} if find_proposable(kb) else set()
+        added = addons.find_tools().values()
+        tools |= {each.name for each in added if not each.find_problem(kb)}
     return requests.Request(kb, tools)
 
 

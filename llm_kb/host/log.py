@@ -18,7 +18,6 @@ from typing import NamedTuple
 from llm_kb.errors import MAX_PATH_SHOWN, KbError, quote
 from llm_kb.host.llm_internals import find_asker, list_calls, list_fragments, open_log
 from llm_kb.host.request import SEARCH, SECTION
-from llm_kb.knowledge_base.tool_text import PROPOSE
 from llm_kb.knowledge_base.user_dir import find_user_dir
 from llm_kb.upkeep.usage import Turn
 
@@ -79,10 +78,10 @@ def parse_memory(source: str) -> Memory | None:
         return None
 
 
-def find_conversation(proposal: str) -> str:
-    """Return the conversation in which a model proposed something; empty if the log lacks it."""
+def find_conversation(tool: str, start: str) -> str:
+    """Return the conversation in which an answer of a tool begins so; empty if the log lacks it."""
     with suppress(KbError), open_log(find_user_dir() / "logs.db") as log:
-        return find_asker(log, PROPOSE.name, f"proposed {proposal}:")
+        return find_asker(log, tool, start)
     return ""
 
 

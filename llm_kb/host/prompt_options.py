@@ -92,6 +92,7 @@ def _open(
     try:
         arguments = Arguments(command, kwargs, knowledge, kb_cfg)
         request = _make_request(arguments, no_kb=bool(no_kb))
+        request.lists_tools = arguments.has_tools
         request.model = arguments.name_model()
         request.templates = arguments.hand_over_templates()
         request.takes_picture = arguments.takes_picture
@@ -178,6 +179,8 @@ class Arguments:
         """The tools of the request, in the order of the host."""
         if command == "chat":
             self._tools = [*brought, *(typed or restored)]
+        self.has_tools = bool(self._tools)
+        """Whether it has any tools, also of others."""
         self.typed_tools = _ours(typed)
         """Our tools that the command line names."""
         self.asked_tools = self.typed_tools | _ours(brought) | ({"learn"} if self.topics else set())
@@ -205,14 +208,15 @@ class Arguments:
     def offer(self, ours: Iterable[str]) -> None:
         """Make the host offer these of our tools, each once, with the tools of others."""
         kept: list[str] = []
+        known = requests.name_tools() if ours else _ours(self._tools)
         for spec in self._tools:
             name = tool_name(spec)
-            if "(" in spec and name in requests.OUR_TOOLS - {"References"}:
+            if "(" in spec and name in known - {"References"}:
                 raise click.ClickException(
                     f"{spec}: {name} takes nothing here; -T {name} offers it, and -t kb:TOPIC"
                     " offers learn for one topic"
                 )
-            if name not in requests.OUR_TOOLS or (name in ours and spec not in kept):
+            if name not in known or (name in ours and spec not in kept):
                 kept.append(spec)
         kept += sorted(set(ours) - set(map(tool_name, kept)))
         if kept != self._tools:
@@ -324,4 +328,8 @@ def _is_text(fragment: str) -> bool:
 
 
 def _ours(tools: Iterable[str]) -> frozenset[str]:
-    return frozenset(map(tool_name, tools)) & requests.OUR_TOOLS
+    """Return those of our tools that are among some; add-ons of others come with one of ours."""
+    if names := frozenset(map(tool_name, tools)):
+        own = names & requests.name_tools(others=False)
+        return own and names & requests.name_tools()
+    return names

@@ -24,7 +24,6 @@ from collections.abc import Set as AbstractSet
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from secrets import token_hex
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -32,10 +31,6 @@ import click
 if TYPE_CHECKING:
     from llm_kb.knowledge_base.api import KnowledgeBase
     from llm_kb.rendering.presentation import Picture
-
-OUR_TOOLS = frozenset(
-    {"learn", "search_knowledge", "References", "emit_knowledge", "propose_subject"}
-)
 
 PREFIX = "kb:"
 SEARCH = "kb-search:"
@@ -49,6 +44,13 @@ PICTURES = "kb:@@pictures"
 """The fragment that loads the pictures of a request as attachments."""
 
 
+def name_tools(*, others: bool = True) -> frozenset[str]:
+    """Return the names of our tools that `-T` takes; with those of add-ons of `others`."""
+    from llm_kb.addons import CORE_TOOLS, find_tools  # noqa: PLC0415 - most requests have no tool
+
+    return CORE_TOOLS | {"References"} | find_tools(others=others).keys()
+
+
 @dataclass
 class Request:
     """One request of `prompt` or `chat`."""
@@ -58,12 +60,12 @@ class Request:
     """Our tools that it uses."""
     texts: Mapping[str, Sequence[tuple[str, str]]] = field(default_factory=dict)
     """The texts of SECTION and MEMORY, each with its source."""
+    lists_tools: bool = False
+    """Whether it names a tool of anybody, so that the host may list all of them in an error."""
     is_muted: bool = False
     """Whether `--no-kb` turns this plugin off."""
     model: str | None = None
     """The name of its model; None for the default one."""
-    conversation: str = field(default_factory=lambda: token_hex(8))
-    """What all calls of tools in its conversation share, as far as that is known."""
     templates: Sequence[Any] = ()
     """The loaded templates of the request."""
     pictures: Sequence[Picture] = ()

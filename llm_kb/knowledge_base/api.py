@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -11,6 +12,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from llm_kb import addons
 from llm_kb.config.load import load_config
 from llm_kb.config.settings import Config
 from llm_kb.config.workspace import find_cwd
@@ -23,9 +25,10 @@ from llm_kb.errors import (
     quote,
 )
 from llm_kb.files.directory_topic import DirectoryTopic
+from llm_kb.hookspecs import Answer
 from llm_kb.knowledge_base import learning, tool_text
 from llm_kb.knowledge_base.guides import find_guides
-from llm_kb.knowledge_base.kinds import GIVEN, SHIPPED, Topic, find_topics
+from llm_kb.knowledge_base.kinds import SHIPPED, Topic, find_topics, given_kinds
 from llm_kb.knowledge_base.learning import NO_PICTURES, Loaded, PictureRules
 from llm_kb.knowledge_base.open_topic import EmptyTopicError, OpenTopic, find_id, suggest
 from llm_kb.knowledge_base.tool_text import LEARN, SEARCH_KNOWLEDGE, ToolText
@@ -91,7 +94,8 @@ class KnowledgeBase:
         self.pictures = NO_PICTURES
         """Which pictures may go with an answer; set by what knows the model."""
         self._every = self._found = topics
-        self._tools = tools
+        self.tools = frozenset(tools)
+        """The names of the tools beside `learn` that are offered; menus depend on them."""
         self._named: Collection[str] = ()
         self.only = tuple(self._require_id(name) for name in only)
         asked = ((self._require_id(name, pattern), pattern) for name, pattern in knowledge)
@@ -123,8 +127,8 @@ class KnowledgeBase:
         `fragments` are values of `--kb-cfg`, `knowledge` of `-k`; `given` are the `kb:`
         fragments of the request, and `excluded` what `list_exclusions` returned for an earlier
         turn. `only` keeps these topics and those of `knowledge`. `tools` are other tools that are
-        offered: `References` adds the fetched topics to the menu, and it or `emit_knowledge` the
-        shipped topic that describes them. Raises KbError: ConfigError for a broken file,
+        offered: `References` adds the fetched topics to the menu, and one of an add-on the shipped
+        topic that describes it. Raises KbError: ConfigError for a broken file,
         UnknownTopicError and NoMatchError for knowledge that does not exist; also if `cwd` is not
         a directory.
         """
@@ -133,7 +137,9 @@ class KnowledgeBase:
             raise KbError(f"{found} is not a directory; name an existing one")
         directory = Path(cwd).absolute() if cwd is not None else find_cwd()
         user_dir = find_user_dir()
-        load = partial(load_config, directory, user_dir=user_dir, environ=os.environ, given=GIVEN)
+        load = partial(
+            load_config, directory, user_dir=user_dir, environ=os.environ, given=given_kinds()
+        )
         config = load(fragments=tuple(fragments), excluded=tuple(excluded))
         asked = _iter_added(load(), config) if fragments else ()
         kb = cls(
@@ -145,6 +151,7 @@ class KnowledgeBase:
             tools=tools,
         )
         kb.directory = directory
+        kb.tools |= {each.name for each in addons.find_tools().values() if each.is_offered(kb)}
         return kb
 
     def renew(self) -> None:
@@ -180,7 +187,7 @@ class KnowledgeBase:
             id_
             for id_, topic in self._found.items()
             if topic.in_menu(
-                asked=id_ in self._named or bool(topic.config.learned), tools=self._tools
+                asked=id_ in self._named or bool(topic.config.learned), tools=self.tools
             )
         ]
 
@@ -560,6 +567,15 @@ class KnowledgeBase:
         described = f"{SEARCH_KNOWLEDGE.description} {topics}"
         return _make_tool(SEARCH_KNOWLEDGE._replace(description=described), answer)
 
+    def added_tools(self, names: Collection[str]) -> Iterator[llm.Tool | type[llm.Toolbox]]:
+        """Yield the tools of add-ons with these names of `-T`."""
+        for each in addons.find_tools().values():
+            if each.name in names and each.toolbox:
+                yield each.toolbox()
+            elif each.name in names:
+                for text, answer in each.open(self):
+                    yield _make_tool(text, partial(_answer, answer))
+
     def answer_search(self, arguments: Mapping[str, Any], progress: Progress | None = None) -> str:
         """Answer a call of `search_knowledge` with the arguments of a model. Raises KbError."""
         given = tool_text.read_arguments(SEARCH_KNOWLEDGE, arguments)
@@ -587,6 +603,12 @@ class KnowledgeBase:
             with suppress(KbError):  # a comma may also be part of a name
                 return self.load(topic, [subjects])
         return self.load(topic, given.get("subjects"))
+
+
+def _answer(answer: Answer, /, **arguments: object) -> str:
+    """Answer a call of an add-on's tool, with text or with JSON."""
+    found = answer(arguments, lambda *_: None)
+    return found if isinstance(found, str) else json.dumps(found, ensure_ascii=False)
 
 
 def attach(picture: Picture) -> llm.Attachment:

@@ -11,7 +11,7 @@ from llm_kb.config.load import find_kind
 from llm_kb.errors import MAX_SHOWN, NoMatchError, PatternError, UnreadableError, show_place
 from llm_kb.files import fields
 from llm_kb.files.directory_topic import DirectoryTopic
-from llm_kb.knowledge_base.kinds import GIVEN, Topic
+from llm_kb.knowledge_base.kinds import Topic, given_kinds
 from llm_kb.rendering.parts import WHOLE
 from llm_kb.search.titles import find_named
 from llm_kb.subjects.links import Import
@@ -133,7 +133,7 @@ def suggest(name: str, typed: str, topics: Iterable[Topic]) -> str:
     """Return suggestions for a topic that does not exist; empty without any."""
     if len(typed) > MAX_SHOWN:
         return ""
-    if (kind := find_kind(name, GIVEN)) and kind.advice:
+    if (kind := find_kind(name, given_kinds())) and kind.advice:
         return f"; nothing is in it yet ({kind.advice})"
     offered = [topic for topic in topics if topic.config.is_offered]
     if found := list(islice(_find_addresses(offered, typed), MOST_SUGGESTED)):

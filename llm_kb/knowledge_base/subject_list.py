@@ -116,7 +116,7 @@ def list_topics(kb: KnowledgeBase, *, everything: bool = False) -> Iterator[List
     """
     requested = set(kb.menu_ids)
     for id_, opened in kb.topics.items():
-        if everything or opened.config.is_offered:
+        if everything or opened.config.is_offered or id_ in requested:
             why = ON_REQUEST if opened.config.is_offered else "not in the menu"
             listed = list_topic(opened, everything=everything)
             yield replace(listed, note="" if id_ in requested else why)

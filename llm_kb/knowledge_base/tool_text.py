@@ -177,53 +177,6 @@ SEARCH_KNOWLEDGE = ToolText(
     ),
 )
 
-PROPOSE = ToolText(
-    "propose_subject",
-    "Propose a new subject, or an exact change of one. The user sees it later as a difference, and"
-    " keeps or rejects it; until then nothing changes. Learn the subject before, change rather"
-    " than add, and propose only what the user would want to find here next time.",
-    object_schema(
-        ["topic", "subject", "reason"],
-        topic=string("The topic ID."),
-        subject=string("The subject, or SUBJECT#PART to add to or change that part."),
-        reason=string("What it rests on, for the user: who said so, which file shows it."),
-        new=string(
-            "The text. Of a new subject all of it; with `old` what takes its place; else it is"
-            " added at the end. Omit to remove `old`."
-        ),
-        old=string("A passage to replace, to the letter, which occurs exactly once."),
-    ),
-    is_read_only=False,
-)
-"""The tool `propose_subject`."""
-
-_OTHER_NAMES = {
-    "topic": ("topic_id",),
-    "subject": ("slug", "name", "path", "file", "file_path"),
-    "reason": ("why", "rationale", "description"),
-    "new": ("new_str", "new_string", "new_text", "content", "text", "body", "replacement"),
-    "old": ("old_str", "old_string", "old_text", "find", "search"),
-}
-"""What models also call the arguments of PROPOSE: those of other tools that edit files."""
-
-
-def read_proposal(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments of PROPOSE; an unknown one could change what is meant. Raises KbError.
-
-    Names of other tools' arguments are understood, and the white space of texts is kept.
-    """
-    names = {other: name for name, others in _OTHER_NAMES.items() for other in (name, *others)}
-    given: dict[str, Any] = {}
-    for written, value in arguments.items():
-        if value in _EMPTY:
-            continue
-        if (name := names.get(written)) is None:
-            allowed = ", ".join(_OTHER_NAMES)
-            raise KbError(f"{PROPOSE.name}: unknown argument {written!r}; allowed: {allowed}")
-        if given.setdefault(name, value) != value:
-            raise KbError(f"{PROPOSE.name}: {written!r} and {name!r} differ; give one of them")
-    return read_arguments(PROPOSE, given)
-
 
 def read_filters(tool: ToolText, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return `scope` and `tags` of a search from its arguments. Raises KbError."""

@@ -16,7 +16,7 @@ import click
 from llm_kb.config.load import load_config
 from llm_kb.config.settings import Config
 from llm_kb.config.workspace import find_cwd
-from llm_kb.knowledge_base.kinds import GIVEN
+from llm_kb.knowledge_base.kinds import given_kinds
 
 if TYPE_CHECKING:
     from llm_kb.search.index.index import Embedder
@@ -79,5 +79,5 @@ def load_here(fragments: Sequence[str] = ()) -> Config:
         user_dir=find_user_dir(),
         environ=os.environ,
         fragments=fragments,
-        given=GIVEN,
+        given=given_kinds(),
     )

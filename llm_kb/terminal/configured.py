@@ -15,7 +15,7 @@ from llm_kb.config.settings import Config
 from llm_kb.config.trust import render_withheld
 from llm_kb.config.workspace import find_cwd, find_workspace
 from llm_kb.errors import ConfigError, UnknownTopicError
-from llm_kb.knowledge_base.kinds import GIVEN
+from llm_kb.knowledge_base.kinds import given_kinds
 from llm_kb.knowledge_base.user_dir import find_user_dir, load_here
 from llm_kb.terminal.output import say
 
@@ -62,7 +62,7 @@ def file_of_topic(topic: str) -> LayerSource:
     topics = {id_: file for file in reversed(files) for id_ in by_topic(read_layer(file))}
     if topic in topics:
         return topics[topic]
-    if kind := find_kind(topic, GIVEN):
+    if kind := find_kind(topic, given_kinds()):
         return user if kind.is_users else files[0]
     raise UnknownTopicError(topic, sorted(topics))
 

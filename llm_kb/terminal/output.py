@@ -11,8 +11,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Sequence
-from typing import TypeVar
+from collections.abc import Sequence
 
 import click
 
@@ -119,45 +118,3 @@ def _drop_unwritable() -> None:
         sys.stdout.flush()
     except OSError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-T = TypeVar("T")
-
-KEYS = {"k": "keep", "e": "edit", "r": "reject", "s": "skip", "q": "quit"}
-
-_MENU = ", ".join(f"[{key}]{word[1:]}" for key, word in KEYS.items()) + "; a letter and Enter"
-
-
-def review_each(
-    waiting: Sequence[T],
-    show_item: Callable[[T], object],
-    act: Callable[[str, T], bool],
-    others: str,
-) -> None:
-    """Show each thing, and ask what to do with it until `act` with the key says that it is done.
-
-    `act` may raise KbError, which is printed. `others` are the ways without a terminal, for the
-    error if there is none.
-    """
-    if not waiting:
-        say("Nothing to review.")
-    elif not screen.has_terminal():
-        raise click.ClickException(
-            f"{len(waiting):,} to review, and no terminal to ask on; {others} do without"
-        )
-    for number, item in enumerate(waiting, 1):
-        show(f"\n{number}/{len(waiting)}")
-        show_item(item)
-        if _ask(item, act) == "q":
-            return
-
-
-def _ask(item: T, act: Callable[[str, T], bool]) -> str:
-    while True:
-        screen.drop_typed()
-        key: str = click.prompt(_MENU, type=click.Choice(list(KEYS)), show_choices=False, err=True)
-        try:
-            if act(key, item):
-                return key
-        except KbError as error:
-            say(f"Error: {error}")

@@ -82,8 +82,6 @@ class Format:
     is_built: bool = False
     """Whether it is often made from other pages, so that a link to it may lead nowhere yet."""
     proposed: Proposed = Proposed.NOWHERE
-    proposable: bool = False
-    """Whether a model may propose a file of it: prose that no program reads."""
 
     @property
     def is_prose(self) -> bool:
@@ -138,7 +136,7 @@ _DOCUMENTATION = Proposed.DOCUMENTATION
 FORMATS = (
     # Markdown; some names of it have always been shown as they are
     _prose(
-        "Markdown", "md markdown mdx", "markdown", is_fenced=False, is_page=True, proposable=True,
+        "Markdown", "md markdown mdx", "markdown", is_fenced=False, is_page=True,
     ),
     _prose("Markdown", "mkd", "markdown", is_fenced=False, is_page=True),
     _prose("Cursor rules", "mdc", "markdown", is_fenced=False, proposed=Proposed.EVERYWHERE),
@@ -157,12 +155,12 @@ FORMATS = (
         media_type="application/vnd.openxmlformats-officedocument.wordprocessingml.document",
     ),
     # Other markup
-    _prose("reStructuredText", "rst", "rst", is_page=True, proposable=True),
+    _prose("reStructuredText", "rst", "rst", is_page=True),
     _prose("reStructuredText", "rest", "rst", is_page=True),
     _prose("included reStructuredText", "inc", "rst", names=r".*\.rst"),
-    _prose("AsciiDoc", "adoc asciidoc", "asciidoc", proposable=True),
+    _prose("AsciiDoc", "adoc asciidoc", "asciidoc"),
     _prose("AsciiDoc", "asc", "asciidoc", confirm=lambda start: not _NOT_ASCIIDOC.match(start)),
-    _prose("Org", "org", "org", proposable=True),
+    _prose("Org", "org", "org"),
     _prose("POD", "pod rakudoc", "pod"),
     _prose("LaTeX", "tex ltx latex", "latex"),
     _prose("MediaWiki", "mediawiki wiki wikitext", "mediawiki"),

@@ -12,6 +12,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import NamedTuple
 
+from llm_kb import addons, hookspecs
 from llm_kb.config.layers import topic_key
 from llm_kb.errors import UnreadableError
 from llm_kb.files.converters import NO_TEXT
@@ -112,6 +113,7 @@ def find_problems(
     """
     checks = [partial(each, progress=progress) if each is check_pages else each for each in CHECKS]
     found = {_weigh(kb, each) for check in checks for each in check(kb)}
+    found |= {_weigh(kb, each) for _, each in addons.gather(hookspecs.checks, kb)}
     order = {rule: number for number, rule in enumerate(RULES)}
     return sorted(
         found,

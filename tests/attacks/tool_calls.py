@@ -15,9 +15,8 @@ import signal
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from llm_kb import addons
 from llm_kb.errors import KbError
-from llm_kb.host.capture_tools import make_emit_tool
-from llm_kb.host.mcp.tools import answer_call
 from llm_kb.host.reference_tools import make_references
 from llm_kb.knowledge_base.api import KnowledgeBase
 from tests.cost import measure_pace
@@ -108,22 +107,6 @@ CALLS: dict[str, tuple[str, dict[str, Any]]] = {
         "emit_knowledge",
         {"entry_type": "convention", **dict.fromkeys(MANY, "x")},
     ),
-    "annotate: 2,500 entries": (
-        "annotate",
-        {
-            "commit": "HEAD",
-            "summary": "s",
-            "knowledge": [
-                {"type": "convention", "scope": "a", "rule": f"rule {n}"} for n in range(2_500)
-            ],
-        },
-    ),
-    "annotate: 100,000 lessons that are none": (
-        "annotate",
-        {"commit": "HEAD", "summary": "s", "wisdom": [{"category": "x"}] * 100_000},
-    ),
-    "annotate: a summary of 1 MB": ("annotate", {"commit": "HEAD", "summary": LONG}),
-    "annotate: a commit of 1 MB": ("annotate", {"commit": LONG, "summary": "s"}),
     "emit: a scope of 1 MB": (
         "emit_knowledge",
         {"entry_type": "convention", "rule": "r", "scope": "a/" * 500_000},
@@ -134,10 +117,16 @@ CALLS: dict[str, tuple[str, dict[str, Any]]] = {
 def find_tools() -> dict[str, Callable[..., Any]]:
     """Return what answers a call of each tool, as it is in a request."""
     kb = KnowledgeBase.discover(tools={"References"})
-    tools = [kb.learn_tool(), kb.search_tool(), make_emit_tool(), *make_references().tools()]
-    found = {tool.name: tool.implementation for tool in tools if tool.implementation}
-    return found | {
-        "annotate": lambda **arguments: answer_call(kb, "annotate", arguments, lambda *_: None)
+    tools = [
+        kb.learn_tool(),
+        kb.search_tool(),
+        *kb.added_tools(addons.find_tools()),
+        *make_references().tools(),
+    ]
+    return {
+        str(tool.name): tool.implementation
+        for tool in tools
+        if not isinstance(tool, type) and tool.implementation
     }
 
 

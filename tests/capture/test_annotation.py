@@ -18,8 +18,8 @@ from llm_kb.capture.annotation import (
 from llm_kb.capture.entries import ANTI_PATTERN, CONVENTION, KINDS, Entry
 from llm_kb.capture.notes import ANNOTATIONS_REF
 from llm_kb.capture.store import DamagedStoreError, UnknownCommitError, load_store
+from llm_kb.capture.tools import LIVE_INPUT
 from llm_kb.errors import KbError
-from llm_kb.host.capture_tools import LIVE_INPUT
 from tests.repositories import Repo
 
 MINIMAL = LiveInput(commit="HEAD", summary="Because the broker limits reconnects")

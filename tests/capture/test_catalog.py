@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from llm_kb.capture.addon import REFS, find_knowledge, kinds
 from llm_kb.capture.annotation import annotate, parse_live_input
-from llm_kb.capture.captured import CapturedTopic, find_knowledge
+from llm_kb.capture.captured import CapturedTopic
+from llm_kb.capture.sync import SHARED_REFS
 from llm_kb.errors import UnreadableError
 from llm_kb.subjects.topics import Content, Listing, Slug, Subject
 from tests.repositories import KNOWLEDGE_REF, SHA1_EMPTY_TREE, Repo
@@ -18,10 +20,13 @@ def subject(slug: str) -> Subject:
     return Subject(slug=Slug(slug), name=slug, path=f"{slug}.md")
 
 
-def open_catalog(directory: Path, *, branch_only: bool = False) -> CapturedTopic:
+((KIND, _),) = kinds()
+
+
+def open_catalog(directory: Path) -> CapturedTopic:
     repository = find_knowledge(directory)
     assert repository is not None
-    return CapturedTopic(repository, branch_only=branch_only)
+    return CapturedTopic(KIND, repository)
 
 
 def load(catalog: CapturedTopic, reference: str) -> str:
@@ -49,11 +54,15 @@ def test_no_process_is_started_to_find_that_there_is_nothing(
     assert find_knowledge(repo.path) is None
 
 
+def test_the_add_on_looks_for_the_refs_that_are_shared() -> None:
+    assert set(REFS) == set(SHARED_REFS)
+
+
 def test_the_topic(filled: Repo) -> None:
     (filled.path / "below").mkdir()
     repository = find_knowledge(filled.path / "below")
     assert repository is not None
-    topic = CapturedTopic(repository).config
+    topic = CapturedTopic(KIND, repository).config
     assert (topic.id, topic.title, topic.root, topic.learned) == (
         "repo-knowledge",
         "Repository conventions",
@@ -121,7 +130,7 @@ def test_reading_a_part_tells_the_whole_size(filled: Repo) -> None:
 
 
 def test_reading_what_is_not_there_fails(filled: Repo) -> None:
-    with pytest.raises(UnreadableError, match="no such entries were captured"):
+    with pytest.raises(UnreadableError, match="there is no such text"):
         open_catalog(filled.path).read(subject("boundaries"))
 
 
@@ -158,8 +167,6 @@ def test_entries_say_what_is_true_now(repo: Repo) -> None:
         f"- three — `new/`, provisional (conv-3; decided in {side[:12]}; place gone; "
         "not on this branch)",
     ]
-    narrow = load(open_catalog(repo.path, branch_only=True), "conventions")
-    assert [line.split()[1] for line in narrow.splitlines()[4:]] == ["one", "two"]
 
 
 def test_a_path_gives_what_applies_there(repo: Repo) -> None:
@@ -199,7 +206,7 @@ def test_a_path_to_which_no_entry_applies_says_so(repo: Repo) -> None:
     assert list(open_catalog(repo.path).list("docs").subjects) == []
 
 
-def test_many_entries_have_a_heading_for_each_place(repo: Repo) -> None:
+def test_of_many_entries_a_path_returns_the_nearest(repo: Repo) -> None:
     rows = [
         {"id": f"conv-{n}", "scope": scope, "rule": f"rule {n}", "stability": "permanent"}
         for n, scope in enumerate([*["src/a/x.py"] * 70, *["src/b/"] * 50, *["*"] * 30, "docs/"], 1)
@@ -209,8 +216,6 @@ def test_many_entries_have_a_heading_for_each_place(repo: Repo) -> None:
     catalog = open_catalog(repo.path)
     assert [subject.slug for subject in catalog.list().subjects] == ["conventions"]
     text = load(catalog, "conventions")
-    headings = [line for line in text.splitlines() if line.startswith("## ")]
-    assert headings == ["## everywhere", "## `docs`", "## `src/a/x.py`", "## `src/b`"]
     assert text.count("\n- ") == 151
     assert load(catalog, "src/a").count("\n- ") == 60
     assert "\n40 more entries: learn a narrower path" in load(catalog, "src/a")

@@ -14,7 +14,7 @@ from tests.console import iter_commands
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "capture.md").read_text(encoding="utf-8")
-SKILL = (ROOT / "llm_kb" / "knowledge_base" / "skills" / "knowledge-capture.md").read_text(
+SKILL = (ROOT / "llm_kb" / "capture" / "skills" / "knowledge-capture.md").read_text(
     encoding="utf-8"
 )
 

@@ -23,8 +23,6 @@ from llm_kb.capture.entries import (
     STABILITIES,
     Entry,
     KnowledgeStore,
-    dump_store,
-    parse_store,
 )
 from llm_kb.errors import KbError
 
@@ -229,7 +227,7 @@ def test_what_is_stored_is_what_is_shown() -> None:
 
 
 def test_the_skill_quotes_the_replies() -> None:
-    skill = resources.files("llm_kb.knowledge_base").joinpath("skills/knowledge-capture.md")
+    skill = resources.files("llm_kb.capture").joinpath("skills/knowledge-capture.md")
     first = add(KnowledgeStore(), convention("errors use the root error"))
     second = add(first.store, convention("errors use\nthe root error class", "*"))
     again = add(first.store, convention("errors use the root error"))
@@ -238,23 +236,3 @@ def test_the_skill_quotes_the_replies() -> None:
         for line in render_reply(reply).splitlines():
             if not line.startswith("- "):
                 assert f"`{line.split(':')[0].split(' convention')[0]}" in skill.read_text()
-
-
-def test_the_id_of_a_removed_entry_is_not_used_again() -> None:
-    def add(store: KnowledgeStore, rule: str) -> KnowledgeStore:
-        entry = parse_emission({"entry_type": "convention", "scope": "*", "rule": rule})
-        return add_entry(store, entry, "c").store
-
-    store = add(add(KnowledgeStore(), "one"), "two")
-    assert remove_entry(store, "conv-1")[0].extra == {}  # a later one is there
-    for id_ in ("conv-2", "conv-1"):
-        store, _ = remove_entry(store, id_)
-    stored = parse_store(dump_store(store), lambda problems: ValueError(*problems))
-    assert stored.extra == {"retired_ids": {"conv": 2}}
-    assert [each.id for each in add(stored, "three").entries] == ["conv-3"]
-
-
-@pytest.mark.parametrize("retired", [3, [], {"conv": "9"}, {"conv": 10**400}, {"conv": True}, {}])
-def test_retired_ids_that_are_no_numbers_count_for_nothing(retired: object) -> None:
-    store = KnowledgeStore(extra={"retired_ids": retired})
-    assert store.next_id(KINDS[0]) == "conv-1"

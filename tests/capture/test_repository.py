@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from llm_kb.capture.notes import may_have_ref
-from llm_kb.files.repository import Repository, find_repository
+from llm_kb.files.repository import Repository, find_repository, may_have_ref
 from tests.repositories import KNOWLEDGE_REF, Repo, make_repo
 
 

@@ -229,8 +229,9 @@ def test_a_store_that_never_rests_is_given_up_with_what_git_said(repo: Repo) -> 
 
 EMIT_MANY = """
 import sys
-from llm_kb.host.capture_tools import make_emit_tool
-emit = make_emit_tool().implementation
+from llm_kb.knowledge_base.api import KnowledgeBase
+(tool,) = KnowledgeBase.discover().added_tools(["emit_knowledge"])
+emit = tool.implementation
 for number in range(int(sys.argv[2])):
     emit(entry_type="anti_pattern", pattern=f"{sys.argv[1]} number {number}", instead="not")
     print(number, flush=True)

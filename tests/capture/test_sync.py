@@ -10,10 +10,19 @@ import pytest
 from llm_kb.capture.annotation import annotate, parse_live_input
 from llm_kb.capture.notes import ANNOTATIONS_REF
 from llm_kb.capture.store import DamagedStoreError, load_store, remove_from_store
-from llm_kb.capture.sync import pull, push
-from llm_kb.files.git import GitError
+from llm_kb.capture.sync import pull, sync
 from tests.preloaded import Process
 from tests.repositories import KNOWLEDGE_REF, Repo, make_clones, make_repo
+
+
+def push(directory: Path, remote: str) -> list[str]:
+    """Return what a `sync` with nothing new on the remote says, but for a line on that."""
+    quiet = (f"{remote}: nothing new.", f"{remote}: the remote has no knowledge store.")
+    lines = list(sync(directory, remote))
+    return [line.replace(HOOKS, "") for line in lines if line not in quiet]
+
+
+HOOKS = ", without running hooks of a repository on this disk"
 
 
 def rules(repo: Repo) -> dict[str, str]:
@@ -56,7 +65,7 @@ def test_clones_that_both_added_entries_converge(clones: tuple[Repo, Repo], firs
     early, late = clones[first], clones[1 - first]
     assert push(early.path, "origin") == ["Pushed 3 entries to origin."]
     words = [line.split()[0] for line in push(late.path, "origin")]
-    assert sorted(words) == ["4", "Duplicate:", "Pushed", "Received:", "Renumbered:"]
+    assert sorted(words) == ["4", "Pushed", "Received:", "Renumbered:"]
     pull(early.path, "origin")
     assert rules(one) == rules(two)
     shared = {rule.lower().replace("  ", " ").strip(".") for rule in rules(one).values()}
@@ -123,8 +132,22 @@ def test_a_remote_that_refuses_is_not_tried_again(clones: tuple[Repo, Repo]) -> 
     one.record("a")
     shared = one.path.parent / "shared.git"
     one.git(f"--git-dir={shared}", "config", "receive.hideRefs", "refs/notes")
-    with pytest.raises(GitError, match="deny updating a hidden ref"):
-        push(one.path, "origin")
+    *_, last = sync(one.path, "origin")
+    assert last.startswith("Not pushed to origin: ")
+    assert "deny updating a hidden ref" in last
+    assert rules(one) == {"conv-1": "a"}
+
+
+def test_a_hook_of_a_remote_on_this_disk_is_not_run_and_that_is_said(
+    clones: tuple[Repo, Repo],
+) -> None:
+    one, _ = clones
+    one.record("a")
+    hook = one.path.parent / "shared.git" / "hooks" / "pre-receive"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text("#!/bin/sh\nexit 1\n")
+    hook.chmod(0o755)
+    assert list(sync(one.path, "origin"))[-1] == f"Pushed 1 entry to origin{HOOKS}."
 
 
 def test_push_sends_nothing_but_the_store(clones: tuple[Repo, Repo]) -> None:
@@ -167,12 +190,13 @@ def test_unknown_keys_travel(clones: tuple[Repo, Repo]) -> None:
 PUSH_MANY = """
 import sys
 from pathlib import Path
-from llm_kb.capture.sync import push
-from llm_kb.host.capture_tools import make_emit_tool
-emit = make_emit_tool().implementation
+from llm_kb.capture.sync import sync
+from llm_kb.knowledge_base.api import KnowledgeBase
+(tool,) = KnowledgeBase.discover().added_tools(["emit_knowledge"])
+emit = tool.implementation
 for number in range(3):
     emit(entry_type="anti_pattern", pattern=f"{sys.argv[1]} number {number}", instead="not")
-    push(Path.cwd(), "origin")
+    list(sync(Path.cwd(), "origin"))
 """
 
 

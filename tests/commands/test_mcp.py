@@ -227,31 +227,27 @@ def test_without_topics_search_says_so(tmp_path: Path) -> None:
     assert text.startswith(f"{tmp_path}: there is no knowledge base here: ")
 
 
-def test_entries_and_annotations_are_written_in_a_repository_alone(
-    workspace: Path, tmp_path: Path
+def test_entries_are_written_in_a_repository_alone_if_a_setting_says_so(
+    workspace: Path, tmp_path: Path, user_dir: Path
 ) -> None:
     async def list_names(client: Client) -> list[tuple[str, bool | None]]:
         tools = (await client.list_tools()).tools
         return [(t.name, t.annotations.read_only_hint if t.annotations else None) for t in tools]
 
-    assert talk(list_names, workspace)[3:] == []
     repo = make_repo(tmp_path / "repo")
+    assert talk(list_names, repo.path)[3:] == []
+    (user_dir / "kb.toml").write_text("[kb.capture]\noffer = true\n")
+    assert talk(list_names, workspace)[3:] == []
 
     async def write(client: Client) -> list[tuple[str, bool]]:
-        live = {"commit": "HEAD", "summary": "why", "wisdom": [{"category": "tip"}]}
         calls: list[tuple[str, dict[str, Any]]] = [
             ("emit_knowledge", {"entry_type": "convention", "scope": "gone/", "rule": "r"}),
             ("emit_knowledge", {"entry_type": "convention", "scope": "*", "rule": "r"}),
-            ("annotate", live),
-            ("annotate", {**live, "wisdom": []}),
         ]
         return [read(await client.call_tool(name, arguments)) for name, arguments in calls]
 
-    assert talk(list_names, repo.path)[3:] == [("emit_knowledge", False), ("annotate", False)]
-    refused, written, invalid, annotated = talk(write, repo.path)
+    assert talk(list_names, repo.path)[3:] == [("emit_knowledge", False)]
+    refused, written = talk(write, repo.path)
     assert (refused[1], "does not exist at" in refused[0]) == (True, True)
     assert written == ("recorded convention conv-1 (*): r", False)
-    assert (invalid[1], "wisdom[0].category: found 'tip'" in invalid[0]) == (True, True)
-    assert annotated[1] is False
     assert repo.note_json()["conventions"][0]["decided_in"] == repo.head
-    assert repo.note_json("refs/notes/chronicle", repo.head)["summary"] == "why"

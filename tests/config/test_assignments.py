@@ -109,7 +109,7 @@ def test_a_table_sets_several() -> None:
             "kb.topic.p.zzz=1",
             (
                 "kb.topic.p.zzz: unknown key; allowed: description, disabled, enable, generated, "
-                "ignore, include, introduction, layout, learned, subjects, title"
+                "ignore, include, introduction, layout, learned, proposals, subjects, title"
             ),
         ),
     ],

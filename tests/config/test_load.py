@@ -21,7 +21,7 @@ from llm_kb.config.workspace import (
     owner_of,
 )
 from llm_kb.errors import ConfigError, KbError
-from llm_kb.knowledge_base.kinds import GIVEN
+from llm_kb.knowledge_base.kinds import given_kinds
 from tests.conftest import RunLlm
 from tests.scripted import Script
 
@@ -63,7 +63,7 @@ def load(
         user_dir=user_dir,
         environ=environ if environ is not None else {"HOME": str(user_dir.parent)},
         fragments=fragments,
-        given=GIVEN,
+        given=given_kinds(),
     )
 
 
@@ -618,7 +618,9 @@ def test_what_a_run_excludes_stays_excluded(workspace: Path, user_dir: Path) -> 
     excluded = ['kb.topic.project.disabled+="old \U0001f5d1/*"', "kb.topic.llm-kb.enable=false"]
     first = load(workspace, user_dir, *excluded, "kb.topic.project.title=T")
     excluded = list(list_exclusions(first))
-    again = load_config(workspace, user_dir=user_dir, environ={}, excluded=excluded, given=GIVEN)
+    again = load_config(
+        workspace, user_dir=user_dir, environ={}, excluded=excluded, given=given_kinds()
+    )
     assert again.topics == (replace(first.topics[0], title=None),)
     assert again.adjustments == first.adjustments
 

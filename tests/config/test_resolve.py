@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llm_kb.config.layers import (
-    TABLES,
     LayerSource,
     Settings,
+    find_tables,
     merge,
     parse_layer,
 )
@@ -21,7 +21,7 @@ from llm_kb.config.load import resolve
 from llm_kb.config.settings import Config, Layer, Origin, References, Setting
 from llm_kb.config.trust import find_withheld
 from llm_kb.errors import ConfigError
-from llm_kb.knowledge_base.kinds import GIVEN
+from llm_kb.knowledge_base.kinds import given_kinds
 from llm_kb.references.sources.rules import OPTIONAL_GIT_PROTOCOLS
 from llm_kb.subjects.topics import Layout, TopicConfig
 
@@ -57,9 +57,9 @@ def test_an_empty_document_says_nothing() -> None:
     assert parse_layer({}, WORKSPACE) == {}
 
 
-TOPIC_KEYS = ", ".join(sorted(TABLES["kb.topic"]))
+TOPIC_KEYS = ", ".join(sorted(find_tables()["kb.topic"]))
 KB_KEYS = ", ".join(
-    sorted({*TABLES["kb"], *(name.split(".")[1] for name in TABLES if "." in name)})
+    sorted({*find_tables()["kb"], *(name.split(".")[1] for name in find_tables() if "." in name)})
 )
 ELSEWHERE = (
     "a relative path inside the workspace, without '~' or '..' "
@@ -528,14 +528,14 @@ def test_topics_without_a_directory_are_told_together() -> None:
 def test_a_topic_we_bring_needs_no_directory(fields: dict[str, object], is_adjusted: bool) -> None:
     layer = parse({"topic": {"repo-knowledge": fields}})
     if is_adjusted:
-        config = resolve(layer, given=GIVEN)
+        config = resolve(layer, given=given_kinds())
         assert ([topic.id for topic in config.adjustments], config.topics) == (
             ["repo-knowledge"],
             (),
         )
     else:
         with pytest.raises(ConfigError) as caught:
-            resolve(layer, given=GIVEN)
+            resolve(layer, given=given_kinds())
         assert caught.value.problems == (
             "kb.topic.repo-knowledge.disabled: not for topic 'repo-knowledge', whose subjects are "
             "not in a directory of yours; 'enable = false' leaves all of it out",

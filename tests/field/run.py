@@ -29,9 +29,10 @@ from click.testing import CliRunner
 from llm.cli import cli
 from llm.migrations import migrate
 
-from llm_kb.host.capture_tools import EMIT
+from llm_kb.capture.tools import EMIT
 from llm_kb.host.reference_calls import ALL
-from llm_kb.knowledge_base.tool_text import LEARN, PROPOSE, SEARCH_KNOWLEDGE
+from llm_kb.knowledge_base.tool_text import LEARN, SEARCH_KNOWLEDGE
+from llm_kb.proposals.tool import PROPOSE
 from llm_kb.rendering.section import HEADER
 from tests.field.fake_models import Calls, FakeModel, Seen, Turn
 from tests.field.page_server import make_repository, serve

@@ -37,7 +37,8 @@ HEAVY = {
     "llm_kb.files.directory",
     "llm_kb.config.resolve",
     "llm_kb.references",
-    "llm_kb.capture",
+    "llm_kb.capture.notes",
+    "llm_kb.config.layers",
 }
 
 

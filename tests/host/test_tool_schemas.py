@@ -9,13 +9,16 @@ from typing import Any, get_type_hints
 import llm
 import pytest
 
-from llm_kb.host.mcp.tools import ANNOTATE, TOOLS
+from llm_kb.addons import find_tools
+from llm_kb.host.mcp.tools import TOOLS
 from llm_kb.host.reference_calls import ALL
+from llm_kb.knowledge_base.api import KnowledgeBase
 from tests.console import list_tools
 
-SCHEMAS = {text.name: text.schema for text in (*(text for text, _ in TOOLS), *ALL)}
+ADDED = [text for each in find_tools().values() for text, _ in each.open(KnowledgeBase.discover())]
+SCHEMAS = {text.name: text.schema for text in (*(text for text, _ in TOOLS), *ALL, *ADDED)}
 PYTHON = {"string": str, "integer": int, "boolean": bool}
-NAMES = sorted(SCHEMAS.keys() - {ANNOTATE.name})  # which is for agents that commit
+NAMES = sorted(SCHEMAS)
 
 
 @pytest.fixture(params=NAMES)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from llm_kb.errors import KbError
-from llm_kb.host.request import OUR_TOOLS
+from llm_kb.host.request import name_tools
 from llm_kb.knowledge_base.tool_text import (
     ToolText,
     integer,
@@ -53,7 +53,7 @@ def test_llm_tools_shows_the_arguments_of_a_model(run_llm: RunLlm, tmp_path: Pat
     shown = run_llm(["tools", "list"]).stdout + run_llm(["tools", "list", "References"]).stdout
     ours = [line.strip() for line in shown.splitlines() if "(plugin: kb)" in line]
     names = [line.partition("(")[0] for line in ours]
-    assert sorted(names) == sorted(OUR_TOOLS - {"search_knowledge"})  # which comes with `learn`
+    assert sorted(names) == sorted(name_tools() - {"search_knowledge", "propose_subject"})
     assert "learn(topic: str, subjects: list[str] | None = None) (plugin: kb)" in ours
     assert "  reference_search(question: str, topic: str | None = None, role: str | None" in shown
 

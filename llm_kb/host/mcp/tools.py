@@ -7,26 +7,22 @@ approved its plan.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import accumulate
-from secrets import token_hex
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
-from llm_kb.capture import annotation, emission, store
+from llm_kb import addons
 from llm_kb.config.load import read_layer, user_source
 from llm_kb.config.settings import Layer
 from llm_kb.errors import KbError, quote
-from llm_kb.files.repository import find_repository
+from llm_kb.hookspecs import Answer
 from llm_kb.host import reference_calls
-from llm_kb.host.capture_tools import EMIT, LIVE_INPUT, record
 from llm_kb.knowledge_base.api import KnowledgeBase
 from llm_kb.knowledge_base.learning import Loaded, PictureRules
-from llm_kb.knowledge_base.proposing import offers_proposals, propose, render_answer
 from llm_kb.knowledge_base.tool_text import (
     LEARN,
-    PROPOSE,
     SEARCH_KNOWLEDGE,
     ToolText,
     read_arguments,
@@ -98,26 +94,12 @@ CODEX = Limits(answer=11_000)
 MOST_NAMED = 300
 """Bytes of a note that names what was left out of a list."""
 
-MOST_ITEMS, MOST_CHARACTERS = 200, 200_000
-"""The most items and characters of an annotation: each entry is compared with all others."""
-
 SECONDS, FETCH_SECONDS = 120, 900
 """Seconds that a call may go on without progress: conversions of documents take up to 120, and
 a fetch has bounds of its own."""
 
 REFERENCES = (reference_calls.SEARCH, reference_calls.TOPIC_SEARCH, reference_calls.TOPIC_LIST)
 """The tools that read reference topics."""
-
-ANNOTATE = ToolText(
-    "annotate",
-    "Annotate a commit you have just made: why it was done so, what was tried and failed (wisdom),"
-    " and conventions, boundaries or anti-patterns it taught (knowledge). Written to git notes.",
-    LIVE_INPUT,
-    is_read_only=False,
-)
-
-_CONVERSATION = f"mcp-{token_hex(8)}"
-"""What the proposals through this server share."""
 
 Report: TypeAlias = "Callable[..., None]"
 """Called whenever work was done, which moves the deadline."""
@@ -212,18 +194,28 @@ def find_tools(kb: KnowledgeBase) -> list[ToolText]:
         SEARCH_KNOWLEDGE,
         *(REFERENCES if open_references(kb).ids() else []),
         reference_calls.CREATE,
-        *([PROPOSE] if offers_proposals(kb) else []),
-        *([EMIT, ANNOTATE] if find_repository(kb.directory) else []),
+        *(text for text, _ in _open_added(kb)),
     ]
+
+
+def _open_added(kb: KnowledgeBase) -> Iterator[tuple[ToolText, Answer]]:
+    """Yield the tools of add-ons that a setting offers."""
+    for each in addons.find_tools().values():
+        if each.name in kb.tools:
+            yield from each.open(kb)
 
 
 def answer_call(kb: KnowledgeBase, name: str, arguments: Arguments, report: Report) -> Loaded:
     """Check a call and answer it. Raises KbError."""
-    if name not in ANSWERS:
+    added = {text.name: answer for text, answer in _open_added(kb)}
+    if name not in ANSWERS and name not in added:
         known = ", ".join(tool.name for tool in find_tools(kb))
         raise KbError(f"unknown tool {quote(name)}; tools: {known}")
     limits = Limits(answer=kb.config.max_result_chars)
-    answer = ANSWERS[name](kb, arguments, report)
+    if name in added:
+        answer = added[name](arguments, report)
+    else:
+        answer = ANSWERS[name](kb, arguments, report)
     if isinstance(answer, Loaded):
         return Loaded(limits.cut(answer.text), answer.pictures)
     return Loaded(limits.cut(answer) if isinstance(answer, str) else limits.fit(answer))
@@ -260,29 +252,6 @@ def _create(kb: KnowledgeBase, arguments: Arguments, report: Report) -> Any:
     return reference_calls.create(library, given, {"ghost": "mcp"}, keep, report)
 
 
-def _propose(kb: KnowledgeBase, arguments: Arguments, _: Report) -> str:
-    if not offers_proposals(kb):
-        raise KbError("proposals are not offered here; the user can set `[kb.propose] offer`")
-    return render_answer(propose(kb, arguments, _CONVERSATION))
-
-
-def _emit(kb: KnowledgeBase, arguments: Arguments, _: Report) -> str:
-    return emission.render_reply(record(kb.directory, arguments))
-
-
-def _annotate(kb: KnowledgeBase, arguments: Arguments, _: Report) -> Any:
-    """Annotate a commit of the repository. Raises KbError."""
-    text = dump(arguments)
-    items = sum(len(value) for value in arguments.values() if isinstance(value, list))
-    if items > MOST_ITEMS or len(text) > MOST_CHARACTERS:
-        raise KbError(
-            f"annotate: {items:,} items, {len(text):,} characters in all; at most {MOST_ITEMS} and"
-            f" {MOST_CHARACTERS:,} are allowed"
-        )
-    root = store.require_repository(kb.directory).root
-    return annotation.annotate(root, annotation.parse_live_input(text))
-
-
 def dump(value: object) -> str:
     """Return a value as the JSON that models read."""
     return json.dumps(value, ensure_ascii=False)
@@ -311,9 +280,6 @@ TOOLS: Sequence[tuple[ToolText, Callable[[KnowledgeBase, Arguments, Report], Any
     (SEARCH_KNOWLEDGE, _search),
     *((tool, partial(_read_references, tool)) for tool in REFERENCES),
     (reference_calls.CREATE, _create),
-    (PROPOSE, _propose),
-    (EMIT, _emit),
-    (ANNOTATE, _annotate),
 )
 """Each tool, and the function that answers its calls: with text, perhaps with pictures, or with
 what becomes JSON."""

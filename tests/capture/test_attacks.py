@@ -28,7 +28,7 @@ def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run_llm: RunLlm) -> Re
     ]
     table["conventions"].append({**entry, "id": "conv-1", "rule": "x " * 100_000})
     theirs.write_note(json.dumps(table))
-    pushed = run_llm([*KNOWLEDGE, "push", "origin"])
+    pushed = run_llm([*KNOWLEDGE, "sync", "origin"])
     assert pushed.exit_code == 0, pushed.stderr
     monkeypatch.chdir(ours.path)
     return ours
@@ -36,7 +36,7 @@ def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run_llm: RunLlm) -> Re
 
 @pytest.mark.usefixtures("repo")
 def test_what_a_remote_brings_fills_no_terminal_and_takes_no_minute(run_llm: RunLlm) -> None:
-    for command in (["pull", "origin"], ["list"]):
+    for command in (["sync", "origin"], ["list"]):
         with at_most(5):
             result = run_llm([*KNOWLEDGE, *command])
         assert result.exit_code == 0

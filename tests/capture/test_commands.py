@@ -6,11 +6,13 @@ import json
 import os
 from pathlib import Path
 
+import llm
 import pytest
 
+from llm_kb.capture.commands.knowledge import MOST_LISTED, NOTHING
 from llm_kb.capture.notes import ANNOTATIONS_REF
-from llm_kb.commands.knowledge.group import MOST_LISTED, NOTHING
-from llm_kb.host.capture_tools import LIVE_INPUT, make_emit_tool
+from llm_kb.capture.tools import LIVE_INPUT
+from llm_kb.knowledge_base.api import KnowledgeBase
 from tests.conftest import RunLlm
 from tests.repositories import KNOWLEDGE_REF, Repo, make_empty_repo, make_repo
 
@@ -108,18 +110,7 @@ def test_each_type_is_added(repo: Repo, run_llm: RunLlm) -> None:
     ("args", "message"),
     [
         ([], "what is to be added? A RULE, or --module, --owns and --boundary, or --pattern"),
-        (
-            ["--owns", "x", "--pattern", "y"],
-            "--module: required for boundary; --boundary: required",
-        ),
-        (["--instead", "x"], "--pattern: required for anti-pattern\n"),
-        (
-            ["--module", "m", "--owns", " "],
-            "--owns: required for boundary; --boundary: required for",
-        ),
         (["Be", "brief", "now"], "unexpected extra argument (now)"),
-        (["r", "--module", "m/"], "--module: is not a field of convention, which takes"),
-        (["\u200b", "src/"], "RULE: required for convention"),
     ],
 )
 def test_arguments_that_make_no_entry_are_usage_errors(
@@ -127,6 +118,28 @@ def test_arguments_that_make_no_entry_are_usage_errors(
 ) -> None:
     result = run_llm([*KNOWLEDGE, "add", *args])
     assert (result.exit_code, result.stdout) == (2, "")
+    assert message in result.stderr
+    assert repo.git("for-each-ref", "refs/notes") == ""
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (
+            ["--owns", "x", "--pattern", "y"],
+            "module: required for boundary; boundary: required",
+        ),
+        (["--instead", "x"], "pattern: required for anti_pattern\n"),
+        (["--module", "m", "--owns", " "], "owns: required for boundary; boundary: required for"),
+        (["r", "--module", "m/"], "module: is not a field of convention, which takes"),
+        (["\u200b", "src/"], "rule: required for convention"),
+    ],
+)
+def test_fields_that_make_no_entry_are_errors(
+    repo: Repo, run_llm: RunLlm, args: list[str], message: str
+) -> None:
+    result = run_llm([*KNOWLEDGE, "add", *args])
+    assert (result.exit_code, result.stdout) == (1, "")
     assert message in result.stderr
     assert repo.git("for-each-ref", "refs/notes") == ""
 
@@ -249,7 +262,8 @@ def test_what_a_model_hands_over_is_relative_to_the_root_wherever_it_runs(
 ) -> None:
     os.chdir(repo_with_src.path / "src")
     assert run_llm([*KNOWLEDGE, "annotate"], input=json.dumps(LIVE)).exit_code == 0
-    tool = make_emit_tool()
+    (tool,) = KnowledgeBase.discover().added_tools(["emit_knowledge"])
+    assert isinstance(tool, llm.Tool)
     assert tool.implementation is not None
     (repo_with_src.path / "docs").mkdir()
     tool.implementation(entry_type="convention", scope="docs/**", rule="r")
@@ -292,7 +306,7 @@ def test_nothing_to_list(repo: Repo, run_llm: RunLlm) -> None:
 
 @pytest.mark.parametrize(
     "args",
-    [["list"], ["remove", "x"], CONVENTION[2:], ["pull"], ["push"], ["capture"]],
+    [["list"], ["remove", "x"], CONVENTION[2:], ["sync"], ["capture"]],
     ids=lambda args: args[0],
 )
 def test_outside_a_repository_every_command_says_so(run_llm: RunLlm, args: list[str]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import shlex
 from pathlib import Path
 
@@ -15,17 +14,24 @@ from tests.git_templates import copy_repository
 from tests.scripted import Script
 from tests.terminal import run_on_terminal
 
-CONFIG = '[kb.topic.project]\nintroduction = "P."\nsubjects = "kb"\n'
+CONFIG = '[kb.topic.project]\nintroduction = "P."\nsubjects = "kb"\nproposals = true\n'
 ROLLBACK = "# Rollback\n\nPress the blue button.\n"
 ENTER = "a letter and Enter: "
 LOST = "a link leads to nothing: lost.md [dead-link]"
 
 
 @pytest.fixture
-def kb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def kb(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    run_llm: RunLlm,
+    request: pytest.FixtureRequest,
+) -> Path:
     """The directory of a topic with one subject, in a repository."""
     copy_repository(tmp_path, {"README.md": "# R\n"})
     write_files(tmp_path, {"llm-kb.toml": CONFIG, "kb/rollback.md": ROLLBACK})
+    if request.function is not test_it_comes_with_learn_once_a_workspace_is_trusted:
+        assert run_llm(["kb", "trust", "-y"]).exit_code == 0
     monkeypatch.setenv("NO_COLOR", "1")
     return tmp_path / "kb"
 
@@ -56,7 +62,7 @@ def test_a_question_nobody_could_answer(kb: Path, run_llm: RunLlm, script: Scrip
     assert run_llm(["kb", "list", "project"]).stdout.split()[0] == "rollback"
     assert [path.name for path in kb.iterdir()] == ["rollback.md"]
 
-    kept = run_llm(["kb", "review", "--keep", id_, "-y"])
+    kept = run_llm(["kb", "review", "--yes", id_])
     assert kept.exit_code == 0, kept.output
     first, file, why, source, *difference = kept.stdout.splitlines()
     assert first.startswith(f"project/mooring (new)  {id_}  ")
@@ -68,42 +74,44 @@ def test_a_question_nobody_could_answer(kb: Path, run_llm: RunLlm, script: Scrip
         "+",
         "+Tie it to the mast.",
         "  note: none",
-        f"{kb}/mooring.md",
+        f"Written: {kb}/mooring.md",
     ]
     assert (kb / "mooring.md").read_text() == "# Zeppelin mooring\n\nTie it to the mast.\n"
     assert run_llm(["kb", "review"]).stderr == "Nothing to review.\n"
 
 
-def test_a_person_and_two_sessions(kb: Path, run_llm: RunLlm, script: Script) -> None:
+def test_a_person_and_a_session(kb: Path, run_llm: RunLlm, script: Script) -> None:
     change = {"subject": "rollback", "old": "Press the blue button.", "new": "Press green."}
-    one = find_id(propose(run_llm, script, **change))
-    other = find_id(propose(run_llm, script, **change | {"new": "Press the red button."}))
-    assert one != other
+    find_id(propose(run_llm, script, **change))
     page = kb / "rollback.md"
 
     def change_it() -> None:
         page.write_text(f"{ROLLBACK}\nA person added this.\n")
 
     shown, code = run_on_terminal(
-        ["kb", "review"], "k\n", question=ENTER, then=["k\n", "s\n"], meanwhile=change_it
+        ["kb", "review"], "k\n", question=ENTER, then="k\n", meanwhile=change_it
     )
     assert code == 0, shown
-    first, again, _ = re.findall(r"(?s)project/rollback  .*?\n\[k\]", shown)
     lines = "@@ line 3 @@ Rollback\n # Rollback\n \n-Press the blue button.\n+Press green.\n"
     note = "  note: the subject was changed since this was proposed\n"
-    error = "Error: the subject has just been changed; look at the proposal again\n"
-    assert first.endswith(f"{lines}  note: none\n[k]")
-    assert again.endswith(f"{lines} \n A person added this.\n{note}{error}[k]")
+    assert f"{lines}  note: none\n[k]" in shown
+    assert "Error: the subject has just been changed; look at the proposal again\n" in shown
+    assert f"{lines} \n A person added this.\n{note}[k]" in shown
     assert f"Written: {page}\n" in shown
     assert page.read_text() == "# Rollback\n\nPress green.\n\nA person added this.\n"
 
-    late = run_llm(["kb", "review", "--keep", other, "-y"])
+
+def test_what_no_longer_fits_is_rejected(kb: Path, run_llm: RunLlm, script: Script) -> None:
+    change = {"subject": "rollback", "old": "Press the blue button.", "new": "Press green."}
+    id_ = find_id(propose(run_llm, script, **change))
+    (kb / "rollback.md").write_text("# Rollback\n\nPress red.\n")
+    late = run_llm(["kb", "review", "--yes", id_])
     assert late.exit_code == 1
     assert late.stderr == (
-        f"Error: {other}: it no longer fits: `old` does not occur in the subject; it must be there"
+        f"Error: {id_}: it no longer fits: `old` does not occur in the subject; it must be there"
         " exactly once, to the letter; edit or reject it\n"
     )
-    assert run_llm(["kb", "review", "--reject", other]).stderr == "Rejected: project/rollback\n"
+    assert run_llm(["kb", "review", "--no", id_]).stderr == "Rejected: project/rollback\n"
     assert json.loads(run_llm(["kb", "review", "--json"]).stdout) == []
 
 
@@ -126,16 +134,12 @@ def test_calls_of_one_conversation_are_one_proposal(
     kb: Path, run_llm: RunLlm, script: Script
 ) -> None:
     script.call("propose_subject", topic="project", subject="a", reason="1", new="# A\n\nOne.\n")
-    script.call(
-        "propose_subject", topic="project", subject="project/a#a", reason="2", content="Two."
-    )
+    script.call("propose_subject", topic="project", subject="project/a#a", reason="2", new="Two.")
     script.say("Done.")
     assert run_llm(["-m", "scripted", "-T", "propose_subject", "x"]).exit_code == 0
     (record,) = json.loads(run_llm(["kb", "review", "--json"]).stdout)
     assert (record["reasons"], record["is_new"], record["fits"]) == (["1", "2"], True, True)
     assert record["difference"] == "+# A\n+\n+One.\n+\n+Two."
-    again = run_llm(["-m", "scripted", "-T", "propose_subject", "x"])
-    assert "llm-kb: 1 proposal waits for you: llm kb review\n" in again.stderr
 
 
 def test_an_edit_that_is_not_kept_changes_nothing(
@@ -157,8 +161,9 @@ def test_an_edit_that_is_not_kept_changes_nothing(
     ("arguments", "problem"),
     [
         ({"subject": "a", "new": "x", "mode": "w"}, "unknown argument 'mode'"),
-        ({"subject": "a", "new": "x", "content": "y"}, "'content' and 'new' differ"),
-        ({"subject": "rollback", "old_str": "red", "new_str": "x"}, "`old` does not occur"),
+        ({"subject": "a", "new_str": "x"}, "unknown argument 'new_str'"),
+        ({"subject": "rollback", "old": "red", "new": "x"}, "`old` does not occur"),
+        ({"subject": "a.mdx", "new": "x"}, "its format is not one of prose"),
         ({"subject": "a.py", "new": "x"}, "its format is not one of prose"),
         ({"subject": "requirements.txt", "new": "x"}, "its format is not one of prose"),
         ({"subject": "../a", "new": "x"}, "cannot be the name of a subject"),
@@ -166,7 +171,7 @@ def test_an_edit_that_is_not_kept_changes_nothing(
         ({"subject": "x/claude.md", "new": "x"}, "programs obey"),
         ({"subject": "a", "new": "x\u200b"}, "nobody sees, U+200B"),
         ({"subject": "a", "new": "x" * 8_001}, "at most 8,000 can be reviewed"),
-        ({"subject": "a", "new": "x", "topic": "llm-kb"}, "is not written here"),
+        ({"subject": "a", "new": "x", "topic": "llm-kb"}, "takes no proposals"),
         ({"subject": "a", "new": "x", "topic": "nope"}, "unknown topic 'nope'"),
         ({"subject": "a", "new": ""}, "there is no such subject"),
     ],
@@ -189,18 +194,9 @@ def test_a_directory_may_have_the_name_of_its_topic(
         "project/rollback.md",
         "project/new.md",
     ]
-    refused = run_llm(["kb", "review", "--json", "--keep", waiting[0]["id"], "-y"])
+    refused = run_llm(["kb", "review", "--json", "--yes", waiting[0]["id"]])
     assert refused.exit_code == 2
-    assert "--json lists what waits: without --keep and --reject" in refused.stderr
-
-
-def test_what_programs_obey_in_a_hidden_directory_is_not_proposed(
-    kb: Path, run_llm: RunLlm, script: Script
-) -> None:
-    agents = '[kb.topic.agents]\nsubjects = ".claude"\n'
-    write_files(kb.parent, {"llm-kb.toml": CONFIG + agents, ".claude/commands/deploy.md": "# D\n"})
-    answer = propose(run_llm, script, topic="agents", subject="commands/deploy", new="More.")
-    assert answer.endswith("topic 'agents' is not written here; topics that are: project"), answer
+    assert "--json lists what waits: without --yes and --no" in refused.stderr
 
 
 def test_line_ends_stay(
@@ -220,22 +216,15 @@ def test_ten_wait_at_most(kb: Path, run_llm: RunLlm, script: Script) -> None:
     assert "10 proposals wait already" in answers[10]
 
 
-def test_it_comes_with_learn_where_the_user_or_a_trusted_workspace_says_so(
-    kb: Path, run_llm: RunLlm, script: Script, user_dir: Path
+def test_it_comes_with_learn_once_a_workspace_is_trusted(
+    kb: Path, run_llm: RunLlm, script: Script
 ) -> None:
-    (kb.parent / "llm-kb.toml").write_text(f"[kb.propose]\noffer = true\n{CONFIG}")
     ask = ["-m", "scripted", "-T", "learn", "x"]
-    assert "kb.propose.offer" in run_llm(ask).stderr
+    assert "kb.topic.project.proposals" in run_llm(ask).stderr
     assert "propose_subject" not in script.last.tool_names
     assert run_llm(["kb", "trust", "-y"]).exit_code == 0
     run_llm(ask)
     assert "propose_subject" in script.last.tool_names
-
-
-def test_what_waits_elsewhere_is_named_at_the_end(kb: Path, run_llm: RunLlm) -> None:
-    run_llm(["kb", "knowledge", "add", "Every error is a KbError", "--stability", "provisional"])
-    result = run_llm(["kb", "review"])
-    assert result.stderr == "Nothing to review.\n1 entry waits: llm kb knowledge review\n"
 
 
 def test_a_continued_conversation_amends_its_proposal(
@@ -250,19 +239,4 @@ def test_a_continued_conversation_amends_its_proposal(
     (record,) = json.loads(run_llm(["kb", "review", "--json"]).stdout)
     assert (record["id"], record["difference"]) == (second, "+# A\n+\n+Two.")
     assert second != first
-    assert "no proposal" in run_llm(["kb", "review", "--keep", first, "-y"]).stderr
-
-
-def test_a_passage_that_says_nearly_the_same_is_named(
-    kb: Path, run_llm: RunLlm, script: Script
-) -> None:
-    text = "Before each release the maintainers rotate the signing keys of every mirror.\n"
-    (kb / "keys.md").write_text(f"# Keys\n\n{text}")
-    propose(run_llm, script, subject="release", new=f"# Release\n\n{text}")
-    (record,) = json.loads(run_llm(["kb", "review", "--json"]).stdout)
-    assert record["notes"] == ["project/keys#keys says nearly the same"]
-
-    run_llm(["kb", "review", "--reject", record["id"]])
-    propose(run_llm, script, subject="release", new="Before each release: the signing keys.\n")
-    (short,) = json.loads(run_llm(["kb", "review", "--json"]).stdout)
-    assert short["notes"] == []
+    assert "nothing with the id" in run_llm(["kb", "review", "--yes", first]).stderr

@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from functools import partial
-from pathlib import Path
+from collections.abc import Callable
 from typing import BinaryIO
 
 import click
-from click.shell_completion import CompletionItem
 
-from llm_kb.capture import annotation, emission, entries, notes, rendering, store, sync
+from llm_kb.capture import annotation, emission, entries, notes, rendering, store
+from llm_kb.capture import sync as exchange
 from llm_kb.capture.rendering import render_short
-from llm_kb.files.atomic import WriteError, find_inside, read_below, replace_below
-from llm_kb.files.containment import resolve_links
-from llm_kb.host.capture_tools import LIVE_INPUT
+from llm_kb.capture.tools import LIVE_INPUT
+from llm_kb.files.atomic import read_below, replace_below
 from llm_kb.rendering.plain_text import count
 from llm_kb.terminal import output
 from llm_kb.terminal.configured import require_cwd
-from llm_kb.terminal.options import F, complete_quietly
-from llm_kb.terminal.output import review_each, say, show
-from llm_kb.texts.safe import visible_line, visible_text
+from llm_kb.terminal.options import F
+from llm_kb.terminal.output import say, show
+from llm_kb.texts.safe import visible_text
 
 _FIELDS = {
     "rule": "Convention: the rule",
@@ -48,21 +44,6 @@ def field_options(*left_out: str) -> Callable[[F], F]:
         return command
 
     return decorate
-
-
-@contextmanager
-def explaining(**names: str) -> Iterator[None]:
-    """Turn an InvalidEntryError into a usage error, which names what was typed.
-
-    `names` has the arguments of those fields that are not options.
-    """
-    try:
-        yield
-    except emission.InvalidEntryError as error:
-        split = (problem.partition(":") for problem in error.problems)
-        typed = (f"{names.get(name, f'--{name}')}:{problem}" for name, _, problem in split)
-        message = "; ".join(typed).replace("anti_pattern", "anti-pattern")
-        raise click.UsageError(message) from error
 
 
 scope_option = click.option(
@@ -92,20 +73,6 @@ def find_place(typed: str) -> str:
     if problem:
         raise click.UsageError(f"{typed!r} {problem}")
     return place
-
-
-@complete_quietly
-def complete_id(_ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-    """Offer the ids of this repository's entries, with their texts as help."""
-    return [
-        CompletionItem(entry.id, help=entry.rule)
-        for entry in store.load_store(require_cwd()).entries
-        if entry.id.startswith(incomplete)
-    ]
-
-
-_LONGEST = 20_000
-"""Most characters shown of an entry."""
 
 
 MOST_LISTED = 200_000
@@ -182,8 +149,7 @@ def add(rule: str | None, path: str | None, **fields: str | None) -> None:
         )
     if kind.place and (place := fields[kind.place]):
         fields[kind.place] = find_place(place)
-    with explaining(rule="RULE", scope="PATH"):
-        entry = emission.parse_fields(kind, fields)
+    entry = emission.parse_fields(kind, fields)
     here = require_cwd()
     addition = store.add_to_store(here, entry)
     if addition.is_new:
@@ -197,7 +163,7 @@ def add(rule: str | None, path: str | None, **fields: str | None) -> None:
 
 
 @click.command()
-@click.argument("id_", metavar="ID", shell_complete=complete_id)
+@click.argument("id_", metavar="ID")
 def remove(id_: str) -> None:
     """
     Remove an entry by its ID
@@ -210,59 +176,7 @@ def remove(id_: str) -> None:
 
 
 @click.command()
-@scope_option
-def review(scope: str | None) -> None:
-    """
-    Look at entries one at a time, the doubtful ones first
-
-    This shows entries whose place or commit is gone, then those that nobody has reviewed.
-    Keep makes a convention permanent; reject removes an entry.
-
-    \b
-        llm kb knowledge review
-        llm kb knowledge review --scope src/git/
-    """
-    here = require_cwd()
-    kept = narrow(store.load_store(here), scope)
-    doubts = store.read_doubts(here, kept.entries)
-    waiting = [entry for entry in kept.entries if doubts.get(entry.anchor)]
-    waiting += [e for e in kept.entries if not doubts.get(e.anchor) and not e.is_settled]
-
-    def show_entry(entry: entries.Entry) -> None:
-        show(rendering.render_item(entry, doubts)[:_LONGEST])
-        for near in kept.find_nearest(entry):
-            show(f"  near: {render_short(near)}")
-
-    others = "`llm kb knowledge list`, `edit` and `remove`"
-    review_each(waiting, show_entry, partial(_act, here), others)
-
-
-def _act(here: Path, key: str, entry: entries.Entry) -> bool:
-    """Do what a key asks for."""
-    if key == "k":
-        say(f"Kept: {render_short(store.keep_in_store(here, entry.id))}")
-    elif key == "e":
-        say(describe_edit(entry, _edit_fields(here, entry)))
-    elif key == "r":
-        for removed in store.remove_from_store(here, entry.id):
-            say(f"Removed: {render_short(removed)}")
-    return True
-
-
-def _edit_fields(here: Path, entry: entries.Entry) -> entries.Entry:
-    """Ask for each field, with its value as the default, and return the changed entry."""
-    changes = {}
-    for name in entry.kind.settable:
-        kind = click.Choice(entries.STABILITIES) if name == "stability" else None
-        default = visible_line(entry.text(name))
-        typed = click.prompt(name, default=default, type=kind, err=True)
-        if typed != default:
-            changes[name] = find_place(typed) if name == entry.kind.place else typed
-    return store.edit_in_store(here, entry.id, changes)
-
-
-@click.command()
-@click.argument("id_", metavar="ID", shell_complete=complete_id)
+@click.argument("id_", metavar="ID")
 @field_options()
 def edit(id_: str, **fields: str | None) -> None:
     """
@@ -280,15 +194,7 @@ def edit(id_: str, **fields: str | None) -> None:
         raise click.UsageError("nothing to change: give an option such as --rule")
     for name in {"scope", "module"} & changes.keys():
         changes[name] = find_place(changes[name])
-    before = next((entry for entry in store.load_store(here).entries if entry.id == id_), None)
-    with explaining():
-        entry = store.edit_in_store(here, id_, changes)
-    show(describe_edit(before, entry))
-
-
-def describe_edit(before: entries.Entry | None, entry: entries.Entry) -> str:
-    """Return a line that tells whether an edit changed an entry."""
-    return f"{'Nothing changed' if entry == before else 'Changed'}: {render_short(entry)}"
+    show(f"Changed: {render_short(store.edit_in_store(here, id_, changes))}")
 
 
 @click.command()
@@ -331,48 +237,29 @@ def check_remote(_ctx: click.Context, _param: click.Parameter, value: str) -> st
     return value
 
 
-remote_argument = click.argument("remote", default="origin", callback=check_remote)
-
-
 @click.command()
-@remote_argument
-def pull(remote: str) -> None:
+@click.argument("remote", default="origin", callback=check_remote)
+def sync(remote: str) -> None:
     """
-    Fetch the entries of REMOTE and merge them with those here
+    Merge the entries of REMOTE with those here, and push the result
 
     REMOTE is a name or a URL, by default origin. Entries that either side added stay;
     entries that one side removed and the other did not change are removed. Of an entry that
-    both sides changed, that of REMOTE is kept, and both are shown.
+    both sides changed, that of REMOTE is kept, and both are shown. Nothing on REMOTE is ever
+    overwritten; where it refuses the push, what came from it stays here.
 
     \b
-        llm kb knowledge pull
-        llm kb knowledge pull upstream
+        llm kb knowledge sync
+        llm kb knowledge sync upstream
     """
-    for line in sync.pull(require_cwd(), remote):
-        show(visible_text(line))
-
-
-@click.command()
-@remote_argument
-def push(remote: str) -> None:
-    """
-    Push the entries here to REMOTE
-
-    If REMOTE has entries that are not here, they are pulled first. Nothing on REMOTE is
-    ever overwritten.
-
-    \b
-        llm kb knowledge push
-    """
-    for line in sync.push(require_cwd(), remote):
+    for line in exchange.sync(require_cwd(), remote):
         show(visible_text(line))
 
 
 @click.command()
 @click.option("--to", "file", metavar="FILE", help="Write the entries into this Markdown file")
 @scope_option
-@click.option("--check", is_flag=True, help="Write nothing; fail if FILE is not up to date")
-def export(file: str | None, scope: str | None, check: bool) -> None:
+def export(file: str | None, scope: str | None) -> None:
     """
     Write entries into a Markdown file, for review
 
@@ -383,13 +270,10 @@ def export(file: str | None, scope: str | None, check: bool) -> None:
     \b
         llm kb knowledge export --to kb/conventions.md
         llm kb knowledge export --to AGENTS.md
-        llm kb knowledge export --to AGENTS.md --check
     """
     here = require_cwd()
     kept = narrow(store.load_store(here), scope)
     block = rendering.render_block(kept)
-    if file is None and check:
-        raise click.UsageError("--check needs --to FILE")
     if file is None:
         if kept.entries:
             output.show_content(block, nl=False)
@@ -397,7 +281,6 @@ def export(file: str | None, scope: str | None, check: bool) -> None:
             say("Nothing to export.")
         return
     path, root = here / file, store.require_repository(here).root
-    _require_directory(root, path)
     before = read_below(root, path)
     if not kept.entries and not rendering.MARKS.has_any(before):
         say("Nothing to export.")
@@ -407,17 +290,6 @@ def export(file: str | None, scope: str | None, check: bool) -> None:
     number = count(len(kept.entries), "entry", "entries")
     if before == after:
         say(f"{file}: up to date, {number}.")
-    elif check:
-        raise click.ClickException(
-            f"{file!r} is not up to date with {number}; run `llm kb knowledge export --to {file}`"
-        )
     else:
         replace_below(root, path, after.encode())
         say(f"{file}: written, {number}.")
-
-
-def _require_directory(root: Path, path: Path) -> None:
-    """Raise WriteError for a file outside the repository or in a directory that does not exist."""
-    directory = resolve_links(root) / find_inside(root, path).parent
-    if not directory.is_dir():
-        raise WriteError(path, f"there is no directory {str(directory)!r}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,8 +10,8 @@ from typing import TYPE_CHECKING
 from llm_kb.capture.commits import SYSTEM_PROMPT, Briefing, Journal, read_briefing
 from llm_kb.capture.emission import Addition, render_reply
 from llm_kb.capture.store import load_store
+from llm_kb.capture.tools import EMIT, record
 from llm_kb.errors import KbError
-from llm_kb.host.capture_tools import EMIT, record
 from llm_kb.host.llm_internals import log_responses
 from llm_kb.rendering.plain_text import estimate_tokens
 
@@ -25,13 +24,9 @@ MAX_ENTRIES = 10
 MAX_FAILURES = 5
 """The number of failures in a row after which a run stops."""
 
-PAUSES = (5.0, 15.0, 40.0, 60.0)
-"""Seconds to wait before each further attempt when the provider limits requests."""
-
 GO_ON = "what was captured is kept, and the same command goes on with the commits that are left"
 
 _MAX_TURNS = 15
-_BUSY_STATUS = frozenset({429, 503, 529})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,7 +90,7 @@ def _capture(
     responses: list[llm.Response] = []
     failed = None
     try:
-        _answer(model, briefing, tool, responses, say)
+        _answer(model, briefing, tool, responses)
         if not any(response.text().strip() or response.tool_calls() for response in responses):
             failed = "the answer is empty"
     except Exception as error:  # noqa: BLE001 - a model of a plugin may raise anything
@@ -114,28 +109,15 @@ def _capture(
 
 
 def _answer(
-    model: llm.Model,
-    briefing: Briefing,
-    tool: llm.Tool,
-    responses: list[llm.Response],
-    say: Callable[[str], None],
+    model: llm.Model, briefing: Briefing, tool: llm.Tool, responses: list[llm.Response]
 ) -> None:
-    """Hold the conversation about a commit, and wait while the provider limits requests."""
-    for pause in (*PAUSES, None):
-        chain = model.conversation().chain(
-            briefing.text, system=SYSTEM_PROMPT, tools=[tool], chain_limit=_MAX_TURNS
-        )
-        try:
-            for response in chain.responses():
-                response.text()
-                responses.append(response)
-        except Exception as error:
-            if pause is None or getattr(error, "status_code", None) not in _BUSY_STATUS:
-                raise
-            say(f"The provider limits requests; trying again in {pause:.0f} s.")
-            time.sleep(pause)
-        else:
-            return
+    """Hold the conversation about a commit."""
+    chain = model.conversation().chain(
+        briefing.text, system=SYSTEM_PROMPT, tools=[tool], chain_limit=_MAX_TURNS
+    )
+    for response in chain.responses():
+        response.text()
+        responses.append(response)
 
 
 def _log(responses: Sequence[llm.Response], say: Callable[[str], None]) -> None:

@@ -8,8 +8,8 @@ import llm
 import pytest
 
 from llm_kb.capture.emission import EMIT_DESCRIPTION, EMIT_SCHEMA
-from llm_kb.host.capture_tools import make_emit_tool
 from llm_kb.host.hooks import make_tools
+from llm_kb.knowledge_base.api import KnowledgeBase
 from tests.conftest import RunLlm
 from tests.repositories import Repo, make_empty_repo, make_repo
 from tests.scripted import Script
@@ -20,6 +20,12 @@ def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repo:
     made = make_repo(tmp_path / "repo")
     monkeypatch.chdir(made.path)
     return made
+
+
+def make_emit_tool() -> llm.Tool:
+    (tool,) = KnowledgeBase.discover().added_tools(["emit_knowledge"])
+    assert isinstance(tool, llm.Tool)
+    return tool
 
 
 def offered() -> list[llm.Tool]:

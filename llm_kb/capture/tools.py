@@ -1,20 +1,19 @@
-"""`emit_knowledge` as a tool of llm."""
+"""`emit_knowledge` as a tool, and the input of an annotation."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from llm_kb.capture import emission
 from llm_kb.capture.annotation import CATEGORIES, MAX_LINE
 from llm_kb.capture.store import add_to_store, require_repository
-from llm_kb.config.workspace import find_cwd
+from llm_kb.hookspecs import Answer, Report
 from llm_kb.knowledge_base.tool_text import ToolText, object_schema, read_arguments, string
 
 if TYPE_CHECKING:
-    from llm import Tool
-
+    from llm_kb.knowledge_base.api import KnowledgeBase
 
 EMIT = ToolText(
     emission.EMIT_NAME, emission.EMIT_DESCRIPTION, emission.EMIT_SCHEMA, is_read_only=False
@@ -29,18 +28,13 @@ def record(
     return add_to_store(require_repository(directory).root, entry, commit=commit, is_checked=True)
 
 
-def make_emit_tool() -> Tool:
-    """Return the tool `emit_knowledge` for the repository of the current directory."""
-    from llm import Tool  # noqa: PLC0415 - the MCP server does without the host
+def open_tool(kb: KnowledgeBase) -> Sequence[tuple[ToolText, Answer]]:
+    """Return the tool `emit_knowledge` for the repository of a knowledge base."""
 
-    def emit_knowledge(**arguments: object) -> str:
-        return emission.render_reply(record(find_cwd(), arguments))
+    def emit(arguments: Mapping[str, object], report: Report) -> str:  # noqa: ARG001
+        return emission.render_reply(record(kb.directory, arguments))
 
-    return Tool(**EMIT.bind(emit_knowledge))
-
-
-def _list(items: Mapping[str, object], description: str) -> dict[str, Any]:
-    return {"type": "array", "items": items, "description": description}
+    return [(EMIT, emit)]
 
 
 def _object(properties: dict[str, Any], required: list[str]) -> dict[str, Any]:
@@ -69,7 +63,11 @@ LIVE_INPUT = object_schema(
     ["commit", "summary"],
     commit={**string("The commit, in any notation of git's"), "minLength": 1},
     summary={**string("What the commit does and why so"), "minLength": 1},
-    wisdom=_list(_WISDOM, "Lessons of the commit"),
-    knowledge=_list(_ENTRY, "Conventions, boundaries and anti-patterns"),
+    wisdom={"type": "array", "items": _WISDOM, "description": "Lessons of the commit"},
+    knowledge={
+        "type": "array",
+        "items": _ENTRY,
+        "description": "Conventions, boundaries and anti-patterns",
+    },
 )
 """The input of an annotation, as the tool `annotate` of the MCP server takes it."""

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from llm_kb.capture.commands.agent import MAX_ENTRIES, Captured, capture_commits
 from llm_kb.capture.commits import Briefing, Journal, plan_commits, resolve_commits
 from llm_kb.capture.store import require_repository
-from llm_kb.host.capture_agent import GO_ON, MAX_ENTRIES, Captured, capture_commits
 from llm_kb.rendering.plain_text import count, shorten
 from llm_kb.terminal.configured import require_cwd
 from llm_kb.terminal.output import confirm, say, show
@@ -24,24 +24,16 @@ _MANY = 20
 """Commits up to which a run does not ask."""
 
 
-class InterruptedRunError(click.ClickException):
-    """A run that Ctrl-C ended."""
-
-    exit_code = 130  # what shells expect
-
-
 @click.command()
 @click.argument("revisions", nargs=-1, metavar="[REV-RANGE]...")
 @click.option("model_id", "-m", "--model", metavar="MODEL", help="Model that looks at the commits")
 @click.option("--again", is_flag=True, help="Also look at commits that were looked at before")
-@click.option("--limit", type=click.IntRange(1), metavar="N", help="Look at no more than N commits")
 @click.option("-y", "--yes", is_flag=True, help="Don't ask before a run over many commits")
 @click.option("--dry-run", is_flag=True, help="Show what would be sent; call no model")
 def capture(
     revisions: tuple[str, ...],
     model_id: str | None,
     again: bool,
-    limit: int | None,
     yes: bool,
     dry_run: bool,
 ) -> None:
@@ -50,8 +42,8 @@ def capture(
 
     REV-RANGE is a commit or a range in git's notation, by default HEAD. The model sees one
     commit at a time, with its message and its diff without binary and generated files, and
-    may record entries. Most commits yield none. In a range, merges and
-    commits of bots, of new versions alone and without anything to see are skipped.
+    may record entries. Most commits yield none. Merges, and commits without anything to
+    see, are skipped.
 
     Requests and answers are logged to `llm logs`, unless logging is off.
 
@@ -68,17 +60,12 @@ def capture(
     looked_at = journal.read()
     chosen = [commit for commit in found if again or commit not in looked_at]
     if not found:
-        say(
-            "No commit to look at: merges are left out, and those at which a shallow clone ends."
-            " `HEAD^1..HEAD` names the commits that a merge brought."
-        )
+        say("No commit to look at: merges and the end of a shallow clone are left out.")
     if done := len(found) - len(chosen):
         say(f"{count(done, 'commit was', 'commits were')} looked at before; --again looks again.")
-    if len(chosen) > _MANY:
-        say(f"Reading {len(chosen):,} commits.")
-    planned, skipped = plan_commits(repository.root, chosen, limit=limit)
-    for reason, number in sorted(skipped.items()):
-        say(f"{count(number, 'commit')} skipped: {reason}.")
+    planned, empty = plan_commits(repository.root, chosen)
+    if empty:
+        say(f"{count(empty, 'commit')} skipped: nothing to see in them.")
     if dry_run:
         echo_plan(planned)
     if dry_run or not planned:
@@ -114,8 +101,6 @@ def run(model: llm.Model, root: Path, planned: Sequence[Briefing], journal: Jour
         with bar as progress:
             for result in progress:
                 done.append(result)  # noqa: PERF402 - it counts, also if the next one raises
-    except KeyboardInterrupt as error:
-        raise InterruptedRunError(f"interrupted; {GO_ON}") from error
     finally:
         # Also after any other error: entries were recorded already.
         echo_summary(done)
@@ -171,8 +156,4 @@ def load_model(model_id: str | None) -> llm.Model:
         raise click.ClickException(
             f"{model.model_id} does not support tools; `llm models --tools` lists those that do"
         )
-    try:
-        model.get_key()
-    except llm.NeedsKeyException as error:
-        raise click.ClickException(str(error)) from error
     return model

@@ -1,0 +1,1 @@
+"""Pages and edits that models propose, and that wait for a person."""
