@@ -109,7 +109,7 @@ def read_cases(split: str) -> Iterator[Case]:
 def _read_project(project: Project, split: str) -> Case:
     index = find_index(CACHE, project.directory)
     group = [
-        DirectoryTopic(each.config, index=index, workspace=project.directory).documents()
+        DirectoryTopic(each.config, index=lambda: index, workspace=project.directory).documents()
         for each in project.kb.offered
     ]
     places = {id_: f"{id_}/" for id_ in project.kb.menu_ids}

@@ -41,7 +41,7 @@ def _find(kind: Kind, config: Config, cwd: Path | None, user_dir: Path) -> Itera
         from llm_kb.capture.captured import CapturedTopic
         from llm_kb.files.topic_documents import find_index
 
-        yield CapturedTopic(kind, repository, index=find_index(user_dir, config.workspace))
+        yield CapturedTopic(kind, repository, index=partial(find_index, user_dir, config.workspace))
 
 
 def find_knowledge(directory: Path | None) -> Repository | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -27,7 +27,9 @@ class CapturedTopic(TextTopic):
     reason.
     """
 
-    def __init__(self, kind: Kind, repository: Repository, *, index: Path | None = None) -> None:
+    def __init__(
+        self, kind: Kind, repository: Repository, *, index: Callable[[], Path | None] = lambda: None
+    ) -> None:
         config = TopicConfig(
             id=kind.ids,
             kind=kind,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
@@ -40,8 +40,8 @@ NO_SKILL = f"it is not in a directory with a {SKILL_FILE}"
 class DirectoryTopic:
     """A topic that is a directory of files. Implements `Topic`.
 
-    No file is remembered between calls, so each sees the directory as it is then. `index` is the
-    path of the index that it shares with others, None for one in memory; `workspace` is the
+    No file is remembered between calls, so each sees the directory as it is then. `index` returns
+    the path of the index that it shares with others, None for one in memory; `workspace` is the
     directory to which paths in it are relative; `git` says what git ignores, and may be shared with
     others. After each listing the sizes of documents of
     `sized_bytes` in all are looked up.
@@ -53,16 +53,16 @@ class DirectoryTopic:
     def __init__(  # noqa: PLR0913 - each is one thing to know of the topic
         self,
         config: TopicConfig,
-        conversions: Conversions | None = None,
+        conversions: Callable[[], Conversions] = lambda: Conversions(None),
         *,
-        index: Path | None = None,
+        index: Callable[[], Path | None] = lambda: None,
         workspace: Path | None = None,
         git: GitIgnored | None = None,
         sized_bytes: int = 30_000_000,
     ) -> None:
         self.config = config
         self._sizable = self._sized_bytes = sized_bytes
-        self._conversions = conversions or Conversions(None)
+        self._conversions = conversions
         self._index = index
         self._workspace = workspace
         self._git = None if self.is_ours else git or GitIgnored()
@@ -76,7 +76,7 @@ class DirectoryTopic:
         """Return its subjects as a search reads them."""
         place = find_place(self.config.root, self._workspace)
         ignored = self._find_ignored().make_state(f"{self.config.root}/")
-        return TopicDocuments(self, index=self._index, place=place, rules=ignored)
+        return TopicDocuments(self, index=self._index(), place=place, rules=ignored)
 
     def find_file(self, path: str) -> Path | None:
         """Return the file at a path, which its owner may edit."""
@@ -133,7 +133,7 @@ class DirectoryTopic:
             return size
         if not formats.needs_extra(subject.path):
             return self.read(subject, 0).size
-        if length := self._conversions.find_length(kind, self._name_version(subject.path)):
+        if length := self._conversions().find_length(kind, self._name_version(subject.path)):
             return length
         self._sizable -= size
         return (self._sizable >= 0 and self.read(subject, 0).size) or size
@@ -198,14 +198,15 @@ class DirectoryTopic:
         text = self._convert(path, converter, data, limit)
         if formats.needs_extra(path):
             with suppress(OSError):  # gone since it was read
-                self._conversions.keep_length(converter, self._name_version(path), len(text))
+                self._conversions().keep_length(converter, self._name_version(path), len(text))
         return Content(text[:limit], len(text))
 
     def _convert(self, path: str, converter: str, data: bytes, limit: int | None) -> bytes:
         """Return the Markdown of a document or a notebook."""
         # A menu reads the start of every subject, which must not start a conversion.
         is_start = limit is not None and limit <= START_BYTES
-        read = self._conversions.find if is_start else self._conversions.convert
+        conversions = self._conversions()
+        read = conversions.find if is_start else conversions.convert
         try:
             return read(converter, data) or b""
         except ConversionError as error:

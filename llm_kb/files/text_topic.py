@@ -19,7 +19,10 @@ class TextTopic:
     """
 
     def __init__(
-        self, config: TopicConfig, make: Callable[[], Mapping[str, str]], index: Path | None = None
+        self,
+        config: TopicConfig,
+        make: Callable[[], Mapping[str, str]],
+        index: Callable[[], Path | None] = lambda: None,
     ) -> None:
         self.config = config
         self._make = make
@@ -35,7 +38,7 @@ class TextTopic:
 
     def documents(self) -> TopicDocuments:
         """Return the texts as a search reads them."""
-        return TopicDocuments(self, index=self._index)
+        return TopicDocuments(self, index=self._index())
 
     def find_file(self, path: str) -> Path | None:
         """Return no file."""

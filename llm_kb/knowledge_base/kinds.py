@@ -6,9 +6,9 @@ commands and tools of a kind know their own.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Protocol
 
@@ -49,8 +49,8 @@ class Topic(Watched, Protocol):
 
 
 def _find_configured(config: Config, cwd: Path | None, user_dir: Path) -> Iterator[Topic]:  # noqa: ARG001 - of others
-    conversions = Conversions(user_dir / CONVERTED)
-    index = find_index(user_dir, config.workspace)
+    conversions = cache(partial(Conversions, user_dir / CONVERTED))
+    index = cache(partial(find_index, user_dir, config.workspace))
     git = GitIgnored()
     for topic in config.topics:
         yield DirectoryTopic(topic, conversions, index=index, workspace=config.workspace, git=git)
@@ -63,7 +63,7 @@ SHIPPED = Kind(ids="llm-kb")
 class ShippedTopic(TextTopic):
     """The pages on the tools of add-ons, for models that use them."""
 
-    def __init__(self, index: Path) -> None:
+    def __init__(self, index: Callable[[], Path]) -> None:
         pages = [(add_on, page.stem, page) for add_on, page in addons.gather(hookspecs.skills)]
         own = [
             ("llm-kb", page.stem, page)
@@ -97,7 +97,7 @@ class ShippedTopic(TextTopic):
 
 
 def _find_shipped(config: Config, cwd: Path | None, user_dir: Path) -> Iterator[Topic]:  # noqa: ARG001 - of others
-    yield ShippedTopic(find_index(user_dir, config.workspace))
+    yield ShippedTopic(partial(find_index, user_dir, config.workspace))
 
 
 @cache

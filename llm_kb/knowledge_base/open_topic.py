@@ -14,9 +14,8 @@ from llm_kb.files.directory_topic import DirectoryTopic
 from llm_kb.knowledge_base.kinds import Topic, given_kinds
 from llm_kb.rendering.parts import WHOLE
 from llm_kb.search.titles import find_named
-from llm_kb.subjects.links import Import
 from llm_kb.subjects.patterns import parse_pattern
-from llm_kb.subjects.selection import Selection, compose, select
+from llm_kb.subjects.selection import Selection, select
 from llm_kb.subjects.topics import Listing, Subject, TopicConfig
 from llm_kb.texts.formats import is_readable
 
@@ -72,15 +71,6 @@ class OpenTopic:
         with suppress(OSError, UnreadableError):
             return self.topic.find_size(subject)
         return None
-
-
-# What guides import
-
-
-def find_imported(topic: Topic, each: Import) -> Subject | None:
-    """Return the subject that an import leads to; None for anything else."""
-    subjects = topic.list(each.path).subjects if each.path else ()
-    return next((s for s in subjects if compose(s.path) == each.path and is_readable(s.path)), None)
 
 
 class EmptyTopicError(NoMatchError):

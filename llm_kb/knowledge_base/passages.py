@@ -26,9 +26,8 @@ from llm_kb.search.index.update import Progress
 from llm_kb.search.question import find_stems, parse_question
 from llm_kb.search.roles import Scope
 from llm_kb.search.search import SearchResult, search
-from llm_kb.texts.decoding import decode_text
+from llm_kb.texts.decoding import decode_text, hide_embedded
 from llm_kb.texts.document import find_line, find_line_numbers
-from llm_kb.texts.markup import hide_embedded
 from llm_kb.texts.outlines.outline import read_document
 
 if TYPE_CHECKING:
@@ -141,7 +140,7 @@ class _Source(NamedTuple):
 def _open(opened: OpenTopic, documents: TopicDocuments, path: str) -> _Source | None:
     """Return the subject at a path of a topic; None if it is gone, or may not be shown."""
     subject = documents.find_subject(path)
-    if subject is None or not is_shown(subject, opened.config.layout):
+    if subject is None or (subject.hidden and not is_shown(subject, opened.config.layout)):
         return None
     try:
         content = opened.topic.read(subject, MAX_FILE_BYTES + 1)

@@ -53,7 +53,9 @@ class FetchedTopic(DirectoryTopic):
     def __init__(self, described: TopicFile, library: Library, *, is_here: bool = False) -> None:
         directory = library.directory(described.id)
         super().__init__(
-            _make_config(described, directory), library.conversions, index=library.index
+            _make_config(described, directory),
+            lambda: library.conversions,
+            index=lambda: library.index,
         )
         self.described = described
         self._library = library
@@ -74,7 +76,7 @@ class FetchedTopic(DirectoryTopic):
         sources = self.described.sources
         return TopicDocuments(
             self,
-            index=self._index,
+            index=self._index(),
             hidden=True,
             trust=self.described.trust_score,
             role_of=topic_directory.find_roles(self.config.root, sources),

@@ -15,6 +15,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -136,7 +137,8 @@ DIRECTORY = Path("kb", "references")
 """The directory of topics, below the host's user directory."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+# Without slots: `cached_property` stores values in the instance.
+@dataclass(frozen=True, kw_only=True)
 class Library:
     """All reference topics below one directory, under one user's settings.
 
@@ -163,11 +165,11 @@ class Library:
     own: Path | None = None
     """The user's own directory, for what a person approved: `root` may be one that others write.
     None for `root`."""
-    conversions: Conversions = field(init=False, compare=False)
-    """The cached texts of the topics' documents; all topics share the time for new ones."""
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "conversions", Conversions(self.root / ".converted"))
+    @cached_property
+    def conversions(self) -> Conversions:
+        """The cached texts of the topics' documents; all topics share the time for new ones."""
+        return Conversions(self.root / ".converted")
 
     def directory(self, topic_id: str) -> Path:
         """Return the directory of a topic; raise UnknownReferenceError for an invalid id."""

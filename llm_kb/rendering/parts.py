@@ -16,16 +16,14 @@ from llm_kb.errors import NoPartError, find_similar
 from llm_kb.rendering.plain_text import count, estimate_tokens
 from llm_kb.rendering.presentation import Presented, present, truncate
 from llm_kb.subjects.topics import Content, Subject
-from llm_kb.texts.decoding import is_binary
+from llm_kb.texts.decoding import hide_embedded, is_binary
 from llm_kb.texts.document import (
     Document,
     Section,
-    count_lines,
     find_line,
     find_line_numbers,
     name_lines,
 )
-from llm_kb.texts.markup import hide_embedded
 from llm_kb.texts.outlines.outline import read_document
 from llm_kb.texts.safe import defuse
 
@@ -138,6 +136,11 @@ def find_spans(
             )
             unknown[anchor] = [part.anchor for part in named[:MOST_NEAR]] or similar
     return spans, unknown
+
+
+def count_lines(text: str) -> int:
+    """Return the number of lines of a text."""
+    return text.count("\n") + (not text.endswith("\n"))
 
 
 def _loosen(anchor: str) -> str:

@@ -10,9 +10,8 @@ from typing import NamedTuple
 from llm_kb.errors import UnreadableError
 from llm_kb.rendering.plain_text import count
 from llm_kb.subjects.topics import Content, Subject
-from llm_kb.texts.decoding import ESCAPED_BYTE, is_binary
+from llm_kb.texts.decoding import ESCAPED_BYTE, hide_embedded, is_binary
 from llm_kb.texts.formats import find_fence_language
-from llm_kb.texts.markup import hide_embedded
 from llm_kb.texts.safe import TAG_CHARACTERS, attribute, defuse, one_line
 
 # U+E0000 to U+E007F mirror ASCII invisibly: text for a model that no person sees.

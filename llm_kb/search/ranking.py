@@ -240,7 +240,9 @@ def _join_copies(hits: Sequence[Hit]) -> list[Hit]:
         copies[hit.text.strip()].append(hit)
     joined = []
     for same in copies.values():
-        shown = max(same, key=lambda hit: (rank_versions(hit.path), -hit.first_line))
+        shown = same[0]
+        if len(same) > 1:
+            shown = max(same, key=lambda hit: (rank_versions(hit.path), -hit.first_line))
         files = dict.fromkeys(f"{hit.topic}/{hit.path}" for hit in same)
         files.pop(f"{shown.topic}/{shown.path}")
         joined.append(shown._replace(also_in=tuple(files), score=same[0].score))

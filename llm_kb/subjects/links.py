@@ -7,7 +7,6 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from itertools import islice
-from posixpath import dirname, join, normpath
 from typing import NamedTuple
 
 from llm_kb.subjects.selection import compose
@@ -80,8 +79,6 @@ class Import(NamedTuple):
     """As it is written, without what ends a sentence around it."""
     run: str
     """All up to the next blank, as some tools take it."""
-    path: str
-    """In the topic; empty if it leads outside."""
     span: tuple[int, int]
 
     @property
@@ -99,13 +96,10 @@ def is_guide(path: str) -> bool:
     return _GUIDE.fullmatch(find_stem(path)) is not None
 
 
-def find_imports(path: str, text: str) -> Iterator[Import]:
+def find_imports(text: str) -> Iterator[Import]:
     """Yield the imports in the text of a guide, outside code and comments."""
     if "@" not in text:
         return
     for match in _IMPORT.finditer(hide_unread(text)):
         run, target = (match[name].replace("\\ ", " ") for name in ("run", "target"))
-        target = target.rstrip(".")
-        below = normpath(join(dirname(path), target))
-        is_inside = target[0] not in "~/" and below.partition("/")[0] != ".."
-        yield Import(target, run, compose(below) if is_inside else "", match.span())
+        yield Import(target.rstrip("."), run, match.span())

@@ -110,11 +110,6 @@ def find_line(text: str, offset: int, lines: int) -> int:
     return offset
 
 
-def count_lines(text: str) -> int:
-    """Return the number of lines of a text."""
-    return text.count("\n") + (not text.endswith("\n"))
-
-
 def make_document(
     text: str,
     marks: Iterable[Mark],

@@ -25,20 +25,6 @@ _INDENTED = re.compile(r" {4}| {0,3}\t")
 _HOLDS = re.compile(r" {0,3}(?:[-*+:<@]|\d{1,9}[.)]|[!?]{3}|={3}|/{3}|\[\^)")
 """What has indented text below it that is not code: an item, a note, a tab, a tag."""
 
-_EMBEDDED = re.compile(
-    r"(data:(?:image|audio|video|font|application)/[\w.+-]{1,60}(?:;[\w=.-]{1,60}){0,5},)"
-    r"[^\s\"'()<>\[\]{}\\]{200,}",
-)
-"""The address of a picture or another file that is itself in the text."""
-
-
-def hide_embedded(text: str) -> tuple[str, int]:
-    """Return a text with a placeholder for each file embedded in it, and their number.
-
-    Lines stay what they are.
-    """
-    return _EMBEDDED.subn(r"\1…", text) if "data:" in text else (text, 0)
-
 
 def mark_fenced(lines: Iterable[str]) -> Iterator[tuple[bool, str]]:
     """Yield the lines of Markdown, and whether each is in a fenced block, also of an item."""

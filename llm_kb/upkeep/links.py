@@ -16,7 +16,7 @@ from urllib.parse import unquote
 
 from llm_kb.errors import KbError, NoMatchError, UnreadableError
 from llm_kb.knowledge_base.api import KnowledgeBase
-from llm_kb.knowledge_base.open_topic import OpenTopic, find_imported
+from llm_kb.knowledge_base.open_topic import OpenTopic
 from llm_kb.rendering.plain_text import name_some
 from llm_kb.rendering.presentation import present
 from llm_kb.search.index.documents import MAX_FILE_BYTES
@@ -141,9 +141,8 @@ class Links:
 
     def _find_dead_imports(self, opened: OpenTopic, path: str, text: str) -> Iterator[Problem]:
         directory = (opened.config.root / path).parent
-        for each in islice(find_imports(path, text) if is_guide(path) else (), _MOST_FOLLOWED):
-            is_elsewhere = os.path.normpath(directory / each.target) in self._files
-            if each.is_meant and not is_elsewhere and find_imported(opened.topic, each) is None:
+        for each in islice(find_imports(text) if is_guide(path) else (), _MOST_FOLLOWED):
+            if each.is_meant and os.path.normpath(directory / each.target) not in self._files:
                 yield f"an import leads to no subject: @{each.target}", each.span
 
     def _find_dead_targets(

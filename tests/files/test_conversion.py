@@ -418,7 +418,7 @@ def test_a_document_has_the_size_of_its_text_once_it_is_converted(
 def test_the_size_of_a_text_is_kept_without_reading_the_document(guides: Path) -> None:
     conversions = Conversions(guides / "kept")
     topic = DirectoryTopic(
-        TopicConfig(id="guides", root=guides / "guides"), conversions, sized_bytes=0
+        TopicConfig(id="guides", root=guides / "guides"), lambda: conversions, sized_bytes=0
     )
     (walrus,) = topic.list("walrus").subjects
     assert topic.find_size(walrus) == len(BOOK)

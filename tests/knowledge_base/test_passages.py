@@ -46,7 +46,10 @@ def open_kb(root: Path, files: dict[str, str], **topic: object) -> KnowledgeBase
 def open_each(root: Path, *topics: TopicConfig, workspace: Path | None = None) -> KnowledgeBase:
     """Return a knowledge base of topics that share an index."""
     index = find_index(root / "user", workspace)
-    opened = {topic.id: DirectoryTopic(topic, index=index, workspace=workspace) for topic in topics}
+    opened = {
+        topic.id: DirectoryTopic(topic, index=lambda: index, workspace=workspace)
+        for topic in topics
+    }
     return KnowledgeBase(Config(), opened)
 
 

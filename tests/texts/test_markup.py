@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from llm_kb.texts.markup import hide_embedded
+from llm_kb.texts.decoding import hide_embedded
 from tests.conftest import RunLlm
 
 PICTURE = "data:image/png;base64," + "iVBORw0KGgo" * 40

@@ -22,9 +22,8 @@ from llm_kb.search.index.documents import (
 )
 from llm_kb.search.question import space, split_identifiers
 from llm_kb.search.roles import ONE_LINE, explain_unsearched, find_role
-from llm_kb.texts.decoding import decode_text
+from llm_kb.texts.decoding import decode_text, hide_embedded
 from llm_kb.texts.folding import compose, fold_composed
-from llm_kb.texts.markup import hide_embedded
 
 UNUSED_DAYS = 30
 """Days after which an index, or a topic in one, that no search has used is deleted."""
