@@ -1,87 +1,88 @@
-"""How much of a project's prose `llm kb init` takes or names, and puts where a person would.
+"""How much of what a person would take of a project `llm kb init` takes, and how much more.
 
-    python bench/first_topics.py DIRECTORY      the clones of the projects below, by their names
+    python bench/first_topics.py DIRECTORY      clones of the projects, by their names
+    python bench/first_topics.py DIRECTORY -v   also each page that is missing, or more
 
-Prose are the files in a markup, in a notebook or in POD that git knows; their size is in
-characters. The places, and how the projects were chosen, are in first_topics.toml.
+The globs, and how the projects were chosen, are in first_topics.toml, with the commit of each.
 """
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
-from fnmatch import fnmatchcase
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from llm_kb.files.directory_topic import DirectoryTopic
 from llm_kb.files.fields import decode_toml
+from llm_kb.subjects.patterns import compile_any, parse_pattern
 from llm_kb.subjects.topics import Layout, TopicConfig
-from llm_kb.upkeep.first_topics import propose_topics
-
-PROSE = (
-    *(".md", ".mdx", ".markdown", ".rst", ".adoc", ".org", ".ipynb", ".pod", ".mdc"),
-    *(".Rd", ".Rmd", ".cheatmd", ".livemd"),
-)
+from llm_kb.upkeep.first_topics import Topic, propose_topics
 
 GROUPS: Any = decode_toml(Path(__file__).with_suffix(".toml").read_text("utf-8"))
-EVERYWHERE = GROUPS.pop("everywhere")
 
 
-def measure(directory: Path, places: list[str]) -> str:
-    """Return the line of one project."""
-    start = time.perf_counter()
-    topics, left_out = propose_topics(directory)
-    seconds = time.perf_counter() - start
-    topic_of: dict[str, set[str]] = {}
-    for proposal in topics:
-        root = (directory / proposal.subjects).resolve()
-        topic = TopicConfig(
+def list_taken(root: Path, topics: Sequence[Topic]) -> Iterator[str]:
+    """Yield the files that the topics list as they would be configured."""
+    for topic in topics:
+        place = root / topic.fields["subjects"]
+        config = TopicConfig(
             id="x",
-            root=root,
-            ignore=tuple(proposal.ignore),
-            layout=Layout(proposal.layout or "files"),
+            root=Path(os.path.realpath(place)),
+            include=tuple(topic.fields["include"]),
+            ignore=tuple(topic.fields["ignore"]),
+            layout=Layout(topic.fields["layout"] or "files"),
         )
-        for subject in DirectoryTopic(topic).list().subjects:
-            path = (root / subject.path).relative_to(directory.resolve()).as_posix()
-            topic_of.setdefault(path, set()).add(proposal.id)
-    named = {path for paths in left_out.values() for path in paths}
-    rules = [rule.rsplit(" ", 1) for rule in (*EVERYWHERE, *places)]
-    whole = known = right = 0
-    for path in _list_prose(directory):
-        size = len((directory / path).read_text("utf-8", "replace"))
-        place = next(place for glob, place in rules if fnmatchcase(path, glob))
-        is_known = path in named or path in topic_of
-        is_right = {
-            "any": is_known,
-            "out": path in named and path not in topic_of,
-        }.get(place, place in topic_of.get(path, ()))
-        whole, known, right = whole + size, known + size * is_known, right + size * is_right
-    share = f"{100 * known / whole:.1f} | {100 * right / whole:.1f}"
-    return f"| {directory.name} | {whole:,} | {len(topics)} | {share} | {seconds:.1f} |"
+        for subject in DirectoryTopic(config).list().subjects:
+            yield (place / subject.path).relative_to(root).as_posix()
 
 
-def _list_prose(directory: Path) -> list[str]:
-    command = ["git", "-C", str(directory), "ls-files", "-z"]
-    listed = subprocess.run(command, capture_output=True, check=True).stdout.decode()
-    return [
-        path
-        for path in listed.split("\0")
-        if path.endswith(PROSE)
-        and not (directory / path).is_symlink()
-        and (directory / path).is_file()
-    ]
+def measure(root: Path, globs: Mapping[str, Sequence[str]], *, is_verbose: bool) -> list[float]:
+    """Return the numbers of one project, in the order of the table."""
+    listed = subprocess.run(["git", "-C", root, "ls-files", "-z"], capture_output=True, check=True)
+    files = [path for path in os.fsdecode(listed.stdout).split("\0") if (root / path).is_file()]
+    take, leave, either = (
+        compile_any([parse_pattern(each) for each in globs.get(key, ())])
+        for key in ("take", "leave", "either")
+    )
+    # A link leads to a page that is taken where it is.
+    right = {p for p in files if take(p) and not leave(p) and not (root / p).is_symlink()}
+    start = time.process_time()
+    found = propose_topics(root)
+    seconds = time.process_time() - start
+    taken = [*list_taken(root, found.topics)]
+    assert len(taken) == len({*taken}) == sum(len(topic.pages) for topic in found.topics)
+    missing = sorted(path for path in right - {*taken} if not either(path))
+    more = sorted(path for path in {*taken} - right if leave(path) or not either(path))
+    reasons = {path: reason for reason, paths in found.left_out.items() for path in paths}
+    for path in missing if is_verbose else ():
+        print(f"    - {path} {reasons.get(path, '')}")
+    for path in more if is_verbose else ():
+        print(f"    + {path}")
+    return [len(files), len(right), len(missing), len(more), len(found.topics), seconds]
+
+
+def render(name: str, numbers: Sequence[float]) -> str:
+    """Return a row of the table."""
+    files, right, missing, more, topics, seconds = numbers
+    shares = f"{100 - 100 * missing / right:.1f} | {100 * more / right:.1f}"
+    return f"| {name} | {files:,} | {right:,} | {shares} | {topics} | {seconds:.2f} |"
 
 
 def main() -> None:
-    """Print the table of all groups; projects that are not there are left out."""
-    print("| project | characters | topics | taken or named, % | in the right place, % | s |")
-    print("|---|---|---|---|---|---|")
-    for group in GROUPS.values():
-        for name, places in group.items():
-            if (Path(sys.argv[1]) / name).exists():
-                print(measure(Path(sys.argv[1]) / name, places), flush=True)
+    """Print the table of each group; projects that are not there are left out."""
+    for title, group in GROUPS.items():
+        print("| project | files | pages | taken, % | more, % | topics | s |")
+        print("|---|---|---|---|---|---|---|")
+        rows = []
+        for name, globs in group.items():
+            if (root := Path(sys.argv[1]).resolve() / name).exists():
+                rows.append(measure(root, globs, is_verbose="-v" in sys.argv))
+                print(render(name, rows[-1]), flush=True)
+        print(render(f"**{title}**", [sum(each) for each in zip(*rows, strict=True)]), "\n")
 
 
 if __name__ == "__main__":

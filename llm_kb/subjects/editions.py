@@ -73,7 +73,7 @@ def find_editions(paths: Iterable[str]) -> Mapping[str, Edition]:
     return {
         place: (kind, name)
         for (kind, plain), neighbours in groups.items()
-        for name, place in _find_others(plain, neighbours, known)
+        for name, place in _find_others(kind, plain, neighbours, known)
     }
 
 
@@ -94,9 +94,7 @@ def list_places(path: str) -> Iterator[str]:
 
 def describe_editions(found: Mapping[str, Edition], how: str) -> str:
     """Return a note on the versions and languages that were left out, and how to take one."""
-    names = sorted(
-        {name for _, name in found.values()}, key=lambda name: (rank_edition(name), name)
-    )
+    names = sorted({name for _, name in found.values()}, key=lambda n: (rank_edition(n), n))
     return (
         f"left out: other versions and languages ({join_names(names, 10)});"
         f" {how.format(min(found))} takes one"
@@ -115,14 +113,14 @@ def _read_name(place: str, *, is_page: bool) -> Iterator[tuple[str, str, str]]:
     if (
         match
         and is_page == bool(match["end"])
-        and (match["mark"] == "." or match["stem"].isupper())
+        and (match["mark"] == "." or re.fullmatch("[A-Z]+", match["stem"]))
     ):
         yield "language", match["name"], f"{above}{slash}{match['stem']}{match['end'] or '/'}"
 
 
 def _find_others(
-    plain: str, group: Mapping[tuple[str, str], Sequence[str]], known: Collection[str]
-) -> set[tuple[str, str]]:
+    kind: str, plain: str, group: Mapping[Edition, Sequence[str]], known: Collection[str]
+) -> set[Edition]:
     """Return which of the neighbours in a group, given with their pages, are to be left out.
 
     `plain` is what comes before the same pages without an edition.
@@ -136,7 +134,7 @@ def _find_others(
     }
     english = {each for each in group if find_language(each[0]) == "en"}
     is_place = plain.endswith(_TRANSLATED)
-    if is_place or (english and len(group) >= _SEVERAL):
+    if is_place or (kind == "language" and len(group if english else again) >= _SEVERAL):
         again = set(group)
     best = max(
         english or again, key=lambda e: (*rank_edition(e[0]), len(group[e]), e), default=None

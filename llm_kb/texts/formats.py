@@ -171,7 +171,7 @@ FORMATS = (
         "man page",
         "1 2 3 4 5 6 7 8 9 n 1m 1p 1ssl 3p 3pm 3perl 3ssl 3x 5ssl 7ssl man mdoc roff",
         "man",
-        is_built=True,
+        is_built=True, proposed=_DOCUMENTATION,
         confirm=lambda start: bool(_MAN_TITLE.search(start)),
     ),
     # Plain text, which underlines titles as reStructuredText does, and may be some
@@ -182,14 +182,14 @@ FORMATS = (
     ),
     _plain(
         "list for tools", "txt text", proposed=Proposed.NOWHERE,
-        names="(?:.*[_-])?(?:requirements|constraints)(?:[_-].*)?|cmakelists|robots|humans|runtime"
+        names="(?:.*[_-])?(?:requirements|constraints)(?:[_-].*)?|cmakelists|meson[._]options|robots|humans|runtime"
         "|top_level|sources|entry_points|manifest|(?:.*[_-])?(?:packages|deps|list|words|wordlist|dictionary)",
     ),
     _plain("plain text", "txt text", proposed=_DOCUMENTATION),
     _plain("text without an extension", "", proposed=Proposed.NOWHERE),
     Format(
         name="HTML", extensions=_words("html htm xhtml"), kind=Kind.PLAIN, markup="html",
-        is_page=True, is_built=True, proposed=_DOCUMENTATION,
+        is_page=True, is_built=True,
     ),
     # Code, by the shape of its definitions
     Format(name="Python", extensions=_words("py pyi pyx"), kind=Kind.CODE, markup="python"),

@@ -28,7 +28,7 @@ from llm_kb.subjects.ignore import is_always_ignored
 from llm_kb.subjects.topics import Layout, Slug, Subject, TopicConfig, find_flaw
 from llm_kb.texts import formats
 from llm_kb.texts.decoding import decode_text
-from llm_kb.texts.formats import Format, Proposed, find_extension, find_stem
+from llm_kb.texts.formats import Proposed, find_extension, find_stem
 from llm_kb.texts.safe import UNUSABLE
 
 REASONS = {
@@ -47,16 +47,16 @@ REASONS = {
 """The reasons to leave pages out, in words."""
 
 _OUTSIDE = {
-    "generated": "vendor vendored third_party third-party external deps build _build dist target"
-    " out _site site-packages venv generated pods",
+    "generated": "vendor vendored third_party third-party deps build _build dist target generated",
     "tests": "test tests testing testdata test-data test_data testsuite fixtures __tests__ spec"
     " __snapshots__ __fixtures__ e2e integration-tests cassettes revdep t xt",
     "examples": "example examples demo demos sample samples playground playgrounds",
-    "templates": "archetypes layouts _layouts _includes _partials _templates",
+    "templates": "layouts includes",
 }
 """Names of directories that are left out, but below documentation."""
 _EVERYWHERE = {
     "generated": ".generated",
+    "templates": "archetypes _layouts _includes _partials _templates",
     "formalities": "issue_template pull_request_template discussion_template licenses",
     "changes": "changelog changelogs .changeset .changes newsfragments changelog.d release-notes"
     " release_notes relnotes blog blogs _posts announce announcements whatsnew",
@@ -134,7 +134,7 @@ def propose_topics(root: Path, existing: Sequence[TopicConfig] = ()) -> Proposal
     files = sorted(_list_files(root))
     sizes = dict(_measure(root, files))
     settled = set(_list_settled(root, existing, files))
-    pages = _list_pages(root, sizes)
+    pages = [path for path in sizes if _is_page(root, path)]
     left_out: dict[str, list[str]] = {}
     for path, reason in _find_reasons(root, pages, sizes):
         if path not in settled:
@@ -212,40 +212,18 @@ def _list_settled(
             yield f"{topic.root}{os.sep}{subject.path}".removeprefix(top)
 
 
-def _list_pages(root: Path, sizes: Mapping[str, int]) -> list[str]:
-    """Return the files that are prose, by the table of formats."""
-    found = {path: known for path in sizes if (known := _find_format(root, path))}
-    written = {
-        _find_documentation(path)
-        for path, known in found.items()
-        if known.proposed is Proposed.EVERYWHERE and not known.is_built
-    }
-    return [path for path in found if _is_page(path, found[path], written)]
-
-
-def _find_format(root: Path, path: str) -> Format | None:
-    """Return the format of a file that may be a page; None for others."""
+def _is_page(root: Path, path: str) -> bool:
+    """Tell whether a file is prose, by the table of formats."""
     known = formats.find_format(path)
-    is_beside_pages = "/" not in path or _find_documentation(path)
-    if known and known.proposed is Proposed.DOCUMENTATION and not is_beside_pages:
-        return None
     if formats.is_ambiguous(path):
         with suppress(OSError):
             start = Containment(root, ()).read_file(path, formats.START)[0]
             known = formats.find_format(path, start)
-    return None if not known or known.proposed is Proposed.NOWHERE or known.is_unread else known
-
-
-def _is_page(path: str, known: Format, written: Collection[str]) -> bool:
-    """Tell whether a file is prose; `written` are the documentations that have pages in a markup.
-
-    There, manual pages and HTML may be made from these.
-    """
-    place, is_in_root = _find_documentation(path), "/" not in path
-    if known.markup in {"man", "html"}:
-        return place not in written if place else is_in_root and known.markup == "man"
-    is_proposed = known.proposed is Proposed.EVERYWHERE or (is_in_root and not known.needs_extra)
-    return is_proposed or bool(place)
+    if known is None or known.is_unread:
+        return False
+    is_beside_pages = "/" not in path or bool(_find_documentation(path))
+    is_proposed = known.proposed is Proposed.DOCUMENTATION and is_beside_pages
+    return is_proposed or known.proposed is Proposed.EVERYWHERE
 
 
 def _find_documentation(path: str) -> str:
@@ -299,11 +277,14 @@ def _find_rule(path: str) -> tuple[str, str]:
     is_documentation, place = False, ""
     for parent in parents:
         place += f"{parent}/"
-        reason, is_everywhere = _PLACES.get(parent.lower(), ("", False))
+        word = "tests" if parent.endswith(("-tests", "_tests")) else parent.lower()
+        reason, is_everywhere = _PLACES.get(word, ("", False))
         if reason and (is_everywhere or not is_documentation):
             return reason, place
         is_documentation = is_documentation or bool(_DOCUMENTATION.fullmatch(parent))
     stem = find_stem(name)
+    if "changes" in parents and stem.partition(".")[0].isdigit():
+        return "changes", ""
     if ".github" in parents and stem.lower().endswith("template"):
         return "formalities", ""
     return next((each for each, names in _NAMES.items() if re.fullmatch(names, stem)), ""), ""

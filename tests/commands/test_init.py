@@ -137,8 +137,7 @@ MANY = " ".join(f"lib/{n}/README.md lib/{n}/x.go" for n in range(12))
         pytest.param("docs/a.md website/docs/b.md documentation/c.md",
                      {"docs": "docs", "documentation": "documentation", "website": "website"}, {},
                      id="several documentations"),
-        pytest.param("doc/index.html doc/b.html a.html", {"doc": "doc"}, {}, id="text pages"),
-        pytest.param("doc/index.rst doc/_templates/b.html", {"doc": "doc"}, {}, id="Sphinx"),
+        pytest.param("doc/index.rst doc/_templates/b.html", {"doc": "doc"}, {}, id="pages of HTML"),
         pytest.param("README README-hacking README-install TODO NEWS build-aux/a",
                      {"overview": "."}, {}, id="texts without an extension"),
         pytest.param("docs/i.md docs/v1/i.md docs/v1/a.md docs/v1/b.md docs/v2/i.md docs/v2/a.md"
@@ -160,21 +159,23 @@ MANY = " ".join(f"lib/{n}/README.md lib/{n}/x.go" for n in range(12))
                      {"copies": ".cursor/skills/a/SKILL.md .cursor/skills/a/more.md"},
                      id="a skill of two tools"),
         pytest.param("docs/changes.rst docs/changes_1.x.rst docs/change-of-state.md CHANGES-2.md"
-                     " docs/changelog/1.md 7_0_release_notes.md editorialize-changelog.md",
+                     " docs/changelog/1.md 7_0_release_notes.md editorialize-changelog.md"
+                     " docs/changes/fixed/14240.md docs/changes/why.md",
                      {"docs": "docs", "overview": "."},
                      {"changes": "7_0_release_notes.md CHANGES-2.md docs/changelog/1.md"
-                      " docs/changes.rst docs/changes_1.x.rst"}, id="change logs"),
+                      " docs/changes.rst docs/changes/fixed/14240.md docs/changes_1.x.rst"},
+                     id="change logs"),
         pytest.param("README.md .github/FLAKY_TEMPLATE.md .github/ISSUE_TEMPLATE/bug.md LICENSE.md"
                      " doc/fdl.texi doc/x.texi", {"overview": ".", "doc": "doc"},
                      {"formalities": ".github/FLAKY_TEMPLATE.md .github/ISSUE_TEMPLATE/bug.md"
                       " LICENSE.md doc/fdl.texi"}, id="forms and licences"),
-        pytest.param("README.md site/blog/1.md layouts/docs/a.html docs/redirect.adoc docs/b.adoc",
+        pytest.param("README.md site/blog/1.md layouts/docs/a.md docs/redirect.adoc docs/b.adoc",
                      {"overview": ".", "docs": "docs"},
                      {"changes": "site/blog/1.md", "redirects": "docs/redirect.adoc",
-                      "templates": "layouts/docs/a.html"}, id="parts of a site"),
-        pytest.param("README.md tests/a.md docs/tests/b.md pkg/docs/testdata/c.md",
+                      "templates": "layouts/docs/a.md"}, id="parts of a site"),
+        pytest.param("README.md e2e-tests/a.md docs/tests/b.md pkg/docs/testdata/c.md",
                      {"overview": ".", "docs": "docs", "pkg-docs": "pkg/docs"},
-                     {"tests": "tests/a.md"}, id="tests"),
+                     {"tests": "e2e-tests/a.md"}, id="tests"),
         pytest.param("README.md examples/a.md examples/b.md demo/c.md demo/d.py",
                      {"overview": "."},
                      {"examples": "demo/c.md"}, id="examples that are pages"),
