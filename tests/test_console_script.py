@@ -13,7 +13,7 @@ import pytest
 from llm.plugins import pm
 
 from llm_kb.knowledge_base.api import KnowledgeBase
-from llm_kb.knowledge_base.user_dir import find_embedder, find_user_dir
+from llm_kb.knowledge_base.kinds import find_embedder, find_user_dir
 from tests.conftest import RunLlm
 
 COMMANDS = [

@@ -11,7 +11,7 @@ from llm_kb.config.layers import by_topic
 from llm_kb.config.load import read_layer
 from llm_kb.config.workspace import owner_of
 from llm_kb.host.coding_agents import name_command
-from llm_kb.knowledge_base.user_dir import load_here
+from llm_kb.knowledge_base.kinds import load_here
 from llm_kb.subjects.topics import TopicConfig
 from llm_kb.terminal import configured, output
 from llm_kb.upkeep.agent_files import Change, plan_removal, plan_writing

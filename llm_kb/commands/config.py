@@ -20,8 +20,8 @@ from llm_kb.config.workspace import find_cwd
 from llm_kb.errors import KbError, NoMatchError, show_place
 from llm_kb.files.directory_topic import DirectoryTopic
 from llm_kb.knowledge_base.api import KnowledgeBase
+from llm_kb.knowledge_base.kinds import find_user_dir, load_here
 from llm_kb.knowledge_base.subject_list import list_topic
-from llm_kb.knowledge_base.user_dir import find_user_dir, load_here
 from llm_kb.rendering.plain_text import command_line, count, name_some
 from llm_kb.subjects.patterns import parse_pattern, split_knowledge
 from llm_kb.subjects.selection import find_near, select

@@ -14,7 +14,7 @@ from llm_kb.config.workspace import WORKSPACE_FILES, find_foreign_owner
 from llm_kb.errors import show_place
 from llm_kb.files.atomic import create_below, make_directory_below
 from llm_kb.files.containment import resolve_links
-from llm_kb.knowledge_base.user_dir import load_here
+from llm_kb.knowledge_base.kinds import load_here
 from llm_kb.rendering.plain_text import count, join_fitting, shorten
 from llm_kb.terminal.configured import edit_file, require_cwd, workspace_file
 from llm_kb.terminal.output import confirm, say, show

@@ -14,7 +14,7 @@ from llm_kb.errors import KbError, show_place
 from llm_kb.files.repository import find_repository
 from llm_kb.host.mcp.server import run
 from llm_kb.knowledge_base.api import KnowledgeBase
-from llm_kb.knowledge_base.user_dir import find_user_dir
+from llm_kb.knowledge_base.kinds import find_user_dir
 from llm_kb.terminal import configured, options, output
 from llm_kb.terminal.screen import is_terminal
 

@@ -17,8 +17,7 @@ from llm_kb.files.atomic import create_below, replace_below
 from llm_kb.files.containment import read_regular, resolve_links
 from llm_kb.files.directory_topic import DirectoryTopic
 from llm_kb.files.layouts import place_subject
-from llm_kb.knowledge_base.kinds import given_kinds
-from llm_kb.knowledge_base.user_dir import load_here
+from llm_kb.knowledge_base.kinds import given_kinds, load_here
 from llm_kb.rendering.differences import render_difference
 from llm_kb.rendering.plain_text import command_line
 from llm_kb.subjects.selection import find_exact, find_near

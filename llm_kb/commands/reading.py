@@ -13,7 +13,7 @@ from llm_kb.host.coding_agents import name_command
 from llm_kb.host.log import read_turns
 from llm_kb.knowledge_base import subject_list
 from llm_kb.knowledge_base.api import KnowledgeBase
-from llm_kb.knowledge_base.open_topic import EmptyTopicError, OpenTopic
+from llm_kb.knowledge_base.kinds import EmptyTopicError, OpenTopic
 from llm_kb.rendering.plain_text import estimate_tokens
 from llm_kb.rendering.section import Menu, render_section
 from llm_kb.subjects.patterns import split_knowledge

@@ -19,9 +19,9 @@ from llm_kb.errors import join_names
 from llm_kb.files.atomic import WriteError, replace_file
 from llm_kb.host.rewriting import rewrite_question
 from llm_kb.knowledge_base.api import KnowledgeBase
+from llm_kb.knowledge_base.kinds import find_user_dir
 from llm_kb.knowledge_base.subject_list import name_file
 from llm_kb.knowledge_base.tool_text import DEFAULT_LIMIT
-from llm_kb.knowledge_base.user_dir import find_user_dir
 from llm_kb.rendering.passages import Passage, Passages, find_notes
 from llm_kb.rendering.plain_text import MAX_NAMED, command_line, count_columns, wrap_prose
 from llm_kb.terminal import options, output
@@ -32,8 +32,37 @@ from llm_kb.texts.safe import visible_line, visible_text
 _NOWHERE = "no text that was searched has a word of that; try different or fewer words"
 
 
+ENDS_OF_INPUT = 1_000_000
+"""Bytes of standard input that are kept of its beginning and of its end."""
+
+
+def _read_query(ctx: click.Context, _param: click.Parameter, words: tuple[str, ...]) -> str:
+    """Return the question of a search, which may be on standard input."""
+    if ctx.resilient_parsing:
+        return ""
+    query = " ".join(words)
+    if words == ("-",) or (not words and not is_terminal(sys.stdin)):
+        query = _read_ends_of_input()
+    if not words and not query:
+        raise click.UsageError("Missing argument 'QUERY...'.", ctx)
+    return query
+
+
+def _read_ends_of_input() -> str:
+    """Return the beginning and the end of standard input.
+
+    All of it is read: a program whose output is no longer read is killed.
+    """
+    if sys.stdin is None or sys.stdin.closed:
+        return ""
+    first, last = sys.stdin.buffer.read(ENDS_OF_INPUT), b""
+    while block := sys.stdin.buffer.read(ENDS_OF_INPUT):
+        last = (last + block)[-ENDS_OF_INPUT:]
+    return (first + last).decode("utf-8", "replace")
+
+
 @click.command()
-@options.query_argument
+@click.argument("query", nargs=-1, metavar="[QUERY]...", callback=_read_query)
 @click.option(
     "topics",
     "-t",
@@ -185,7 +214,7 @@ def _as_dict(passage: Passage) -> dict[str, object]:
 def _render(kb: KnowledgeBase, passage: Passage) -> str:
     """Return a passage for people: its address, the headings above it, its copies, its text."""
     address = visible_line(f"{passage.topic}/{passage.address}")
-    copies = join_names(passage.also_in, MAX_NAMED)
+    copies = join_names(passage.also_in, MAX_NAMED) if passage.also_in else ""
     notes = [passage.above, f"also in {copies}" if copies else "", passage.origin or ""]
     lines, text = [visible_line(note) for note in notes if note], visible_text(passage.text)
     if is_terminal(sys.stdout):

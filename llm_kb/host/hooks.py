@@ -22,7 +22,8 @@ from llm_kb.config.trust import render_skipped, render_withheld
 from llm_kb.config.workspace import find_cwd, find_workspace, owner_of
 from llm_kb.errors import KbError, UnknownTopicError
 from llm_kb.host import request as requests
-from llm_kb.host.log import GUIDE, Memory, read_memory, render_memory
+from llm_kb.host.log import GUIDE, read_memory
+from llm_kb.host.request import Memory, render_memory
 from llm_kb.host.rewriting import rewrite_question
 from llm_kb.knowledge_base.api import KnowledgeBase, attach
 from llm_kb.knowledge_base.learning import PictureRules

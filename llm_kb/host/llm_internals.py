@@ -19,7 +19,7 @@ the text "Chain limit of ": a hint at `--cl` | the host's message as it is
 `capture` | a warning; what was captured stays
 
 `plugin` takes `cli.get_command`, `params` and `callback` of a command, all of click, and registers
-`llm.Tool` by name for tools that a request does not use. `knowledge_base/user_dir` computes
+`llm.Tool` by name for tools that a request does not use. `knowledge_base/kinds` computes
 `llm.user_dir()` itself and reads `default_embedding_model.txt` there, since importing `llm` takes
 half a second; it takes `llm.get_embedding_model`. Everything else is the API that `llm` documents.
 """

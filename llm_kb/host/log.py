@@ -10,15 +10,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import suppress
-from hashlib import blake2b
 from itertools import chain
 from pathlib import Path
-from typing import NamedTuple
 
 from llm_kb.errors import MAX_PATH_SHOWN, KbError, quote
 from llm_kb.host.llm_internals import find_asker, list_calls, list_fragments, open_log
-from llm_kb.host.request import SEARCH, SECTION
-from llm_kb.knowledge_base.user_dir import find_user_dir
+from llm_kb.host.request import SEARCH, SECTION, Memory
+from llm_kb.knowledge_base.kinds import find_user_dir
 from llm_kb.upkeep.usage import Turn
 
 GUIDE = ""
@@ -26,27 +24,6 @@ GUIDE = ""
 
 _MARK = f"{SECTION}{{"
 """The start of the source of a memory, which is JSON."""
-
-
-class Memory(NamedTuple):
-    """The record of one turn."""
-
-    workspace: str
-    """The directory of the workspace; empty if there was none."""
-    only: tuple[str, ...]
-    """The topics it was restricted to; empty for no restriction."""
-    excluded: tuple[str, ...]
-    """The assignments that repeat what `--kb-cfg` excluded."""
-    sent: tuple[tuple[str, str, str], ...]
-    """Topic id, root of the topic and name of each subject that it sent; of the guides, too."""
-
-
-def render_memory(memory: Memory) -> tuple[str, str]:
-    """Return the blank text and the source of the fragment that records a memory."""
-    source = SECTION + json.dumps(memory._asdict())
-    digest = blake2b(source.encode(), digest_size=16).digest()
-    bits = "".join(f"{byte:08b}" for byte in digest)
-    return bits.replace("0", " ").replace("1", "\t"), source
 
 
 def read_memory(conversation_id: str, database: str | None) -> Memory | None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from llm_kb.config.settings import Config
 from llm_kb.config.workspace import find_cwd
 from llm_kb.errors import KbError
-from llm_kb.knowledge_base.open_topic import OpenTopic
+from llm_kb.knowledge_base.kinds import OpenTopic, find_embedder, find_user_dir, load_here
 from llm_kb.knowledge_base.tool_text import (
     DEFAULT_LIMIT,
     FILTERS,
@@ -26,7 +26,6 @@ from llm_kb.knowledge_base.tool_text import (
     string,
     strings,
 )
-from llm_kb.knowledge_base.user_dir import find_embedder, find_user_dir, load_here
 from llm_kb.references.errors import ApprovalNeededError
 from llm_kb.references.fetched import FetchedTopic
 from llm_kb.references.library import Library, open_library

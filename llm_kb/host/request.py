@@ -18,13 +18,15 @@ No topic's id begins with `@`, so these never meet `kb:TOPIC/PATTERN`.
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -72,6 +74,27 @@ class Request:
     """The pictures of its section."""
     takes_picture: Callable[[str], bool] = lambda _: False
     """Tells whether its model takes pictures of a media type."""
+
+
+class Memory(NamedTuple):
+    """The record of one turn."""
+
+    workspace: str
+    """The directory of the workspace; empty if there was none."""
+    only: tuple[str, ...]
+    """The topics it was restricted to; empty for no restriction."""
+    excluded: tuple[str, ...]
+    """The assignments that repeat what `--kb-cfg` excluded."""
+    sent: tuple[tuple[str, str, str], ...]
+    """Topic id, root of the topic and name of each subject that it sent; of the guides, too."""
+
+
+def render_memory(memory: Memory) -> tuple[str, str]:
+    """Return the blank text and the source of the fragment that records a memory."""
+    source = SECTION + json.dumps(memory._asdict())
+    digest = blake2b(source.encode(), digest_size=16).digest()
+    bits = "".join(f"{byte:08b}" for byte in digest)
+    return bits.replace("0", " ").replace("1", "\t"), source
 
 
 _current: ContextVar[Request | None] = ContextVar("llm_kb_request", default=None)

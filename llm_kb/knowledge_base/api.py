@@ -28,11 +28,20 @@ from llm_kb.files.directory_topic import DirectoryTopic
 from llm_kb.hookspecs import Answer
 from llm_kb.knowledge_base import learning, tool_text
 from llm_kb.knowledge_base.guides import find_guides
-from llm_kb.knowledge_base.kinds import SHIPPED, Topic, find_topics, given_kinds
+from llm_kb.knowledge_base.kinds import (
+    SHIPPED,
+    EmptyTopicError,
+    OpenTopic,
+    Topic,
+    find_embedder,
+    find_id,
+    find_topics,
+    find_user_dir,
+    given_kinds,
+    suggest,
+)
 from llm_kb.knowledge_base.learning import NO_PICTURES, Loaded, PictureRules
-from llm_kb.knowledge_base.open_topic import EmptyTopicError, OpenTopic, find_id, suggest
 from llm_kb.knowledge_base.tool_text import LEARN, SEARCH_KNOWLEDGE, ToolText
-from llm_kb.knowledge_base.user_dir import find_embedder, find_user_dir
 from llm_kb.rendering.parts import take_pieces
 from llm_kb.rendering.passages import render_passages
 from llm_kb.rendering.plain_text import command_line, shorten

@@ -12,7 +12,7 @@ from llm_kb.config.settings import Config
 from llm_kb.errors import NoMatchError, NoPartError, UnreadableError
 from llm_kb.files.directory_topic import START_BYTES
 from llm_kb.files.layouts import SKILL_FILE, find_bundled, list_bundled
-from llm_kb.knowledge_base.open_topic import OpenTopic
+from llm_kb.knowledge_base.kinds import OpenTopic
 from llm_kb.rendering import learn_text
 from llm_kb.rendering.parts import LONGEST_OUTLINE, NO_LIMIT, OPENING, WHOLE, Limit, present_asked
 from llm_kb.rendering.plain_text import count, estimate_tokens

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from llm_kb.errors import UnreadableError
 from llm_kb.files.layouts import is_shown
 from llm_kb.files.topic_documents import TopicDocuments
-from llm_kb.knowledge_base.open_topic import EmptyTopicError, OpenTopic
+from llm_kb.knowledge_base.kinds import EmptyTopicError, OpenTopic
 from llm_kb.rendering.excerpt import (
     find_excerpt,
     find_key_sentence,

@@ -12,8 +12,8 @@ from llm_kb.config.settings import Config
 from llm_kb.errors import NoMatchError
 from llm_kb.files.directory_topic import DirectoryTopic
 from llm_kb.knowledge_base.api import KnowledgeBase
+from llm_kb.knowledge_base.kinds import OpenTopic, explain_empty
 from llm_kb.knowledge_base.learning import describe_each
-from llm_kb.knowledge_base.open_topic import OpenTopic, explain_empty
 from llm_kb.rendering.learn_text import MOST_LISTED
 from llm_kb.rendering.plain_text import count, estimate_tokens, shorten
 from llm_kb.rendering.summaries import find_label

@@ -12,8 +12,8 @@ from llm_kb.files.containment import resolve_links
 from llm_kb.files.directory_topic import DirectoryTopic
 from llm_kb.files.layouts import find_skill, place_subject
 from llm_kb.hookspecs import Answer, Report
+from llm_kb.knowledge_base.kinds import find_user_dir
 from llm_kb.knowledge_base.tool_text import ToolText, object_schema, read_arguments, string
-from llm_kb.knowledge_base.user_dir import find_user_dir
 from llm_kb.proposals.edits import Edit, apply_edits, find_flaw
 from llm_kb.proposals.inbox import Inbox, Proposal, digest
 from llm_kb.subjects.links import is_guide

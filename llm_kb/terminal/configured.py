@@ -15,8 +15,7 @@ from llm_kb.config.settings import Config
 from llm_kb.config.trust import render_withheld
 from llm_kb.config.workspace import find_cwd, find_workspace
 from llm_kb.errors import ConfigError, UnknownTopicError
-from llm_kb.knowledge_base.kinds import given_kinds
-from llm_kb.knowledge_base.user_dir import find_user_dir, load_here
+from llm_kb.knowledge_base.kinds import find_user_dir, given_kinds, load_here
 from llm_kb.terminal.output import say
 
 

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from click.shell_completion import CompletionItem
 
-from llm_kb.terminal.screen import is_terminal
-
 if TYPE_CHECKING:
-    from llm_kb.knowledge_base.open_topic import OpenTopic
+    from llm_kb.knowledge_base.kinds import OpenTopic
 
 MOST_OFFERED = 500
 """Most slugs of one completion."""
-
-ENDS_OF_INPUT = 1_000_000
-"""Bytes of standard input that are kept of its beginning and of its end."""
 
 
 def complete_quietly(find: Callable[[click.Context, str], list[Any]]) -> Callable[..., list[Any]]:
@@ -77,35 +71,6 @@ def addresses_argument(*, required: bool) -> Callable[[F], F]:
         metavar="TOPIC[/PATTERN]..." if required else "[TOPIC[/PATTERN]]...",
         shell_complete=complete_address,
     )
-
-
-def _read_query(ctx: click.Context, _param: click.Parameter, words: tuple[str, ...]) -> str:
-    """Return the question of a search, which may be on standard input."""
-    if ctx.resilient_parsing:
-        return ""
-    query = " ".join(words)
-    if words == ("-",) or (not words and not is_terminal(sys.stdin)):
-        query = _read_ends_of_input()
-    if not words and not query:
-        raise click.UsageError("Missing argument 'QUERY...'.", ctx)
-    return query
-
-
-def _read_ends_of_input() -> str:
-    """Return the beginning and the end of standard input.
-
-    All of it is read: a program whose output is no longer read is killed.
-    """
-    if sys.stdin is None or sys.stdin.closed:
-        return ""
-    first, last = sys.stdin.buffer.read(ENDS_OF_INPUT), b""
-    while block := sys.stdin.buffer.read(ENDS_OF_INPUT):
-        last = (last + block)[-ENDS_OF_INPUT:]
-    return (first + last).decode("utf-8", "replace")
-
-
-query_argument = click.argument("query", nargs=-1, metavar="[QUERY]...", callback=_read_query)
-"""The argument of a search: one text of all its words, or of standard input."""
 
 
 kb_cfg_option = click.option(

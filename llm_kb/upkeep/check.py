@@ -22,7 +22,7 @@ from llm_kb.files.layouts import SKILL_FILE, is_shown
 from llm_kb.files.topic_documents import find_unsearched
 from llm_kb.files.walk import OUTSIDE
 from llm_kb.knowledge_base.api import KnowledgeBase
-from llm_kb.knowledge_base.open_topic import EmptyTopicError, OpenTopic
+from llm_kb.knowledge_base.kinds import EmptyTopicError, OpenTopic
 from llm_kb.knowledge_base.subject_list import name_file, name_place
 from llm_kb.rendering.plain_text import count
 from llm_kb.rendering.presentation import present

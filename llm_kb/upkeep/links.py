@@ -16,7 +16,7 @@ from urllib.parse import unquote
 
 from llm_kb.errors import KbError, NoMatchError, UnreadableError
 from llm_kb.knowledge_base.api import KnowledgeBase
-from llm_kb.knowledge_base.open_topic import OpenTopic
+from llm_kb.knowledge_base.kinds import OpenTopic
 from llm_kb.rendering.plain_text import name_some
 from llm_kb.rendering.presentation import present
 from llm_kb.search.index.documents import MAX_FILE_BYTES

@@ -20,6 +20,7 @@ from llm_kb.errors import KbError, quote
 from llm_kb.hookspecs import Answer
 from llm_kb.host import reference_calls
 from llm_kb.knowledge_base.api import KnowledgeBase
+from llm_kb.knowledge_base.kinds import find_user_dir
 from llm_kb.knowledge_base.learning import Loaded, PictureRules
 from llm_kb.knowledge_base.tool_text import (
     LEARN,
@@ -27,7 +28,6 @@ from llm_kb.knowledge_base.tool_text import (
     ToolText,
     read_arguments,
 )
-from llm_kb.knowledge_base.user_dir import find_user_dir
 from llm_kb.references.library import Library
 from llm_kb.rendering.section import describe_topics, render_instructions
 
