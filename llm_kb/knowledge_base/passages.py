@@ -11,11 +11,10 @@ from llm_kb.files.layouts import is_shown
 from llm_kb.files.topic_documents import TopicDocuments
 from llm_kb.knowledge_base.kinds import EmptyTopicError, OpenTopic
 from llm_kb.rendering.excerpt import (
+    find_beside,
     find_excerpt,
     find_key_sentence,
-    find_missing_sentence,
     mark_cuts,
-    name_more,
     trim,
 )
 from llm_kb.rendering.passages import Passage, Passages
@@ -170,9 +169,7 @@ def _cut(source: _Source, hit: Hit, rarities: Mapping[str, float], most: int) ->
     shown.append((start, end))
     lines = find_line_numbers(text, start, end)
     above, key = find_key_sentence(text[start:end], rarities)
-    missing_line, missing = 0, ""
-    if most == FIRST_PASSAGE:
-        missing_line, missing = find_missing_sentence(outline, start, end, rarities, hit.title)
+    before, after = find_beside(outline, start, end)
     yield Passage(
         topic=hit.topic,
         name=subject.name,
@@ -181,13 +178,12 @@ def _cut(source: _Source, hit: Hit, rarities: Mapping[str, float], most: int) ->
         first_line=lines[0],
         last_line=lines[1],
         part=find_line_numbers(text, *trim(text, *part[:2])),
-        more=name_more(outline, start, end, shown),
+        before=before,
+        after=after,
         title=hit.title,
         text=mark_cuts(text, start, end),
         key=key,
         key_line=lines[0] + above,
-        missing=missing,
-        missing_line=missing_line,
         score=hit.score,
         role=hit.role,
         also_in=hit.also_in,

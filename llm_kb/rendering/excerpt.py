@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 from llm_kb.rendering.plain_text import shorten
-from llm_kb.search.chunks import CAP
 from llm_kb.search.question import find_stems
 from llm_kb.texts.document import Document, Section, find_line, find_line_numbers, name_lines
 from llm_kb.texts.folding import find_sources, fold
@@ -18,17 +15,14 @@ CLOSE = 1_200
 """Longest part, in characters, that names an excerpt of it."""
 
 BEGUN = 2_400
-"""The same of a part that the excerpt begins: who opens its address wants all of it."""
+"""The same of a part that the excerpt begins, and of what is named as the lines to read next."""
 
 BEFORE, AFTER = 300, 600
 """Characters around an excerpt whose lines name it otherwise: what it lacks mostly comes after it.
 If there are fewer on one side, there are more on the other."""
 
-BESIDE = 900
-"""Characters of the lines beside an excerpt that are named as the ones to read next."""
-
 WORTH = 40
-"""The fewest characters that they have."""
+"""The fewest characters of lines to read next."""
 
 REACH = 3_600
 """Characters of a found span that are read, however long its lines are."""
@@ -57,18 +51,14 @@ _SENTENCE = re.compile(
     rf"\S(?:{_WRAP}|[^\n])*?(?:{_STOP}(?=\s)"
     rf"|(?<=[\u3002\uff01\uff1f])|(?=\r?\n)(?!{_WRAP})|\Z)"
 )
-_END = re.compile(rf"{_STOP}\s|(?!{_WRAP})(?:\r\n|(?<!\r)\n)")
 _TAG = re.compile(r"</[a-z][a-z0-9]*>|<br ?/?>|<[a-z][a-z0-9]*[ \t][^<>\n=]{0,200}=[^<>\n]{0,500}>")
 """HTML that says nothing; not `<name>`, which often stands for a name."""
 
-_EDGE = re.compile(
-    r"\n[ \t\r\n]*\n"  # after a paragraph
-    r"|\n(?=[ \t]*(?:[-*+•]|#\.|\(?[0-9a-z]{1,3}[.)])[ \t]+\S)"  # before an item of a list
-    r"|\n(?=[ \t]*--?\w|[^\s:][^\n]{0,100}::[ \t]*\r?\n)"  # before an option or a term
-)
-_STEP = re.compile(r"^[ \t]*(?:#|\(?[0-9]{1,3})[.)][ \t]", re.MULTILINE)
-_ANNOUNCES = re.compile(r".*:\Z|\.\. [^_\n]+::", re.DOTALL)
-_CODE = re.compile(r"[ \t]*(?:`{3}|~{3}|\.\. (?:code|sourcecode|highlight))")
+_EDGE = re.compile(r"\n[ \t\r\n]*\n|\n(?=[ \t]*(?:[-*+•]|#\.|\(?[0-9a-z]{1,3}[.)])[ \t]+\S)")
+"""The end of a paragraph, or of an item of a list."""
+
+_ANNOUNCES = re.compile(r"(?:.*:|\.\. [^\n]+::[^\n]*)\Z", re.DOTALL)
+_WORDS = re.compile(r"\w[^\n]*")
 _INDENT = re.compile(r"[ \t]*")
 _NOT_SHOWN = re.compile(
     r"[ \t\r\n]*\n|(?:\.\. _[^\n]*:(?: [a-z]+://\S*)?|\[\[[^\n]*\]\])[ \t]*\r?\n"
@@ -80,14 +70,14 @@ another text above a passage: pages that include one are found for its name, and
 
 _NOT_SAID = re.compile(
     r"^ {0,3}\[(?!\^)[^\[\]\n]{1,200}\]:[ \t]+<?(?:[a-z][a-z0-9+.-]*:|[/.#])\S*"
-    r"|^\[\[[^\]\n]{1,200}\]\][ \t]*$|^[ \t]*(?:`{3}|~{3}).*",
+    r"|^(?:\[\[[^\]\n]{1,200}\]\]|\.\. _[^\n]{1,200}:)[ \t]*$|^[ \t]*(?:`{3}|~{3}).*",
     re.MULTILINE,
 )
-"""Addresses of links in Markdown, labels of AsciiDoc, fences of code: no text says their words."""
+"""Addresses of links in Markdown, labels above headings, fences: no text says their words."""
 
 
 def find_excerpt(
-    outline: Document,
+    document: Document,
     span: tuple[int, int],
     rarities: Mapping[str, float],
     most: int,
@@ -95,36 +85,31 @@ def find_excerpt(
 ) -> tuple[int, int, Section] | None:
     """Return the start and the end of the text to show for a found span, and its part.
 
-    A small part is shown whole. Of a longer one it is the window of whole blocks, of about `most`
-    characters, with the rarest words; `rarities` are those of the words' stems. It may extend
-    beyond the span, but not beyond the part. The part is the smallest that has the lines, or lines
-    around them above all parts, across several and amid a long one. Returns None if there is
-    nothing to show, or any of it is `shown` already.
+    A small section is shown whole. Of a longer one it is the window of whole blocks, of about
+    `most` characters, with the rarest words; `rarities` are those of the words' stems. It may
+    extend beyond the span, but not beyond the section. The part is the smallest that has the
+    lines, or lines around them above all parts, across several and amid a long one. Returns None
+    if there is nothing to show, or any of it is `shown` already.
     """
-    text = outline.text
+    text = document.text
     # The text below the front matter is more informative, if there is any.
-    body = outline.body if text[outline.body :].strip() else 0
+    body = document.body if text[document.body :].strip() else 0
     start = _skip(text, max(span[0], body), len(text))
     if start >= len(text):
         return None
     end = min(max(span[1], start + 1), start + REACH)
-    part = outline.find_section(start, end)
-    limits = part[:2] if part.depth else (body, len(text))
-    start, end = trim(text, *_choose(outline, limits, (start, end), rarities, most))
+    part = document.find_section(start, end)
+    limits = (max(part.start, body), part.end)
+    start, end = trim(text, *_choose(document, limits, (start, end), rarities, most))
     if start >= end or any(start < after and before < end for before, after in shown):
         return None
-    return start, end, _find_part(outline, start, end)
+    return start, end, _find_part(document, start, end)
 
 
-def _is_line(text: str) -> bool:
-    """Tell whether one line alone of a text has words, as of a heading and what underlines it."""
-    return len(re.findall(r"\w[^\n]*", text)) == 1
-
-
-def _find_part(outline: Document, start: int, end: int) -> Section:
+def _find_part(document: Document, start: int, end: int) -> Section:
     """Return the smallest part that has a span, or lines around it if that is too large to load."""
-    text = outline.text
-    part = outline.find_section(start, end)
+    text = document.text
+    part = document.find_section(start, end)
     begins = _skip(text, part.start, end) == start
     if part.anchor and part.end - part.start <= (BEGUN if begins else CLOSE):
         return part
@@ -136,37 +121,33 @@ def _find_part(outline: Document, start: int, end: int) -> Section:
     return Section(first, last, 0, "", name_lines(*find_line_numbers(text, first, last)))
 
 
-def name_more(
-    outline: Document, start: int, end: int, shown: Sequence[tuple[int, int]] = ()
-) -> str:
-    """Return the anchor of the lines that follow an excerpt in its section, or else precede it.
+def find_beside(document: Document, start: int, end: int) -> list[tuple[int, int] | None]:
+    """Return the lines above an excerpt and those below it in its section, first and last.
 
-    It is empty if there are none, or only a heading or a few signs, or far too many characters, or
-    if they were `shown`.
+    They are whole blocks of about `BEGUN` characters; None if there is nothing to say.
     """
-    text = outline.text
-    part = outline.find_section(start, end)
+    text = document.text
+    part = document.find_section(start, end)
     # The rest of a line that was shown in part would repeat it.
-    end = end if _is_edge(text, end) else text.find("\n", end) + 1 or len(text)
-    start = start if _is_edge(text, start) else text.rfind("\n", 0, start) + 1
-    below = min(part.end, end + BESIDE)
-    if below < part.end:
-        below = text.rfind("\n", end + WORTH, below) + 1 or text.find("\n", below) + 1 or len(text)
-    above = text.rfind("\n", 0, max(part.start, outline.body, start - BESIDE)) + 1
-    for span in ((end, below), (above, start)):
+    end = text.find("\n", end - 1) + 1 or len(text)
+    start = text.rfind("\n", 0, start) + 1
+    low, high = max(part.start, document.body, start - BEGUN), min(part.end, end + BEGUN)
+    above, below = _find_blocks(document, (low, start)), _find_blocks(document, (end, high))
+    if low > part.start and above:
+        low = above[0][1]
+    if high < part.end and below:
+        high = below[-1][0]
+    beside: list[tuple[int, int] | None] = []
+    for span in ((low, start), (end, high)):
         first, last = trim(text, *span)
-        is_new = not any(first < after and before < last for before, after in shown)
-        is_heading = first == part.start and _is_line(text[first:last])
-        if is_new and WORTH <= last - first <= 2 * BESIDE and not is_heading:
-            return name_lines(*find_line_numbers(text, first, last))
-    return ""
-
-
-# The blocks that an excerpt consists of
+        is_heading = first == part.start and "\n" not in text[first:last]
+        is_worth = last - first >= WORTH and not is_heading
+        beside.append(find_line_numbers(text, first, last) if is_worth else None)
+    return beside
 
 
 def _choose(
-    outline: Document,
+    document: Document,
     limits: tuple[int, int],
     span: tuple[int, int],
     rarities: Mapping[str, float],
@@ -179,120 +160,91 @@ def _choose(
     """
     if limits[1] - limits[0] <= WHOLE * most:
         return limits
-    opens = {each.start for each in outline.sections if limits[0] <= each.start < limits[1]}
-    blocks = _find_blocks(outline, limits, span, opens, most)
-    texts = (_NOT_SAID.sub("", outline.text[start:end]) for start, end in blocks)
-    words = [set(find_stems(text, rarities)) for text in texts]
-    best, first, last = (0.0, False, False), 0, 0
+    text = document.text
+    opens = {each.start for each in document.sections if limits[0] <= each.start < limits[1]}
+    low, high = max(limits[0], span[0] - 2 * most), min(limits[1], span[1] + 2 * most)
+    blocks = _find_blocks(document, (text.rfind("\n", 0, low) + 1, high))
+    # What is at an end of these characters may be a piece of a block.
+    if low > limits[0] and blocks[0][1] <= span[0]:
+        del blocks[0]
+    if high < limits[1] and blocks[-1][0] >= span[1]:
+        del blocks[-1]
+    blocks = [piece for block in blocks for piece in _split(text, *block, most)]
+    texts = (_NOT_SAID.sub("", text[start:end]) for start, end in blocks)
+    words = [set(find_stems(each, rarities)) for each in texts]
+    best, first, last = (-1.0, False, False), 0, 1
     for at, (start, end) in enumerate(blocks):
-        if start >= span[1] or end <= span[0]:
-            continue
-        until = at + 1
-        while until < len(blocks):
-            edge, after = blocks[until]
-            if after - start > most:
-                break
-            if edge in opens and (start not in opens or edge >= span[1]):
-                break
-            until += 1
-        said = sum(rarities[stem] for stem in set[str]().union(*words[at:until]))
-        rating = said, bool(words[at]), start in opens
-        if rating > best or not last:
-            best, first, last = rating, at, until
+        if start < span[1] and end > span[0]:
+            until = at + _count_fitting(blocks[at:], opens, span[1], most)
+            said = sum(rarities[stem] for stem in set[str]().union(*words[at:until]))
+            rating = said, bool(words[at]), start in opens
+            if rating > best:
+                best, first, last = rating, at, until
     end = blocks[last - 1][1]
     while first and blocks[first][0] not in opens and end - blocks[first - 1][0] <= most:
         first -= 1
-    start = blocks[first][0]
-    part = outline.find_section(start, end)
-    is_small = part.depth and part.end - part.start <= WHOLE * most
-    return part[:2] if part and is_small else (start, end)
+    part = document.find_section(blocks[first][0], end)
+    is_small = part.end - part.start <= WHOLE * most
+    return part[:2] if is_small else (blocks[first][0], end)
 
 
-def _find_blocks(
-    outline: Document, limits: tuple[int, int], span: tuple[int, int], opens: set[int], most: int
-) -> list[tuple[int, int]]:
-    """Return the blocks around a span: paragraphs, items, code, each with what announces it."""
-    text = outline.text
-    start, end = max(limits[0], span[0] - 2 * most), min(limits[1], span[1] + 2 * most)
+def _count_fitting(
+    blocks: Sequence[tuple[int, int]], opens: set[int], found: int, most: int
+) -> int:
+    """Return how many blocks from the first one on are shown together.
+
+    What begins amid a section does not go on in the next, nor any beyond what was found.
+    """
+    start = blocks[0][0]
+    for number, (edge, after) in enumerate(blocks[1:], 1):
+        is_next = edge in opens and (start not in opens or edge >= found)
+        if after - start > most or is_next:
+            return number
+    return len(blocks)
+
+
+def _find_blocks(document: Document, span: tuple[int, int]) -> list[tuple[int, int]]:
+    """Return the blocks of a span: paragraphs, items, code; with what announces or heads them."""
+    text, (start, end) = document.text, span
+    opens = {each.start for each in document.sections if start <= each.start < end}
     edges = {match.end() for match in _EDGE.finditer(text, start, end)} | opens
-    # What is at an end of these characters may be a piece of a block.
-    if start > limits[0]:
-        start = min((edge for edge in edges if start < edge <= span[0]), default=span[0])
-    if end < limits[1]:
-        end = max((edge for edge in edges if span[1] <= edge < end), default=span[1])
-    edges = {edge for edge in edges if start < edge < end}
+    inside = [(low, high) for low, high in document.wholes if low < end and start < high]
+    edges -= {edge for low, high in inside for edge in edges if low < edge < high}
     blocks: list[tuple[int, int]] = []
-    for first, last in pairwise(sorted({start, end, *edges})):
-        if blocks and _belongs(outline, blocks[-1][0], first, last, opens):
+    for first, last in pairwise(sorted({start, *edges, end})):
+        if blocks and _is_joined(document, blocks[-1][0], first, last, opens):
             blocks[-1] = blocks[-1][0], last
         else:
             blocks.append((first, last))
-    return [piece for block in _join_steps(text, blocks) for piece in _split(outline, *block, most)]
+    return blocks
 
 
-def _join_steps(text: str, blocks: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return the blocks, of which the steps of a short numbered list are one."""
-    joined: list[tuple[int, int]] = []
-    for start, end in blocks:
-        first = joined[-1][0] if joined else 0
-        is_short = joined and end - first <= LONG_BLOCK
-        if is_short and _STEP.match(text, start) and _STEP.search(text, first, start):
-            joined[-1] = first, end
-        else:
-            joined.append((start, end))
-    return joined
-
-
-def _belongs(outline: Document, start: int, edge: int, end: int, opens: set[int]) -> bool:
-    """Tell whether what begins at an edge is part of the block that begins at a start."""
-    text = outline.text
-    if _is_amid(outline, edge):
-        return True
-    paragraph = text[max(start, edge - LONG_BLOCK) : edge].rstrip().rpartition("\n\n")[2]
-    if _ANNOUNCES.match(paragraph):
-        return True
-    begin = text.rfind(paragraph, start, edge)
-    before = bisect_right(outline.sections, begin, key=lambda section: section.start)
-    opened = outline.sections[before - 1].start if before else 0
-    is_first = opened >= start and begin == _skip(text, opened, edge)
-    if is_first and not outline.is_code and _is_line(paragraph):
-        return True
-    if edge in opens or end - start > LONG_BLOCK:
+def _is_joined(document: Document, start: int, edge: int, end: int, opens: set[int]) -> bool:
+    """Tell whether what begins at an edge belongs to the block that begins at a start."""
+    text = document.text
+    before = text[start:edge].rstrip()
+    # A label above a heading is no line of its own.
+    lines = _WORDS.findall(_NOT_SAID.sub("", before))
+    if len(lines) <= sum(start <= each < edge for each in opens):
+        return True  # headings alone
+    if edge in opens:
         return False
-    return bool(_CODE.match(text, edge)) or _indent(text, edge) > _indent(text, start)
+    is_near = end - start <= LONG_BLOCK or len(lines) == 1
+    is_deeper = _indent(text, edge) > _indent(text, start)
+    return bool(_ANNOUNCES.match(before)) or (is_near and is_deeper)
 
 
-def _is_amid(outline: Document, at: int) -> bool:
-    """Tell whether an offset is within what is not to be cut, such as code."""
-    whole = bisect_right(outline.wholes, (at, 0)) - 1
-    return whole >= 0 and at < outline.wholes[whole][1] <= outline.wholes[whole][0] + CAP
-
-
-def _split(outline: Document, start: int, end: int, most: int) -> Iterator[tuple[int, int]]:
-    """Yield a block, or pieces that end with a sentence or a line if it is too long.
-
-    A line that announces something ends one, and code is cut, only if nothing else can be.
-    """
-    text = outline.text
+def _split(text: str, start: int, end: int, most: int) -> list[tuple[int, int]]:
+    """Return a block, or pieces of about `most` characters that end with a line, or a word."""
+    pieces = []
     while end - start > max(LONG_BLOCK, most):
-        middle, limit = start + most // 2, start + most
-        ends = [each.end() for each in _END.finditer(text, middle, limit)]
-        later = _END.search(text, limit, start + LONG_BLOCK)
-        ends = ends or [later.end() if later else text.rfind(" ", middle, limit) + 1 or limit]
-        cut = max(ends, key=partial(_rate_cut, outline, start))
-        yield start, cut
+        low, high = start + most // 2, start + most
+        found = [text.rfind(each, low, high) + len(each) for each in (".\n", ". ", "\n", " ")]
+        found.insert(-1, text.find("\n", high, start + LONG_BLOCK) + 1)
+        cut = next((cut for cut in found if cut > low), high)
+        pieces.append((start, cut))
         start = cut
-    if start < end:
-        yield start, end
-
-
-def _rate_cut(outline: Document, start: int, cut: int) -> tuple[bool, bool, bool, int]:
-    """Return how good an offset is to cut a block at: before what it is a list of, or a line."""
-    text = outline.text
-    is_whole = not text[cut - 4 : cut].rstrip().endswith((":", "\n+"))
-    is_line = text[cut - 1] == "\n"
-    is_outer = is_line and _indent(text, cut) <= _indent(text, start)
-    return is_whole and not _is_amid(outline, cut), is_outer, is_line, cut
+    return [*pieces, (start, end)]
 
 
 def trim(text: str, start: int, end: int) -> tuple[int, int]:
@@ -334,45 +286,6 @@ def _find_head(text: str, at: int) -> str:
     head = text[above:line].strip()
     is_outer = _indent(text, above) < _indent(text, line) and not text[line:at].strip()
     return head if head and len(head) <= LONGEST_HEAD and is_outer else ""
-
-
-def find_missing_sentence(
-    outline: Document, start: int, end: int, rarities: Mapping[str, float], title: str = ""
-) -> tuple[int, str]:
-    """Return the sentence beside an excerpt with the rarest words that it lacks, and its line.
-
-    Of its section the sentences are read that are whole among `CLOSE` characters on either side.
-    Words of the title are not missing. Without such a sentence, it is empty. Lines count from 1.
-    """
-    text = outline.text
-    part = outline.find_section(start, end)
-    said = find_stems(f"{title}\n{text[start:end]}", rarities)
-    lacking = {stem: rarity for stem, rarity in rarities.items() if stem not in said}
-    best, found = 0.0, (0, "")
-    above = max(part.start, outline.body, start - CLOSE)
-    below = min(part.end, end + CLOSE)
-    for span in (above, start), (end, below):
-        first, last = _find_whole(text, *span)
-        lines, sentence = find_key_sentence(text[first:last], lacking)
-        rating = sum(lacking[stem] for stem in find_stems(sentence, lacking))
-        if rating > best:
-            best, found = rating, (1 + text.count("\n", 0, first) + lines, sentence)
-    return found
-
-
-def _find_whole(text: str, start: int, end: int) -> tuple[int, int]:
-    """Return a span without the pieces of sentences at its ends."""
-    if not _is_edge(text, start):
-        found = _END.search(text, start, end)
-        start = found.end() if found else end
-    if not _is_edge(text, end):
-        end = max((found.end() for found in _END.finditer(text, start, end)), default=start)
-    return start, end
-
-
-def _is_edge(text: str, at: int) -> bool:
-    """Tell whether a line begins or ends at an offset."""
-    return at in (0, len(text)) or text[at - 1] == "\n" or text[at] in "\r\n"
 
 
 def mark_cuts(text: str, start: int, end: int) -> str:

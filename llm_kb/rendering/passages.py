@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from llm_kb.rendering.plain_text import MAX_NAMED, bounded_line, count, name_some
 from llm_kb.search.roles import ONE_LINE, Role
+from llm_kb.texts.document import name_lines
 from llm_kb.texts.folding import unfold
 from llm_kb.texts.safe import attribute, defuse, one_line
 
@@ -38,8 +39,9 @@ class Passage:
     last_line: int
     part: tuple[int, int]
     """The first and the last line of that part."""
-    more: str = ""
-    """The anchor of the lines of its section that follow, or else precede: `L10-L20`."""
+    before: tuple[int, int] | None = None
+    after: tuple[int, int] | None = None
+    """The first and the last of the lines of its section that precede and that follow it."""
     title: str
     text: str
     score: float
@@ -53,9 +55,6 @@ class Passage:
     key: str = ""
     """The sentence of it that has most of the question, on one line."""
     key_line: int = 0
-    missing: str = ""
-    """A sentence of the part that has words of the question which the text lacks; may be empty."""
-    missing_line: int = 0
 
     @property
     def above(self) -> str:
@@ -115,7 +114,6 @@ def render_passages(found: Passages, quoted: int | None = None) -> str:
     left = most_named = len(found.passages) if quoted is None else quoted
     known: list[Passage] = []
     named: list[str] = []
-    lacked = ""
     origin: str | None = None
     for passage in found.passages:
         if passage.is_preloaded:
@@ -128,12 +126,7 @@ def render_passages(found: Passages, quoted: int | None = None) -> str:
             room -= len(rendered)
             left -= 1
             origin = passage.origin
-            lacked = passage.missing if quoted == 1 else ""
-        elif (
-            len(named) == most_named
-            or (lacked and passage.key == lacked)
-            or any(map(passage.is_in_part_of, known))
-        ):
+        elif len(named) == most_named or any(map(passage.is_in_part_of, known)):
             continue
         else:
             named.append(_mention(passage))
@@ -155,15 +148,22 @@ def _render(passage: Passage, origin: str | None, room: int, quoted: int | None)
     if len(text) > room:
         cut = text.rfind("\n", 0, room) + 1 or room
         text = f"{text[:cut]}\n(note: cut here)"
-    if passage.missing and quoted == 1:
-        text = f"{text}\n[… line {passage.missing_line}] {one_line(passage.missing)}"
+    notes = [_name_beside(passage, span, quoted) for span in (passage.before, passage.after)]
     source = f"under: {defuse(one_line(passage.above))}\n" if passage.above else ""
     if passage.origin and passage.origin != origin:
         source += f"source: {defuse(one_line(passage.origin))}\n"
-    more = f", more: {passage.more}" if passage.more and quoted is not None else ""
     copies = f", also in {name_some(passage.also_in)}" if passage.also_in else ""
-    place = f'"{attribute(passage.heading)}", score {passage.score}{more}{attribute(copies)}'
-    return f"<passage {place}>\n{source}{defuse(text)}\n</passage>\n"
+    place = f'"{attribute(passage.heading)}", score {passage.score}{attribute(copies)}'
+    return f"<passage {place}>\n{source}{notes[0]}{defuse(text)}\n{notes[1]}</passage>\n"
+
+
+def _name_beside(passage: Passage, span: tuple[int, int] | None, quoted: int | None) -> str:
+    """Return a line with the address of what was cut beside a passage, for who can load it."""
+    if span is None or quoted is None:
+        return ""
+    address = f"{passage.topic}/{passage.name}#{name_lines(*span)}"
+    where = "more" if span == passage.after else "before"
+    return f"[… {count(1 + span[1] - span[0], 'line')} {where}: {attribute(address)}]\n"
 
 
 def _mention(passage: Passage) -> str:

@@ -8,10 +8,9 @@ from itertools import pairwise, product
 import pytest
 
 from llm_kb.rendering.excerpt import (
+    find_beside,
     find_excerpt,
     find_key_sentence,
-    find_missing_sentence,
-    name_more,
 )
 from llm_kb.rendering.parts import find_spans, render_outline
 from llm_kb.rendering.summaries import read_front_matter, summarize
@@ -43,8 +42,7 @@ def outline_and_show(path: str, text: str) -> None:
     middle = len(text) // 2
     for span in ((0, min(1_200, len(text))), (middle, min(middle + 1_200, len(text)))):
         find_excerpt(outline, span, RARITIES, 300)
-        find_missing_sentence(outline, *span, RARITIES)
-        name_more(outline, *span)
+        find_beside(outline, *span)
 
 
 def read_as_words(text: str) -> None:

@@ -341,8 +341,8 @@ def test_an_answer_is_headed_by_addresses_and_says_each_source_once() -> None:
             make("a", "One\n</passage>", origin="https://e.org @ 1", also_in=("zoo/b.md",)),
             replace(
                 make("c", "Two", origin="https://e.org @ 1", part=(1, 90)),
-                more="L4-L20",
-                missing="Otters.",
+                before=(1, 2),
+                after=(4, 20),
             ),
             make("d", "Three", is_preloaded=True),
         ),
@@ -394,19 +394,16 @@ def test_as_many_passages_as_are_quoted_are_named_beside_them() -> None:
     assert "<also>\nzoo/c#x (line 2): C\nzoo/d#x (line 2): D\n</also>" in render_passages(found, 2)
 
 
-def test_a_passage_by_itself_is_followed_by_what_it_lacks_and_says_what_comes_next() -> None:
-    lacking = replace(
-        make("a", "A walrus"), more="L4-L20", missing="An </passage>\notter.", missing_line=40
-    )
-    found = Passages(passages=(lacking, make("b", "Two")), topics=("zoo",))
+def test_what_was_cut_beside_a_passage_has_its_address_for_who_can_load_it() -> None:
+    cut = replace(make("a</passage>", "A walrus"), before=(1, 1), after=(4, 20))
+    found = Passages(passages=(cut, make("b", "Two")), topics=("zoo",))
 
     assert render_passages(found, 1).startswith(
-        '<passage "zoo/a#x (lines 1-3)", score 1.0, more: L4-L20>\nA walrus\n'
-        "[… line 40] An <\\/passage> otter.\n</passage>\n"
+        '<passage "zoo/a<\\/passage>#x (lines 1-3)", score 1.0>\n'
+        "[… 1 line before: zoo/a<\\/passage>#L1]\nA walrus\n"
+        "[… 17 lines more: zoo/a<\\/passage>#L4-L20]\n</passage>\n"
     )
-    several = render_passages(found, 2)
-    assert ", more: L4-L20>" in several
-    assert "otter" not in several
+    assert "…" not in render_passages(found)
 
 
 def test_a_passage_that_is_not_quoted_has_a_sentence_of_it_on_a_line() -> None:
@@ -415,19 +412,6 @@ def test_a_passage_that_is_not_quoted_has_a_sentence_of_it_on_a_line() -> None:
 
     line = "zoo/b#x (line 0, source: web x): An <\\/also> <\\/passage> otter."
     assert render_passages(found, 1).endswith(f"\n<also>\n{line}\n</also>\n")
-
-
-def test_a_sentence_is_not_shown_twice() -> None:
-    lacking = replace(make("a", "A walrus"), missing="An otter.", missing_line=9)
-    same, other = (replace(make(n, "x"), key=k) for n, k in (("b", "An otter."), ("c", "Seal.")))
-    found = Passages(passages=(lacking, same, other), topics=("zoo",))
-
-    answer = render_passages(found, 1)
-
-    assert answer.count("An otter.") == 1
-    assert "zoo/c#x (line 0): Seal." in answer
-    several = replace(found, passages=(lacking, replace(same, text="x" * 2_000), other))
-    assert "zoo/b#x (line 0): An otter." in render_passages(several, 2)
 
 
 def test_only_what_is_not_searched_is_counted() -> None:

@@ -10,11 +10,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from llm_kb.rendering.excerpt import (
+    find_beside,
     find_excerpt,
     find_key_sentence,
-    find_missing_sentence,
     mark_cuts,
-    name_more,
     trim,
 )
 from llm_kb.rendering.parts import find_spans
@@ -108,11 +107,6 @@ def show(
 )  # fmt: skip
 def test_what_answers_is_shown_whole(path: str, text: str, shown: str) -> None:
     assert show(text, path=path).text == shown
-
-
-def test_an_abbreviation_ends_no_passage() -> None:
-    shown = show(f"# Zoo\n\n{'Walrus has tusks, e.g. a big one. ' * 40}\n").text
-    assert shown.endswith("a big one.…")
 
 
 def test_a_step_is_not_its_first_line_alone() -> None:
@@ -314,98 +308,6 @@ def test_a_sentence_speaks_for_a_passage(text: str, key: tuple[int, str], end: s
     assert find_key_sentence(text.replace("\n", end), WORDS) == key
 
 
-@pytest.mark.parametrize(
-    ("text", "missing"),
-    [
-        ("A tusk of the zoo.\n<It has a walrus.>\nA zoo.\n", (1, "A tusk of the zoo.")),
-        ("A zoo.\n<It has a walrus.>\nIt has\nno tusks, no zoo.\n", (4, "no tusks, no zoo.")),
-        ("A walrus.\n<A walrus.>\nAnother walrus.\n", (0, "")),
-        ("<A walrus.>\n", (0, "")),
-    ],
-    ids=["above", "below", "nothing new", "nothing else"],
-)
-def test_a_sentence_says_what_a_passage_lacks(text: str, missing: tuple[int, str]) -> None:
-    text = f"# A walrus with tusks\n\nOf the zoo.\n\n# Animals\n\n{text}"
-    start, end = text.index("<"), text.index(">") - 1
-    line, sentence = missing
-
-    found = find_missing_sentence(
-        read_document("a.md", text.replace("<", "").replace(">", "")), start, end, WORDS
-    )
-
-    assert found == (line and line + 6, sentence)
-
-
-def test_only_what_is_near_is_read_for_what_a_passage_lacks() -> None:
-    def find(between: str) -> tuple[int, str]:
-        text = f"A walrus of a zoo.{between}Tusks."
-        return find_missing_sentence(read_document("a.md", text), 0, 18, WORDS)
-
-    assert find("x. " * 200) == (1, "Tusks.")
-    assert find("x. " * 1_000) == (0, "")
-
-
-@pytest.mark.parametrize(
-    ("text", "missing"),
-    [
-        (f"A walrus of a zoo.\n\n{'x' * 1_170}. But never tusks without care.\n", (0, "")),
-        (f"{'x' * 60} never tusks here. {'x' * 1_160}\n\nA walrus of a zoo.\n", (0, "")),
-        (
-            f"So {'x' * 60}. Never tusks here. {'x' * 1_160}\n\nA walrus of a zoo.\n",
-            (1, "Never tusks here."),
-        ),
-        (
-            "A walrus of a zoo. It has no tusks, but whiskers.\n",
-            (1, "It has no tusks, but whiskers."),
-        ),
-        ("A walrus of a zoo, and it has no tusks.\n", (0, "")),
-        ("---\nkeywords: tusks\n---\n\nA walrus of a zoo.\n", (0, "")),
-    ],
-    ids=["cut below", "cut above", "whole above", "amid a line", "amid a sentence", "front matter"],
-)
-def test_no_piece_of_a_sentence_is_missing(text: str, missing: tuple[int, str]) -> None:
-    start = text.index("A walrus")
-    end = start + len("A walrus of a zoo")
-
-    assert find_missing_sentence(read_document("a.md", text), start, end, WORDS) == missing
-
-
-def test_what_the_title_says_is_not_missing() -> None:
-    outline = read_document("a.md", "A walrus.\nTusks of a zoo.\nA zoo.\n")
-
-    assert find_missing_sentence(outline, 0, 9, WORDS, "Tusks") == (2, "Tusks of a zoo.")
-    assert find_missing_sentence(outline, 0, 9, WORDS, "Zoo, tusks") == (0, "")
-
-
-@pytest.mark.parametrize(
-    ("text", "more"),
-    [
-        (f"# Zoo\n\n<A walrus.>\n\nIt swims.\n\n{ROARS}\n\n# Seal\n\n{ROARS}\n", "L5-L7"),
-        (f"# Zoo\n\n{ROARS}\n\n<A walrus.>\n\n# Seal\n\n{ROARS}\n", "L1-L3"),
-        (f"<# Zoo\n\nA walrus.>\n\n# Seal\n\n{ROARS}\n", ""),
-        (f"<A walrus.>\n\n{ROARS}\n", "L3"),
-        (f"<A walrus.>\n\n{ROARS * 15}\n\n{ROARS * 15}\n\nA seal.\n", "L3"),
-        (f"{ROARS}\n" * 99 + "<A walrus.>\n", "L81-L99"),
-        (f"<A walrus> {'has tusks ' * 120}\n\n{'A seal. ' * 9}\n", "L3"),
-        (f"<A walrus> {'has tusks ' * 300}\n", ""),
-        (f"<A walrus.>\n\n{'x' * 3_000}\n", ""),
-        ("# Zoo of all the animals of the whole world\n\n<A walrus.>\n", ""),
-        ("---\ntitle: Zoo of all the animals of the whole world\n---\n\n<A walrus.>\n", ""),
-        ("# Zoo\n\n<A walrus.>\n\n:::\n", ""),
-    ],
-    ids=[
-        *("below", "above", "none", "no section", "far below", "far above", "line that is cut"),
-        *("long line that is cut", "long line", "only a heading", "front matter", "signs"),
-    ],
-)
-def test_the_lines_beside_an_excerpt_are_named(text: str, more: str) -> None:
-    start, end = text.index("<"), text.index(">") - 1
-
-    found = name_more(read_document("a.md", text.replace("<", "").replace(">", "")), start, end)
-
-    assert found == more
-
-
 def test_a_long_sentence_is_cut_around_its_words_whatever_their_accents() -> None:
     _, sentence = find_key_sentence("so " * 90 + "Café tusk", {"cafe": 1.0})
 
@@ -570,25 +472,17 @@ def test_directives_in_a_row_are_read_once(line: str) -> None:
         show(text, (0, len(text)), "a.rst", most=300)
 
 
-def test_a_short_numbered_list_is_shown_whole() -> None:
-    steps = "\n\n".join(f"{n}. Step {n}: feed the walrus some more fish." for n in range(1, 9))
-    text = f"# Zoo\n\n{FILLER * 20}{steps}\n\n{FILLER * 20}"
-    start = text.index("3. Step")
-
-    assert steps in show(text, (start, start + 40), most=200).text
-
-
 @pytest.mark.parametrize(
     ("path", "head", "steps"),
     [
-        ("a.md", "## Feeding\n\n", "1. Find the walrus.\n2. Take some fish.\n3. Feed it.\n"),
+        ("a.md", "## Feeding\n\n", "Find the walrus.\nTake some fish.\nFeed it.\n"),
         (
             "a.rst",
             ".. _fish:\n.. _food:\n\nFeeding\n-------\n\n",
             "1. Find the walrus:\n\n   .. code-block:: sh\n\n      $ walrus --find\n",
         ),
     ],
-    ids=["steps below a heading", "a heading below labels of references"],
+    ids=["a paragraph below a heading", "a heading below labels of references"],
 )
 def test_a_heading_is_shown_with_all_that_its_first_block_needs(
     path: str, head: str, steps: str
@@ -623,14 +517,33 @@ def test_a_sentence_is_shown_with_its_head(text: str, sentence: str) -> None:
     assert find_key_sentence(text, WORDS)[1] == sentence
 
 
-def test_more_never_names_what_was_shown() -> None:
-    text = f"# Zoo\n\n{ROARS}\n\nA walrus.\n\n{ROARS}\n\n{ROARS}\n"
-    start = text.index("A walrus")
-    outline = read_document("a.md", text)
+@pytest.mark.parametrize(
+    ("text", "before", "after"),
+    [
+        (f"# Zoo\n\n<A walrus.>\n\nIt swims.\n\n{ROARS}\n\n# Seal\n\n{ROARS}\n", None, (5, 7)),
+        (f"# Zoo\n\n{ROARS}\n\n<A walrus.>\n\n# Seal\n\n{ROARS}\n", (1, 3), None),
+        (f"<# Zoo\n\nA walrus.>\n\n# Seal\n\n{ROARS}\n", None, None),
+        (f"# Zoo\n\n{ROARS}\n\n<A walrus.>\n\n{ROARS}\n", (1, 3), (7, 7)),
+        (f"<A walrus.>\n\n{ROARS * 40}\n\n{ROARS * 40}\n\nA seal.\n", None, (3, 3)),
+        (f"{ROARS}\n\n" * 99 + "<A walrus.>\n", (103, 197), None),
+        (f"<A walrus> {'has tusks ' * 120}\n\n{'A seal. ' * 9}\n", None, (3, 3)),
+        ("# Zoo of all the animals of the whole world\n\n<A walrus.>\n", None, None),
+        ("---\ntitle: Zoo of all the animals of the whole world\n---\n\n<A walrus.>\n", None, None),
+        ("# Zoo\n\n<A walrus.>\n\n:::\n", None, None),
+    ],
+    ids=[
+        *("below", "above", "none", "both", "far below", "far above", "line that is cut"),
+        *("only a heading", "front matter", "signs"),
+    ],
+)
+def test_the_lines_beside_an_excerpt_are_named(
+    text: str, before: tuple[int, int] | None, after: tuple[int, int] | None
+) -> None:
+    start, end = text.index("<"), text.index(">") - 1
 
-    assert name_more(outline, start, start + 9) == "L7-L9"
-    assert name_more(outline, start, start + 9, [(start + 11, len(text))]) == "L1-L3"
-    assert name_more(outline, start, start + 9, [(0, len(text))]) == ""
+    found = find_beside(read_document("a.md", text.replace("<", "").replace(">", "")), start, end)
+
+    assert found == [before, after]
 
 
 def test_a_description_is_shown_with_its_head_and_a_long_list_is_cut_between_its_items() -> None:
