@@ -38,20 +38,20 @@ class BlockedAddressError(FetchError):
     """A host with a private or reserved address."""
 
     def __init__(self, url: str, host: str, address: str) -> None:
-        what = (
-            "a private or reserved address"
-            if host == address
-            else f"the private or reserved address {address}"
-        )
+        at = "" if host == address else f" at {address}"
         super().__init__(
             url,
-            f"{host} is {what}; if you trust it, add it to allow_hosts under [kb.references] in"
-            " your own kb.toml (`llm kb config` names it)",
+            f"{host} is{at} a private or reserved address; if you trust it, add it to allow_hosts"
+            " under [kb.references] in your own kb.toml (see `llm kb config --path`)",
         )
 
 
 class NoPageError(FetchError):
     """An address without a page: the server has none, or it is not text."""
+
+
+class BusyServerError(FetchError):
+    """A server that asks for fewer requests, also after it was waited for."""
 
 
 class TooLargeError(FetchError):

@@ -228,7 +228,7 @@ WRITING = frozenset(
 OWN = {
     "capture/sync.py": ["open", "write_bytes"],  # a repository in a temporary directory
     "commands/search.py": ["replace_file"],  # the notices of today, in the user's directory
-    "commands/review.py": ["write_bytes"],  # a temporary file for the user's editor
+    "proposals/review.py": ["write_bytes"],  # a temporary file for the user's editor
     "config/changes.py": ["replace_file"],  # the user's own kb.toml
     "config/trust.py": ["replace_file"],  # the user's own record of trust
     "files/atomic.py": [
@@ -240,7 +240,7 @@ OWN = {
     "files/conversion.py": ["mkdir", "replace_file"],  # a cache in the user's directory
     "files/git.py": ["symlink_to"],  # a temporary directory
     "terminal/screen.py": ["open"],  # the user's terminal
-    "knowledge_base/proposals.py": ["replace_file"],  # what waits, in the user's directory
+    "proposals/inbox.py": ["replace_file"],  # what waits, in the user's directory
     "references/library.py": ["mkdir", "rename", "rmtree", "rmtree", "rmtree"],
     "references/topic/staging.py": ["link", "mkdir", "mkdir", "open"],
     "references/topic/topic_directory.py": ["open"],  # all four: the user's library

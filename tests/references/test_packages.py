@@ -311,6 +311,10 @@ def test_metadata_names_a_repository_in_many_ways(text: str, url: str | None) ->
         (["README.md", "docs/a.md", "src/x.py", "tests/y.py"], ("README.md", "docs/")),
         (["README.md", "src/x.py"], ()),
         (["Documentation/a", "CHANGES.rst", "docs.py"], ("CHANGES.rst", "Documentation/")),
+        (
+            ["docs_src/a.py", "docs-site/b.md", "samples/c.py", "notebooks/d.ipynb", "sampled/e"],
+            ("docs-site/", "docs_src/", "notebooks/", "samples/"),
+        ),
     ],
 )
 def test_documents_are_told_by_their_names(paths: list[str], chosen: tuple[str, ...]) -> None:

@@ -37,7 +37,7 @@ GOOD: list[tuple[dict[str, Any], Source]] = [
         CrawlSource(url="https://e.org/", depth=0, max_pages=7),
     ),
     (
-        {"type": "crawl", "url": "https://e.org/", "max_depth": 3},
+        {"type": "crawl", "url": "https://e.org/", "depth": 3},
         CrawlSource(url="https://e.org/", depth=3),
     ),
     ({"type": "git", "url": "pallets/flask"}, GitSource(url="https://github.com/pallets/flask")),
@@ -141,8 +141,7 @@ def test_all_problems_are_reported_at_once() -> None:
         "sources[0].url: missing",
         "sources[0].depth: found the number -1; allowed: a whole number from 0 to 5",
         "sources[0].max_pages: found '9'; allowed: a whole number from 1 to 500",
-        "sources[0].x: unknown key; allowed: depth, exclude, include, max_depth, max_pages,"
-        " role, type, url",
+        "sources[0].x: unknown key; allowed: depth, exclude, include, max_pages, role, type, url",
     ]
 
 

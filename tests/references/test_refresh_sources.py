@@ -360,7 +360,22 @@ def guide(library: Library, site: Site) -> dict[str, str]:
     return files
 
 
-@pytest.mark.parametrize("status", [403, 429, 500, 503])
+@pytest.mark.parametrize("status", [429, 503])
+def test_a_site_that_asks_for_fewer_requests_is_left_alone_and_its_files_stay(
+    library: Library, site: Site, guide: dict[str, str], status: int
+) -> None:
+    for n in (2, 3, 4):
+        site.answer(f"/guide/p{n}", Answer(status=status))
+    site.put("/guide/p5", "<p>page 5, changed</p>")
+    *_, stopped = refresh(library)[-1]
+    assert stopped == (
+        f"{site.url}/guide/: stopped after 2 pages: the site asks for fewer requests;"
+        " files of others are kept"
+    )
+    assert files_of(library) == guide
+
+
+@pytest.mark.parametrize("status", [403, 500])
 def test_pages_that_fail_keep_their_files(
     library: Library, site: Site, clock: Clock, guide: dict[str, str], status: int
 ) -> None:

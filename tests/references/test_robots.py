@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from protego import Protego
 
-from llm_kb.references.sources.site import RobotsLimits, parse_robots
+from llm_kb.references.sources.site import MAX_ROBOTS, parse_robots
 from llm_kb.references.sources.web import PRODUCT, USER_AGENT
 
 
@@ -72,7 +72,7 @@ def test_the_address_in_our_user_agent_is_not_our_name() -> None:
 @pytest.mark.parametrize("end", ["\n", "\r", "\r\n"])
 def test_what_is_beyond_the_limit_does_not_count_nor_the_line_it_cuts(end: str) -> None:
     head = f"User-agent: *{end}Disallow: /{end}Allow: /x{end}"
-    most = RobotsLimits().characters
+    most = MAX_ROBOTS
     fill = "#" * (most - len(head) - len(end) - len("Allow: /")) + end
     robots = parse_robots(f"{head}{fill}Allow: /y{end}")  # cut, it would be `Allow: /`
     allowed = [allows(robots, path) for path in ("/x", "/y", "/z")]

@@ -365,7 +365,7 @@ def _reason_to_ask(plan: Plan, old: OldTopic) -> str:
     if strange := [host for host in plan.hosts if host not in approved]:
         what = "it now leads to" if approved else "no approval of its hosts is recorded here:"
         reasons.append(f"{what} {list_hosts(strange)}")
-    before = topic_directory.total_size(old.record.files.values())
+    before = sum(file.size for file in old.record.files.values())
     if plan.size > 2 * before + SMALL_GROWTH:
         reasons.append(f"it grew from {format_about(before)} to {format_about(plan.size)}")
     return "; ".join(reasons)

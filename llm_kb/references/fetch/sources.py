@@ -7,7 +7,6 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from llm_kb.errors import KbError
 from llm_kb.files.atomic import WriteError
@@ -29,7 +28,7 @@ from llm_kb.references.sources.packages import (
 from llm_kb.references.sources.rules import host_and_port
 from llm_kb.references.sources.web import Page, find_page, no_text
 from llm_kb.references.topic.staging import PageLinks, Staged, asks_the_same
-from llm_kb.references.topic.topic_directory import RESERVED, FileRecord, hash_content, total_size
+from llm_kb.references.topic.topic_directory import RESERVED, FileRecord, hash_content
 from llm_kb.rendering.plain_text import count, format_size
 from llm_kb.texts.formats import is_pointer
 
@@ -71,7 +70,7 @@ class _Task:
         return PlannedSource(
             source=source,
             files=len(files),
-            size=total_size(files),
+            size=sum(each.size for each in files),
             notes=tuple(notes),
             hosts=tuple(dict.fromkeys(filter(None, hosts))),
         )
@@ -313,7 +312,8 @@ def _fetch_page(task: _Task, source: records.WebSource) -> PlannedSource:
     known = record.conditions if record and task.staged.old.has({path: record}) else None
     page = find_page(source.url, task.policy, known=known)
     _write_page(task, page, rules.page_name(page.url), taken=())
-    return task.measure(source, _moved(source.url, page.url), page.hosts)
+    notes = [f"redirects to {page.url}"] if len(page.hosts) > 1 else []
+    return task.measure(source, notes, page.hosts)
 
 
 def _fetch_crawl(task: _Task, source: records.CrawlSource) -> PlannedSource:
@@ -340,8 +340,9 @@ def _fetch_crawl(task: _Task, source: records.CrawlSource) -> PlannedSource:
         for url, reason in crawl.failed.items():
             more = "; its file is kept as it was" if url in kept else ""
             task.staged.warnings.append(f"{FetchError(url, reason)}{more}")
-    notes = (*_moved(source.url, crawl.start.url), *crawl.notes)
-    planned = task.measure(source, notes, crawl.contacted)
+        if crawl.is_late:
+            task.staged.warnings.append(f"{source.url}: {crawl.stopped}; files of others are kept")
+    planned = task.measure(source, crawl.notes, crawl.contacted)
     return replace(planned, is_complete=not kept)
 
 
@@ -381,10 +382,3 @@ def _write_page(task: _Task, page: Page, name: str, *, taken: Sequence[str]) -> 
     others = [other for other in taken if other != path]
     unused = rules.unused_name(path or name, [*staged.files, *RESERVED, *others])
     staged.write(unused, page.text.encode(), record)
-
-
-def _moved(asked: str, found: str) -> tuple[str, ...]:
-    if host_and_port(asked) == host_and_port(found):
-        return ()
-    what = "port" if urlsplit(asked).hostname == urlsplit(found).hostname else "host"
-    return (f"redirects to another {what}: {found}",)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
@@ -17,9 +16,6 @@ from llm_kb.rendering.plain_text import count
 from llm_kb.subjects.editions import Edition, describe_editions, find_editions, list_places
 from llm_kb.texts.formats import INSTALL, is_unread_document
 from llm_kb.texts.html.page import MAX_LINKS
-
-# A page of links alone: mdBook's contents.
-_CONTENTS = re.compile(r"/toc\.html$")
 
 Count = Callable[[int, int], None]
 """Called with the number of pages read so far and the number found so far."""
@@ -43,7 +39,7 @@ def find_pages(
     not needed. Raises FetchError if the first page or `robots.txt` cannot be fetched.
     """
     start = web.find_page(source.url, policy)
-    site = Site(start.url, source, policy, limits)
+    site = Site(_choose_base(source.url, start.url), source, policy, limits)
     if not site.allows(start.url):
         raise errors.FetchError(source.url, "robots.txt of the site does not allow it")
     crawl = Crawl(source, site, start, known or {}, progress)
@@ -51,7 +47,15 @@ def find_pages(
     return crawl
 
 
-_COUNTED = ("to copies", "to no page", "to what is not a page", "not read")
+def _choose_base(asked: str, found: str) -> str:
+    """Return the address whose directory a crawl stays in: as asked, if the answer is below it."""
+    split = urlsplit(asked)
+    is_file = split.path.endswith("/") or "." in split.path.rpartition("/")[2]
+    base = split._replace(path=split.path if is_file else f"{split.path}/", query="").geturl()
+    return base if found.startswith(base.rpartition("/")[0] + "/") else found
+
+
+_COUNTED = ("to copies", "to no page", "not read")
 """Outcomes of links that have no note of their own."""
 
 
@@ -79,7 +83,7 @@ class Crawl:
         self._known = known
         self._progress = progress
         self._is_listed = False
-        self._is_late = False
+        self.is_late = False
         """Whether it ended before all pages were found, because of a limit of the whole crawl."""
         self.outcomes: Counter[str] = Counter()
         """How many of the links that may lead to pages were kept or left out, by the reason."""
@@ -87,10 +91,10 @@ class Crawl:
         self._paths: set[str] = set()
         """The paths of all pages found so far, read or not."""
         self._editions: dict[str, Edition] = {}
-        self._stopped = ""
+        self.stopped = ""
         """The reason why no more pages are read."""
         self._kept: set[str] = set()
-        """The keys and digests of the pages found."""
+        """The keys and texts of the pages found."""
         self._empty = 0
         self._crowded: list[str] = []
         """Pages with more links than are followed."""
@@ -101,7 +105,7 @@ class Crawl:
     def is_whole(self) -> bool:
         """Whether no page can be missing because of a failure."""
         return not (
-            self.failed or self.site.unread or self._is_late or self.site.is_cut or self._crowded
+            self.failed or self.site.unread or self.is_late or self.site.is_cut or self._crowded
         )
 
     def covers(self, url: str) -> bool:
@@ -113,10 +117,11 @@ class Crawl:
         self.site.mark_seen(self.start.url)
         self.outcomes[self._keep(self.start)] += 1
         listed = self.site.read_list()
-        self._is_listed = bool(listed)
         if listed:
             self._read_all(listed)
-            return
+            self._is_listed = 5 * (len(self.pages) - 1) >= len(listed) or bool(self.stopped)
+            if self._is_listed:
+                return
         links = self._follow(self.start)
         if self._source.depth:  # the sitemap's pages come after the first page's links
             links += self.site.read_sitemap()
@@ -136,8 +141,6 @@ class Crawl:
                 return []
             if page_key(url) in self._kept:
                 self.outcomes["to copies"] += 1
-            elif self.site.is_hopeless(url):
-                self.outcomes["to what is not a page"] += 1
             elif not self.site.allows(url):
                 self.outcomes["refused"] += 1
             else:
@@ -163,12 +166,12 @@ class Crawl:
     def _has_room(self) -> bool:
         found, most = len(self.pages), self._source.max_pages
         if limit := self.site.find_limit():
-            self._is_late = True
-            self._stopped = self._describe_end(limit)
+            self.is_late = True
+            self.stopped = self._describe_end(limit)
         # Failed pages count: requesting them may take long.
         elif found + len(self.failed) >= most:
-            self._stopped = f"stopped at {most} pages; max_pages allows more"
-        return not self._stopped and self.site.refused < self.site.limits.refused
+            self.stopped = f"stopped at {most} pages; max_pages allows more"
+        return not self.stopped and self.site.refused < self.site.limits.refused
 
     def _describe_end(self, limit: str) -> str:
         return f"stopped after {count(len(self.pages), 'page')}: {limit}"
@@ -180,6 +183,7 @@ class Crawl:
         known = None if leads_on else self._known.get(url) or self._known.get(f"{url}/")
         try:
             found = self.site.fetch(url, known)
+            self.site.refusals = 0
         except errors.FetchError as error:
             # A dead link, or one that leaves the site, is not the operator's problem. A page
             # that existed before may be temporarily missing, as behind a login.
@@ -192,6 +196,7 @@ class Crawl:
                 self.outcomes["failed"] += 1
             else:
                 self.outcomes["not read"] += 1
+            self.site.refusals += isinstance(error, errors.BusyServerError)
             return []
         links = self._follow(found) if leads_on else []
         self.outcomes[self._keep(found)] += 1
@@ -205,11 +210,9 @@ class Crawl:
 
     def _keep(self, page: web.Page) -> str:
         """Add a page, unless the same content or address was found before; return the outcome."""
-        keys = {page_key(page.url), page.digest} - {""}
+        keys = {page_key(page.url), page.text or page.url}
         if keys & self._kept:
             return "to copies"
-        if _CONTENTS.search(page.url):
-            return "lists of links alone"
         if page.text == "":
             self._empty += page.url not in self._known
             if page.url in self._known:
@@ -217,7 +220,7 @@ class Crawl:
             return "empty"
         self._room_to_read -= len(page.text or "")
         if self._room_to_read < 0:
-            self._stopped = self._describe_end("more text than a crawl may hold")
+            self.stopped = self._describe_end("more text than a crawl may hold")
             return "not read"
         self.pages[page.url] = replace(page, links=())
         self._kept |= keys
@@ -227,12 +230,14 @@ class Crawl:
     def notes(self) -> tuple[str, ...]:
         """Notes for the operator on the site's list of pages, and on pages left out."""
         notes = []
+        if not self._source.url.startswith(self.site.place):
+            notes.append(f"reads the pages below {self.site.place}")
         if (robots := self.site.robots_hosts[-1]) != host_and_port(self.start.url):
             notes.append(f"its robots.txt is on {robots}")
         notes += ["pages as listed in llms.txt"] if self._is_listed else []
         notes += [f"passed over: {problem}" for problem in self.site.unread]
-        if self._stopped:
-            notes.append(self._stopped)
+        if self.stopped:
+            notes.append(self.stopped)
         elif self.site.is_cut:
             notes.append(self._describe_end(self.site.find_limit()))
         if self.failed:
@@ -242,6 +247,11 @@ class Crawl:
             )
         if self._editions:
             notes.append(describe_editions(self._editions, "include (--include '{}**')"))
+        return (*notes, *self._count_left_out())
+
+    def _count_left_out(self) -> list[str]:
+        """Return notes on the pages, documents and links that were left out."""
+        notes = []
         if self._crowded:
             pages = f"{count(len(self._crowded), 'page')}, such as {self._crowded[0]}"
             notes.append(f"passed over: links after the first {MAX_LINKS:,} of {pages}")
@@ -252,12 +262,9 @@ class Crawl:
         if self._documents:
             documents = f"{count(len(self._documents), 'document')}, such as {min(self._documents)}"
             notes.append(f"left out: {documents}; to read them: {INSTALL}")
-        return (*notes, *self._count_others())
-
-    def _count_others(self) -> list[str]:
-        """Return a note on the links that no other note counts."""
         others = self.site.passed + Counter({key: self.outcomes[key] for key in _COUNTED})
         del others[ELSEWHERE]
-        counts = [f"{number:,} {reason}" for reason, number in others.most_common() if number]
-        links = count(others.total(), "link")
-        return [f"passed over: {links} ({', '.join(counts)})"] if counts else []
+        if counts := [f"{number:,} {reason}" for reason, number in others.most_common() if number]:
+            links = count(others.total(), "link")
+            notes.append(f"passed over: {links} ({', '.join(counts)})")
+        return notes

@@ -36,7 +36,7 @@ _PHASES = {"a": "alpha", "b": "beta", "c": "rc", "pre": "rc", "preview": "rc"}
 _MANIFESTS = ("Cargo.toml", "package.json", "pyproject.toml", "setup.py")
 
 _DOCUMENTS = re.compile(
-    rf"(?i){DOCS_DIRECTORY}|examples?|"
+    rf"(?i){DOCS_DIRECTORY}|docs?[-_]\w+|(?:example|sample|demo|snippet|notebook|cookbook)s?|"
     r"(?:readme|changelog|changes|history|upgrading|migration)(?:\.\w+)?"
 )
 """Names of top-level entries of a repository that are documentation."""

@@ -118,9 +118,6 @@ class CrawlSource(_Source):
             raise SourceError(
                 f"include and exclude have {length:,} characters, over {MAX_PATTERNS:,}"
             )
-        if self.max_pages > MAX_CRAWL_PAGES or self.depth > MAX_CRAWL_DEPTH:
-            limits = f"{MAX_CRAWL_PAGES} pages, {MAX_CRAWL_DEPTH} links deep"
-            raise SourceError(f"{self.url}: a crawl has at most {limits}")
 
     @property
     def details(self) -> str:
@@ -264,19 +261,13 @@ def _read_ref(fields: Fields, key: str) -> str | None:
     return ref or None
 
 
-def _read_depth(fields: Fields) -> int:
-    # Models know `max_depth` from other tools.
-    depth = fields.count("max_depth", 2, most=MAX_CRAWL_DEPTH)
-    return fields.count("depth", depth, most=MAX_CRAWL_DEPTH)
-
-
 _READERS: dict[str, Callable[[Fields], object]] = {
     "ref": lambda fields: _read_ref(fields, "ref"),
     "commit": lambda fields: _read_ref(fields, "commit"),
     "paths": lambda fields: check_paths(fields.texts("paths", read_string)),
     "role": lambda fields: fields.get("role", lambda value: Role(read_choice(value, ROLES))),
     "package": _read_package,
-    "depth": _read_depth,
+    "depth": lambda fields: fields.count("depth", 2, most=MAX_CRAWL_DEPTH),
     "max_pages": lambda fields: fields.count("max_pages", 50, least=1, most=MAX_CRAWL_PAGES),
     "include": lambda fields: fields.texts("include", _read_pattern),
     "exclude": lambda fields: fields.texts("exclude", _read_pattern),

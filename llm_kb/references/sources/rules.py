@@ -171,8 +171,12 @@ def is_safe_path(path: str) -> bool:
 
 
 def page_key(url: str) -> str:
-    """Return an address in the form by which pages are compared: `/index.html` becomes `/`."""
-    return re.sub(r"/index\.html?$", "/", url.partition("#")[0])
+    """Return an address in the form by which pages are compared: `/index.html` becomes `/`.
+
+    What says where a reader came from (`utm_source`) is left out.
+    """
+    url = re.sub(r"(?<=[?&])utm_[^&]*(?:&|$)", "", url.partition("#")[0]).rstrip("?&")
+    return re.sub(r"/index\.html?$", "/", url)
 
 
 def page_name(url: str) -> str:

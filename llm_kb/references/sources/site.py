@@ -50,8 +50,6 @@ class CrawlLimits:
     """The different links that are looked at."""
     sitemaps: int = 20
     """The sitemaps that are read; large sites have an index of them."""
-    misses: int = 3
-    """The addresses of an unknown ending that are requested in vain."""
     compared: int = 20_000_000
     """The comparisons of a level of an address with a pattern."""
 
@@ -81,8 +79,6 @@ class Site:
         """How many links do not lead to pages, by the reason."""
         self._seen: set[int] = set()
         """The hashes of all links that were looked at."""
-        self._misses: Counter[str] = Counter()
-        """How many addresses of an ending were not those of pages."""
         self.unread: list[str] = []
         """Problems of lists of pages that could not be read."""
         self._policy = policy
@@ -91,6 +87,10 @@ class Site:
         self._compared_left = limits.compared
         self._root = f"{split.scheme}://{split.netloc}"
         self._prefix = split.path.rpartition("/")[0] + "/"
+        self.place = self._root + self._prefix
+        """The address of the directory that a crawl stays in."""
+        self.refusals = 0
+        """How often the server asked for fewer requests in a row."""
         place = f"{self._root}/robots.txt"
         # One that cannot be read forbids everything, and one on another host counts here as well
         # (RFC 9309, 2.3.1.2 and 2.3.1.4).
@@ -122,10 +122,6 @@ class Site:
             return "to generated lists and other views"
         return "" if self._source.wants(self.path_of(url)) else "left out by the patterns"
 
-    def is_hopeless(self, url: str) -> bool:
-        """Tell whether all addresses with the ending of this one were not those of pages."""
-        return self._misses[_extension_of(url)] >= self.limits.misses
-
     def path_of(self, url: str) -> str:
         """Return the path of a page below the directory of the first."""
         return unquote(urlsplit(url).path[len(self._prefix) :])
@@ -139,7 +135,13 @@ class Site:
         for place in self._usual_places("llms.txt"):
             text = self._fetch_list(place)
             if text.lstrip().startswith("#"):
-                return self._join(place, find_links(text))
+                joined = (join_url(place, link) for link in find_links(text))
+                links = list(filter(None, joined))
+                lists = [each for each in links if each.endswith("/llms.txt") and each != place]
+                pages = self._join(place, (each for each in links if each not in lists))
+                for each in list(filter(self._is_here, lists))[: self.limits.sitemaps]:
+                    pages += self._join(each, find_links(self._fetch_list(each)))
+                return pages
         return []
 
     def read_sitemap(self) -> list[str]:
@@ -232,18 +234,16 @@ class Site:
 
         self.requests -= 1
         time.sleep(self.delay)
-        is_known = _has_ending_of_page(url)
-        try:
-            with errors.refuse_hostile(url):
-                return web.find_page(
-                    url, self._policy, known=known, allows=may_lead_to, only_pages=not is_known
-                )
-        except errors.NoPageError:
-            self._misses[_extension_of(url)] += not is_known
-            raise
+        only_pages = not _has_ending_of_page(url)
+        with errors.refuse_hostile(url):
+            return web.find_page(
+                url, self._policy, known=known, allows=may_lead_to, only_pages=only_pages
+            )
 
     def find_limit(self) -> str:
         """Return which limit of the whole crawl is reached; empty if none is."""
+        if self.refusals > 2:
+            return "the site asks for fewer requests"
         if self._compared_left < 0:
             return "it has too many links for its patterns"
         if len(self._seen) >= self.limits.links:
@@ -253,16 +253,11 @@ class Site:
         return "" if self.requests > 0 else "it took too many requests"
 
 
-def _extension_of(url: str) -> str:
-    """Return the extension of an address; a number after a dot is that of a version."""
-    extension = find_extension(urlsplit(url).path)
-    return "" if extension.isdigit() else extension
-
-
 def _has_ending_of_page(url: str) -> bool:
     """Tell whether pages are served under such a name; of others, the type decides."""
-    known = find_format(urlsplit(url).path)
-    return known.is_page if known else not _extension_of(url)
+    known, extension = find_format(urlsplit(url).path), find_extension(urlsplit(url).path)
+    # A number after a dot is that of a version.
+    return known.is_page if known else not extension or extension.isdigit()
 
 
 # The rules of robots.txt that are for us, read as RFC 9309 says
@@ -275,33 +270,31 @@ _SITE_WIDE = re.compile(r"(?:site-?maps?|host)(?:\s*:|\s|$)", re.IGNORECASE)
 _RULE = re.compile(r"(?:allow|di\w{3,9}|crawl[- ]delay)(?:\s*:|\s|$)", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RobotsLimits:
-    """How much of a robots.txt is read."""
+MAX_ROBOTS = 512_000
+"""The characters of a robots.txt that count; RFC 9309 (2.5) asks for at least 500 KiB."""
 
-    characters: int = 512_000
-    """Those that count; RFC 9309 (2.5) asks for at least 500 KiB."""
-    rules: int = 5_000
-    """The most lines for us, and wildcards in them: each rule is tried on each address."""
-    sitemaps: int = 100
-    """The sitemaps that are read."""
+MAX_RULES = 5_000
+"""The most lines for us, and wildcards in them: each rule is tried on each address."""
+
+MAX_SITEMAPS = 100
+"""The most sitemaps of a robots.txt that are read."""
 
 
-def parse_robots(text: str, limits: RobotsLimits = RobotsLimits()) -> Protego:
+def parse_robots(text: str) -> Protego:
     """Return the rules for us in a robots.txt; raise ValueError for too many.
 
     Groups for others are left out before it is parsed: a parser adds each rule of a group to each
     of its agents, whose product has no bound.
     """
-    if len(text) > limits.characters:
+    if len(text) > MAX_ROBOTS:
         # Without the line that is cut: a part of it means another rule.
-        text = "\n".join(text[: limits.characters].splitlines()[:-1])
+        text = "\n".join(text[:MAX_ROBOTS].splitlines()[:-1])
     rules, sitemaps = list(_our_lines(text)), _find_sitemaps(text)
-    if len(rules) > limits.rules:
-        raise ValueError(f"robots.txt has over {limits.rules:,} rules")
-    if sum(rule.count("*") + rule.count("$") for rule in rules) > limits.rules:
-        raise ValueError(f"robots.txt has over {limits.rules:,} wildcards")
-    return Protego.parse("\n".join([*rules, *sitemaps[: limits.sitemaps]]))
+    if len(rules) > MAX_RULES:
+        raise ValueError(f"robots.txt has over {MAX_RULES:,} rules")
+    if sum(rule.count("*") + rule.count("$") for rule in rules) > MAX_RULES:
+        raise ValueError(f"robots.txt has over {MAX_RULES:,} wildcards")
+    return Protego.parse("\n".join([*rules, *sitemaps[:MAX_SITEMAPS]]))
 
 
 def _our_lines(text: str) -> Iterator[str]:

@@ -6,7 +6,6 @@ No cookies, no credentials, no proxies.
 from __future__ import annotations
 
 import gzip
-import hashlib
 import io
 import re
 import time
@@ -48,21 +47,28 @@ MAX_PIECES = 20_000
 ACCEPT = "text/markdown, text/html;q=0.9, application/xhtml+xml;q=0.9, text/plain;q=0.8, */*;q=0.1"
 HTML_TYPES = frozenset({"text/html", "application/xhtml+xml"})
 PAGE_TYPES = HTML_TYPES | {"text/markdown"}
-TEXT_TYPES = frozenset({"application/json", "application/xml", "application/yaml"})
+TEXT_TYPES = frozenset(
+    {"application/json", "application/xml", "application/yaml", "application/vnd.oai.openapi"}
+)
 UNTYPED = frozenset({"application/octet-stream", "binary/octet-stream"})
 """What servers call files whose type they do not know."""
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _READ = (
     "content-encoding", "content-length", "content-type", "etag", "last-modified", "location",
+    "retry-after",
 )  # fmt: skip
 """The headers that are read."""
 
-_ENCODINGS = frozenset({"", "identity", "none", "gzip", "x-gzip"})
-"""Encodings of a body; `none` is not one, but servers send it."""
+_ENCODINGS = frozenset({"", "identity", "none", "utf-8", "gzip", "x-gzip"})
+"""Encodings of a body; `none` and `utf-8` are not, but servers send them."""
 
+_BUSY = frozenset({429, 503})
+
+_PAGE = re.compile(rb"\s{0,100}<(?:!doctype html|html)\b", re.IGNORECASE)
 _GZIP = b"\x1f\x8b"
 _REFRESH = re.compile(rb"""http-equiv\s*=\s*["']?refresh""", re.IGNORECASE)
+_NOT_TEXT = re.compile(r"(?im)^#.*$|\b(?:loading|please wait)\b|\W")
 _CHARSET = re.compile(r"""charset\s*=\s*["']?([\w.:+-]{1,40})""", re.ASCII | re.IGNORECASE)
 
 
@@ -79,8 +85,10 @@ class Response:
 
     @property
     def content_type(self) -> str:
-        """The media type without its parameters."""
-        return self.headers.get("content-type", "").partition(";")[0].strip().lower()
+        """The media type without its parameters; of a page also if the server gives none."""
+        declared = self.headers.get("content-type", "").partition(";")[0].strip().lower()
+        is_page = not declared and _PAGE.match(self.body)
+        return "text/html" if is_page else declared
 
 
 Allows = Callable[[str], bool]
@@ -109,6 +117,11 @@ def request(
     for _ in range(MAX_REDIRECTS + 1):
         rules.require_approved(url, policy)
         response = _exchange(url, policy, headers or {}, deadline)
+        seconds = response.headers.get("retry-after", "")
+        # Up to five seconds, once.
+        if response.status in _BUSY and seconds.isdecimal() and int(seconds) <= 5:
+            time.sleep(int(seconds))
+            response = _exchange(url, policy, headers or {}, deadline)
         contacted.append(host_and_port(url))
         target = _find_target(response)
         if target is None:
@@ -215,8 +228,6 @@ class Page:
     """Its text as it is kept, empty if it has none; None if it is unchanged."""
     etag: str | None = None
     last_modified: str | None = None
-    digest: str = ""
-    """The hash of its bytes."""
     links: tuple[str, ...] = ()
     hosts: tuple[str, ...] = ()
     """The hosts that were contacted for it."""
@@ -250,13 +261,15 @@ def find_page(
     if answer.content_type in HTML_TYPES:
         root = parse_html(text)
         links = page_links(root, answer.url)
-        text = to_markdown.tree_to_markdown(root, answer.url, len(text))
+        converted = to_markdown.tree_to_markdown(root, answer.url, len(text))
+        # Where a script draws the page, its title and a notice are all there is.
+        is_drawn = "<script" in text and not _NOT_TEXT.sub("", converted)
+        text = "" if is_drawn else converted
     return Page(
         url=answer.url,
         text=text if text.strip() else "",
         etag=answer.headers.get("etag"),
         last_modified=answer.headers.get("last-modified"),
-        digest=hashlib.sha256(answer.body).hexdigest(),
         links=tuple(links),
         hosts=answer.hosts,
     )
@@ -290,6 +303,7 @@ def _read_text(answer: Response, policy: Policy) -> str:
     """
     if answer.status >= 400:
         kind = errors.NoPageError if answer.status in {404, 410} else FetchError
+        kind = errors.BusyServerError if answer.status in _BUSY else kind
         raise kind(answer.url, f"the server answered {answer.status}")
     content_type, path = answer.content_type, urlsplit(answer.url).path
     is_text = content_type.startswith("text/") or content_type.endswith(("+xml", "+json"))

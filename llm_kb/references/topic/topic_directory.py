@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -115,7 +115,7 @@ def render_provenance(provenance: Provenance) -> bytes:
 
 def parse_provenance(data: bytes, where: str) -> Provenance:
     """Return the record that JSON holds; raise TopicFileError if it is invalid."""
-    if len(data) > MAX_BYTES or _count_tables(data) > MAX_TABLES:
+    if len(data) > MAX_BYTES or _has_many_tables(data):
         raise _no_record(where, f"it has over {MAX_BYTES:,} bytes, or far too many tables")
     try:
         table = json.loads(data)
@@ -138,13 +138,12 @@ def parse_provenance(data: bytes, where: str) -> Provenance:
     return Provenance(request=request, files=files, sources=sources)
 
 
-def _count_tables(data: bytes) -> int:
-    """Return the number of tables and lists in JSON; names of files may have brackets, too."""
+def _has_many_tables(data: bytes) -> bool:
+    """Tell whether JSON has too many tables and lists; names of files may have brackets, too."""
     found = data.count(b"{") + data.count(b"[")
-    if found <= MAX_TABLES:
-        return found
-    without = _STRING.sub(b"", data)
-    return without.count(b"{") + without.count(b"[")
+    if found > MAX_TABLES:
+        found = sum(_STRING.sub(b"", data).count(sign) for sign in (b"{", b"["))
+    return found > MAX_TABLES
 
 
 def _no_record(where: str, reason: str) -> TopicFileError:
@@ -175,11 +174,6 @@ def _is_place(url: str) -> bool:
     if not url.isprintable() or len(url) > MAX_URL:
         return False
     return url.startswith("/") or url[1:3] == ":/" or (":" in url and " " not in url)
-
-
-def total_size(records: Iterable[FileRecord]) -> int:
-    """Return the size of these files in bytes."""
-    return sum(record.size for record in records)
 
 
 TOPIC_FILE = "topic.md"
