@@ -24,8 +24,7 @@ from llm_kb.knowledge_base.kinds import find_user_dir, load_here
 from llm_kb.knowledge_base.subject_list import list_topic
 from llm_kb.rendering.plain_text import command_line, count, name_some
 from llm_kb.subjects.patterns import parse_pattern, split_knowledge
-from llm_kb.subjects.selection import find_near, select
-from llm_kb.subjects.topics import Layout
+from llm_kb.subjects.topics import Layout, find_near, select
 from llm_kb.terminal import configured
 from llm_kb.terminal.options import addresses_argument, complete_topic, kb_cfg_option
 from llm_kb.terminal.output import confirm, say, show, show_content, show_json

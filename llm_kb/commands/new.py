@@ -20,8 +20,7 @@ from llm_kb.files.layouts import place_subject
 from llm_kb.knowledge_base.kinds import given_kinds, load_here
 from llm_kb.rendering.differences import render_difference
 from llm_kb.rendering.plain_text import command_line
-from llm_kb.subjects.selection import find_exact, find_near
-from llm_kb.subjects.topics import Layout, TopicConfig
+from llm_kb.subjects.topics import Layout, TopicConfig, find_exact, find_near
 from llm_kb.terminal.editor import open_editor
 from llm_kb.terminal.options import complete_address
 from llm_kb.terminal.output import say, show_content

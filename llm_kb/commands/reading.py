@@ -17,7 +17,7 @@ from llm_kb.knowledge_base.kinds import EmptyTopicError, OpenTopic
 from llm_kb.rendering.plain_text import estimate_tokens
 from llm_kb.rendering.section import Menu, render_section
 from llm_kb.subjects.patterns import split_knowledge
-from llm_kb.subjects.selection import Selection
+from llm_kb.subjects.topics import Selection
 from llm_kb.terminal import configured, options, output
 from llm_kb.terminal.screen import is_terminal, style
 from llm_kb.upkeep.usage import count_uses, render_usage

@@ -18,15 +18,18 @@ from llm_kb.files.layouts import SKILL_FILE, find_skill
 from llm_kb.files.topic_documents import TopicDocuments, find_place
 from llm_kb.files.walk import FoundFiles, Stamps, Walk, Way, describe
 from llm_kb.subjects.ignore import IgnoreRules, Include
-from llm_kb.subjects.selection import Disabled, compose, pick, strip_extension
 from llm_kb.subjects.topics import (
     Content,
+    Disabled,
     Layout,
     Listing,
     Slug,
     Subject,
     TopicConfig,
+    compose,
+    pick,
     slugify,
+    strip_extension,
 )
 from llm_kb.texts import formats
 from llm_kb.texts.decoding import to_utf_8

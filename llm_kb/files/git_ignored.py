@@ -14,7 +14,7 @@ from pathlib import Path
 from llm_kb.files.containment import read_regular
 from llm_kb.files.git import GitError, run_git
 from llm_kb.files.repository import find_repository
-from llm_kb.subjects.selection import compose
+from llm_kb.subjects.topics import compose
 
 MOST_SECONDS = 2.0
 """How long git may take to say what it ignores, and how long its answer counts."""

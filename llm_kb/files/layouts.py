@@ -10,8 +10,7 @@ from pathlib import Path
 from llm_kb.errors import KbError
 from llm_kb.files.containment import Containment
 from llm_kb.subjects.ignore import find_fault
-from llm_kb.subjects.selection import strip_extension
-from llm_kb.subjects.topics import Layout, Subject, is_portable, slugify
+from llm_kb.subjects.topics import Layout, Subject, is_portable, slugify, strip_extension
 from llm_kb.texts.formats import MARKDOWN_ENDING, find_extension, find_format
 from llm_kb.texts.safe import visible_line
 

@@ -21,8 +21,7 @@ from llm_kb.files.containment import Containment, OutsideError, stamp
 from llm_kb.files.git_ignored import Ignored, is_repository
 from llm_kb.files.layouts import MAX_LEVELS, SKILL_FILE, is_agent_skill
 from llm_kb.subjects.ignore import LEFTOVER, NEVER, IgnoreRules, Include, find_fault
-from llm_kb.subjects.selection import compose, strip_dots
-from llm_kb.subjects.topics import Skipped
+from llm_kb.subjects.topics import Skipped, compose, strip_dots
 
 REPOSITORY = "a repository of its own"
 GIT_IGNORED = "ignored by git"

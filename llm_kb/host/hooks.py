@@ -144,7 +144,7 @@ class _Preparation:
         """
         arguments = self._arguments
         tools = {*arguments.asked_tools, *self._keep_restored(kb)}
-        if kb.config.auto and kb.has_left() and arguments.supports_tools():
+        if kb.config.auto and kb.left and arguments.supports_tools():
             tools.add("learn")
         is_used = tools or arguments.knowledge or arguments.kb_cfg
         if is_used and (skipped := render_withheld(kb.config)):
@@ -153,7 +153,7 @@ class _Preparation:
             if reason := addons.find_tools()[name].find_problem(kb):
                 _leave_out(tools, name, reason, is_error=name in arguments.typed_tools)
                 kb.tools -= {name}
-        if "learn" in tools and not kb.has_left():
+        if "learn" in tools and not kb.left:
             is_named = "learn" in arguments.typed_tools or bool(arguments.topics)
             is_error = is_named and not (kb.has_preloaded() or kb.guides)
             _leave_out(tools, "learn", kb.explain_nothing(), is_error=is_error)
@@ -275,7 +275,7 @@ def _find_useful() -> requests.Request:
     with suppress(KbError):  # a broken configuration must not break commands that do not use it
         kb = KnowledgeBase.discover()
         kb.repeat_preloaded()  # nothing that is pre-loaded was sent
-        tools |= {"learn"} if kb.has_left() else set()
+        tools |= {"learn"} if kb.left else set()
         tools |= {"search_knowledge"} if kb.offers_search() else set()
         added = addons.find_tools().values()
         tools |= {each.name for each in added if not each.find_problem(kb)}
@@ -318,7 +318,7 @@ def _make_section(fragment: str) -> Sequence[tuple[str, str]]:
     name = fragment.removeprefix(requests.SECTION)
     pattern = [name] if "/" in name else []
     kb = KnowledgeBase.discover(knowledge=pattern, only=[] if pattern else [name])
-    section = kb.section(learn=not pattern and kb.has_left())
+    section = kb.section(learn=not pattern and bool(kb.left))
     return [(section, fragment)] if section else ()
 
 

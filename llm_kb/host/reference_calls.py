@@ -42,7 +42,7 @@ from llm_kb.references.topic.topic_file import (
 from llm_kb.rendering.passages import Passage, Passages, find_notes
 from llm_kb.rendering.plain_text import name_some, shorten
 from llm_kb.search.roles import ROLES, Scope
-from llm_kb.subjects.selection import keep_tagged
+from llm_kb.subjects.topics import keep_tagged
 
 if TYPE_CHECKING:
     from llm_kb.references.fetch.sources import Progress

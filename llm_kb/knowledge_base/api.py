@@ -49,8 +49,15 @@ from llm_kb.rendering.presentation import Picture, Presented, list_pictures
 from llm_kb.rendering.section import Menu, Preloaded, list_topics, render_section
 from llm_kb.subjects.links import WIKI_LINK, LinkTargets
 from llm_kb.subjects.patterns import parse_pattern, split_knowledge
-from llm_kb.subjects.selection import Selection, find_near, keep_tagged, require_few, select
-from llm_kb.subjects.topics import CONFIGURED, TopicConfig
+from llm_kb.subjects.topics import (
+    CONFIGURED,
+    Selection,
+    TopicConfig,
+    find_near,
+    keep_tagged,
+    require_few,
+    select,
+)
 
 if TYPE_CHECKING:
     import llm
@@ -229,14 +236,10 @@ class KnowledgeBase:
         for opened in self.topics.values():
             opened.is_repeated = True
 
-    def has_left(self) -> bool:
-        """Tell whether any topic has a subject left to learn."""
-        return bool(self.left)
-
     def offers_search(self) -> bool:
         """Tell whether `search_knowledge` is offered, as configured or for much to learn."""
         if isinstance(self.config.search, bool):
-            return self.config.search and self.has_left()
+            return self.config.search and bool(self.left)
         left = [(opened, subject) for opened in self.left for subject in opened.left]
         if len(left) > SEARCHED_FROM_SUBJECTS:
             return True
@@ -543,7 +546,7 @@ class KnowledgeBase:
         self.renew()
         if model is not None:
             self.pictures = PictureRules(takes=model.attachment_types.__contains__)
-        learn = self.has_left()
+        learn = bool(self.left)
         search = learn and self.offers_search()
         texts = [text for text in (system, self.section(learn=learn, search=search)) if text]
         tools = [self.learn_tool()] if learn else []

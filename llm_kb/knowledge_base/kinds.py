@@ -34,8 +34,15 @@ from llm_kb.references import fetched
 from llm_kb.rendering.parts import WHOLE
 from llm_kb.search.titles import find_named
 from llm_kb.subjects.patterns import parse_pattern
-from llm_kb.subjects.selection import Selection, select
-from llm_kb.subjects.topics import CONFIGURED, Kind, Listing, Subject, TopicConfig
+from llm_kb.subjects.topics import (
+    CONFIGURED,
+    Kind,
+    Listing,
+    Selection,
+    Subject,
+    TopicConfig,
+    select,
+)
 from llm_kb.texts.formats import MARKDOWN_ENDING, is_readable
 
 if TYPE_CHECKING:

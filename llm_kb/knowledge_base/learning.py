@@ -20,8 +20,7 @@ from llm_kb.rendering.presentation import Picture, Presented, present_notice, pr
 from llm_kb.rendering.section import LONGEST_DESCRIPTION, Menu, MenuSubject, MenuTopic, fit_menu
 from llm_kb.rendering.summaries import find_label, summarize
 from llm_kb.subjects.patterns import parse_pattern
-from llm_kb.subjects.selection import NEAR_PATTERNS, Selection, find_near, select
-from llm_kb.subjects.topics import Layout, Subject
+from llm_kb.subjects.topics import NEAR_PATTERNS, Layout, Selection, Subject, find_near, select
 from llm_kb.texts.decoding import is_binary
 from llm_kb.texts.formats import find_media_type, is_readable
 

@@ -17,8 +17,7 @@ from llm_kb.knowledge_base.learning import describe_each
 from llm_kb.rendering.learn_text import MOST_LISTED
 from llm_kb.rendering.plain_text import count, estimate_tokens, shorten
 from llm_kb.rendering.summaries import find_label
-from llm_kb.subjects.selection import find_near, select
-from llm_kb.subjects.topics import Skipped, Subject, TopicConfig
+from llm_kb.subjects.topics import Skipped, Subject, TopicConfig, find_near, select
 from llm_kb.texts.formats import is_readable
 from llm_kb.texts.safe import visible_line
 

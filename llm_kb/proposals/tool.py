@@ -17,8 +17,7 @@ from llm_kb.knowledge_base.tool_text import ToolText, object_schema, read_argume
 from llm_kb.proposals.edits import Edit, apply_edits, find_flaw
 from llm_kb.proposals.inbox import Inbox, Proposal, digest
 from llm_kb.subjects.links import is_guide
-from llm_kb.subjects.selection import find_exact
-from llm_kb.subjects.topics import Layout
+from llm_kb.subjects.topics import Layout, find_exact
 from llm_kb.terminal.screen import say
 from llm_kb.texts.formats import find_stem
 

@@ -11,8 +11,7 @@ from typing import Any
 
 from llm_kb.errors import PatternError
 from llm_kb.subjects.patterns import has_open_class, is_glob, parse_pattern
-from llm_kb.subjects.selection import compose
-from llm_kb.subjects.topics import Skipped, find_flaw
+from llm_kb.subjects.topics import Skipped, compose, find_flaw
 
 _SECRETS = (
     ".aws", ".env", ".envrc", ".git-credentials", ".gnupg", ".htpasswd", ".netrc", ".npmrc",

@@ -9,8 +9,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import NamedTuple
 
-from llm_kb.subjects.selection import compose
-from llm_kb.subjects.topics import Subject
+from llm_kb.subjects.topics import Subject, compose
 from llm_kb.texts.formats import find_extension, find_format, find_stem
 from llm_kb.texts.markup import hide_unread
 

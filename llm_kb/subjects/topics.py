@@ -1,16 +1,23 @@
-"""The records used everywhere: topics as they are configured, and their subjects."""
+"""The records used everywhere, topics and their subjects, and selections of these by patterns.
+
+A selection takes exact references first, then globs.
+"""
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from pathlib import Path
-from typing import NamedTuple, NewType
+from itertools import islice
+from pathlib import Path, PurePosixPath
+from typing import NamedTuple, NewType, Protocol
 
-from llm_kb.texts.formats import find_extension
+from llm_kb import errors
+from llm_kb.errors import KbError, PatternError
+from llm_kb.subjects.patterns import Pattern, compile_any, parse_pattern
+from llm_kb.texts.formats import find_extension, is_picture
 from llm_kb.texts.safe import UNUSABLE
 
 FORBIDDEN_ON_WINDOWS = re.compile(r'[<>:"|?*\\]|[. ](?=/|$)')
@@ -201,3 +208,252 @@ class Listing:
     def listed(self) -> Sequence[Subject]:
         """The subjects that are not hidden."""
         return [s for s in self.subjects if not s.hidden]
+
+
+# Selections
+
+MAX_PATTERNS = 50
+"""The most patterns of one call of `learn`; a glob names any number of subjects."""
+
+MAX_CHARACTERS = 10_000
+"""The most characters of all patterns of one call together."""
+
+NEAR_SLUGS = 5
+"""The most near slugs that an error names."""
+
+MOST_HASHES = 8
+"""The most `#` in a reference that are tried as the end of its slug."""
+
+NEAR_PATTERNS = 3
+"""The most patterns of one call that get suggestions."""
+
+
+def require_few(patterns: Sequence[str]) -> None:
+    """Raise KbError for more patterns than one call may have."""
+    characters = sum(map(len, patterns))
+    if len(patterns) > MAX_PATTERNS or characters > MAX_CHARACTERS:
+        raise KbError(
+            f"{len(patterns):,} subjects of {characters:,} characters in one call; at most "
+            f"{MAX_PATTERNS} of {MAX_CHARACTERS:,} are allowed, and a pattern such as "
+            "'name/**' names any number of them"
+        )
+
+
+class Listed(Protocol):
+    """What subjects are selected from: a topic."""
+
+    def list(self, reference: str | None = None) -> Listing:
+        """Return every subject, hidden ones included; with a reference, only those it names.
+
+        A reference is a slug, with or without extension and dots. Disabled subjects are never
+        returned.
+        """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """The subjects that patterns match, and the patterns that match none.
+
+    Subjects are in the order of the patterns, sorted by slug within each; a subject that
+    several patterns match is at its first place.
+    """
+
+    subjects: tuple[Subject, ...] = ()
+    exact: frozenset[str] = frozenset()
+    """The identities of the subjects with an exact reference."""
+    missing: tuple[str, ...] = ()
+    anchors: Mapping[str, tuple[str | None, ...]] = field(default_factory=dict)
+    """The anchors in the references to a subject, keyed by its identity; None for a reference
+    without an anchor. Subjects without any anchor are left out."""
+
+    @property
+    def is_single(self) -> bool:
+        """Whether one exact reference named exactly one subject, or one part of it."""
+        is_one = len(self.subjects) == 1 and len(self.exact) == 1 and not self.missing
+        return is_one and all(len(asked) == 1 for asked in self.anchors.values())
+
+    def asked_of(self, subject: Subject) -> tuple[str | None, ...]:
+        """Return the anchors asked of a subject; None stands for the subject itself."""
+        return self.anchors.get(subject.identity, (None,))
+
+    def names_of(self, subject: Subject) -> list[str]:
+        """Return the names of what is asked of a subject: its own name, or those of parts."""
+        asked = self.asked_of(subject)
+        return [subject.name if each is None else f"{subject.name}#{each}" for each in asked]
+
+    @property
+    def names(self) -> list[str]:
+        """The names of all subjects and parts."""
+        return [name for subject in self.subjects for name in self.names_of(subject)]
+
+
+def select(topic: Listed, patterns: Iterable[str]) -> Selection:
+    """Return the subjects of a topic that patterns match; several globs take one walk.
+
+    A pattern that equals a subject's slug is an exact reference, even if it is also a glob,
+    and the only way to a hidden subject and to a picture. `slug#anchor` is an exact reference
+    to a part of a subject, unless a subject has that slug. Raises PatternError for an invalid
+    pattern, before anything is looked up.
+    """
+    parsed = {text: parse_pattern(text) for text in patterns}
+    listed: Sequence[Subject] | None = None
+    chosen: dict[str, Subject] = {}
+    asked: dict[str, dict[str | None, None]] = {}
+    exact: set[str] = set()
+    missing = []
+    for text, pattern in parsed.items():
+        found, anchor = find_exact(topic, text)
+        exact.update(subject.identity for subject in found)
+        if not found and pattern.literal is None:
+            listed = topic.list().listed if listed is None else listed
+            found = [s for s in listed if pattern.matches(s.slug) and not is_picture(s.path)]
+        if not found:
+            missing.append(text)
+        for subject in found:
+            chosen.setdefault(subject.identity, subject)
+            asked.setdefault(subject.identity, {})[anchor] = None
+    return Selection(
+        subjects=tuple(chosen.values()),
+        exact=frozenset(exact),
+        missing=tuple(missing),
+        anchors={id_: tuple(each) for id_, each in asked.items() if [*each] != [None]},
+    )
+
+
+def find_exact(topic: Listed, text: str) -> tuple[Sequence[Subject], str | None]:
+    """Return the subjects of an exact reference, and the anchor after its `#`.
+
+    A slug may contain a `#` itself, so the last one that ends a slug counts.
+    """
+    if found := topic.list(text).subjects:
+        return found, None
+    places = [place for place, character in enumerate(text) if character == "#"]
+    for place in reversed(places[-MOST_HASHES:]):
+        if place and (found := topic.list(text[:place]).subjects):
+            return found, text[place + 1 :]
+    return (), None
+
+
+def find_near(pattern: str, topic: Listed) -> Sequence[str]:
+    """Return up to five listed slugs that look like a pattern, the likest first.
+
+    A glob that does match comes first if a pattern lacks a `**` or has a wrong extension.
+    Hidden and disabled subjects are never named, so that a guess reveals nothing.
+    """
+    if len(pattern) > errors.LONGEST_NAME:
+        return ()
+    listed = topic.list().listed[: errors.MOST_CANDIDATES]
+    names = [subject.name for subject in listed]
+    matched = [subject.name for subject in listed if not is_picture(subject.path)]
+    return (*_widen(pattern, matched), *errors.find_similar(pattern, names, most=NEAR_SLUGS))
+
+
+def _widen(pattern: str, names: Sequence[str]) -> list[str]:
+    """Return a glob near a pattern that matches a name: below, deeper, or without extension."""
+    stem = pattern.removesuffix(PurePosixPath(pattern).suffix)
+    wider = [f"{pattern}/**", f"**/{pattern}", stem, f"**/{stem}"]
+    try:
+        is_glob = parse_pattern(pattern).literal is None
+        globs = [parse_pattern(text) for text in (wider if is_glob else wider[:1])]
+    except PatternError:
+        return []
+    return list(islice((glob.text for glob in globs if any(map(glob.matches, names))), 1))
+
+
+def keep_tagged(tags_of_each: Sequence[Sequence[str]], wanted: Sequence[str]) -> list[int]:
+    """Return the indices of the topics that have a wanted tag, or all if no tag is wanted.
+
+    Raises KbError if no topic has one.
+    """
+    folded = {tag.casefold() for tag in wanted}
+    kept = [
+        number
+        for number, tags in enumerate(tags_of_each)
+        if not folded or not folded.isdisjoint(map(str.casefold, tags))
+    ]
+    if wanted and not kept:
+        known = sorted({tag for tags in tags_of_each for tag in tags})
+        raise KbError(
+            f"no topic here has the tag {' or '.join(map(errors.quote, wanted[:3]))};"
+            f" tags: {errors.join_names(known) or 'none'}"
+        )
+    return kept
+
+
+def compose(path: str) -> str:
+    """Return a path in Unicode NFC, as slugs and references are."""
+    return path if path.isascii() else unicodedata.normalize("NFC", path)
+
+
+def strip_dots(path: str) -> str:
+    """Return a path without the leading dots of its components."""
+    return "/".join(component.lstrip(".") for component in path.split("/"))
+
+
+def strip_extension(path: str) -> str:
+    """Return a path without its last extension."""
+    directory, slash, name = path.rpartition("/")
+    bare = name.lstrip(".")
+    return directory + slash + name[: len(name) - len(bare)] + strip_suffix(bare)
+
+
+def spell(path: str) -> set[str]:
+    """Return every spelling of the subject at a path."""
+    path = compose(path)
+    return {path, strip_dots(path), strip_extension(path), slugify(path)}
+
+
+def pick(reference: str, subjects: Sequence[Subject]) -> list[Subject]:
+    """Return the subjects that a reference names.
+
+    Without an extension it names all that share the slug. With one it names the
+    file that has it, or else those that differ from it by dots only.
+    """
+    paths = {subject: compose(subject.path) for subject in subjects}
+    is_exact = reference in paths.values()
+    return [
+        subject
+        for subject, path in paths.items()
+        if reference in (subject.slug, subject.name, path, *_stems(subject, path))
+        or (not is_exact and reference == strip_dots(path))
+    ]
+
+
+def _stems(subject: Subject, path: str) -> Sequence[str]:
+    """Return a path without extension, and of a SKILL.md, whose slug is shorter, the directory."""
+    stem = strip_extension(path)
+    return (stem, stem.rpartition("/")[0]) if stem.count("/") > subject.slug.count("/") else (stem,)
+
+
+class Disabled:
+    """The disabled entries of a topic; without case where its disk ignores case.
+
+    An entry covers the slug that it equals, even if it is also a glob, and then what the glob
+    matches, too. Raises PatternError for an entry that cannot be a pattern.
+    """
+
+    def __init__(self, entries: Sequence[str], *, ignores_case: bool) -> None:
+        self._ignores_case = ignores_case
+        self._patterns = {entry: parse_pattern(self._fold(entry)) for entry in entries}
+        self._matches = compile_any([*self._patterns.values()])
+        self._texts = {pattern.text for pattern in self._patterns.values()}
+        self._covered: set[str] = set()
+
+    def covers(self, slug: str, paths: Iterable[str]) -> bool:
+        """Tell whether a subject is disabled; `paths` are all that lead to its file."""
+        spellings = {*map(self._fold, {slug}.union(*map(spell, paths)))}
+        is_covered = not self._texts.isdisjoint(spellings) or any(map(self._matches, spellings))
+        self._covered |= spellings if is_covered else set()
+        return is_covered
+
+    def list_idle(self) -> list[str]:
+        """Return the entries that cover nothing of what was asked about so far."""
+        return [entry for entry, pattern in self._patterns.items() if not self._has_met(pattern)]
+
+    def _has_met(self, pattern: Pattern) -> bool:
+        if pattern.text in self._covered or pattern.literal is not None:
+            return pattern.text in self._covered
+        return any(map(pattern.matches, self._covered))
+
+    def _fold(self, text: str) -> str:
+        return text.casefold() if self._ignores_case else text

@@ -15,7 +15,7 @@ from llm_kb.knowledge_base.api import KnowledgeBase
 from llm_kb.knowledge_base.tool_text import LEARN, read_arguments
 from llm_kb.rendering.passages import FOUND_NOTHING, find_addresses
 from llm_kb.rendering.plain_text import count
-from llm_kb.subjects.selection import select
+from llm_kb.subjects.topics import select
 from llm_kb.texts.safe import visible_line
 
 Subject: TypeAlias = "tuple[str, str]"

@@ -13,8 +13,7 @@ import pytest
 from llm_kb import KbError, KnowledgeBase
 from llm_kb.config.settings import Config
 from llm_kb.errors import NoMatchError
-from llm_kb.subjects.selection import MOST_HASHES, find_near, select
-from llm_kb.subjects.topics import Listing
+from llm_kb.subjects.topics import MOST_HASHES, Listing, find_near, select
 from llm_kb.texts.safe import defuse, one_line
 from tests.cost import at_most
 from tests.memory import MemoryTopic, make_topic, make_topics

@@ -41,7 +41,7 @@ def test_topic_is_found_by_id_then_by_title() -> None:
 
 def test_topic_without_listed_subjects_is_not_in_the_menu() -> None:
     kb = make_kb((make_topic("empty"), MemoryTopic({".hidden.md": ""})))
-    assert (kb.section(), kb.has_left()) == (None, False)
+    assert (kb.section(), kb.left) == (None, [])
 
 
 def test_topic_learned_whole_is_not_in_the_menu() -> None:
@@ -50,7 +50,7 @@ def test_topic_learned_whole_is_not_in_the_menu() -> None:
     section = kb.section()
     assert section is not None
     assert "available to learn" not in section
-    assert not kb.has_left()
+    assert not kb.left
     assert kb.describe_learn() == "Learn about knowledge base topics and subjects."
 
 
@@ -163,7 +163,7 @@ def test_section_is_the_same_each_time() -> None:
 
 def test_topic_out_of_the_menu_is_read_by_whoever_names_it() -> None:
     kb = make_kb((make_topic("old", is_offered=False), MemoryTopic({"a.md": "A\n"})))
-    assert (kb.section(), kb.has_left()) == (None, False)
+    assert (kb.section(), kb.left) == (None, [])
     assert kb.describe_learn() == "Learn about knowledge base topics and subjects."
     assert kb.learn("old", "a") == "A\n"
 
@@ -294,7 +294,7 @@ def test_files_that_are_never_text_are_not_offered_but_answer(tmp_path: Path) ->
     assert "logo" not in (kb.section() or "")
     assert kb.learn("t", "logo") == "(note: binary file, 1 byte, skipped)"
     make_files(tmp_path / "none", {"logo.png": "\0"})
-    assert not open_directory(tmp_path / "none").has_left()
+    assert not open_directory(tmp_path / "none").left
 
 
 def test_a_notebook_is_read_as_markdown(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llm_kb.errors import PatternError
-from llm_kb.subjects.selection import Selection, find_near, select
+from llm_kb.subjects.topics import Selection, find_near, select
 from tests.memory import MemoryTopic
 
 FILES = {
