@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import cache
+from dataclasses import replace
+from functools import cache, partial
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from pluggy import PluginManager
 
 from llm_kb import hookspecs
-from llm_kb.errors import KbError, cut
+from llm_kb.errors import KbError, quote
 from llm_kb.hookspecs import ToolSet
 
 BUILT_IN = (
@@ -22,24 +24,21 @@ BUILT_IN = (
 
 P = ParamSpec("P")
 T = TypeVar("T")
+U = TypeVar("U")
 
-_problems: dict[str, None] = {}
-
-
-def take_problems() -> list[str]:
-    """Return a line for each add-on, or part of one, that was left out since the last call."""
-    lines = list(_problems)
-    _problems.clear()
-    return lines
+left_out: set[str] = set()
 
 
 def leave_out(name: str, reason: object) -> None:
-    """Note that an add-on, or a part of it, is left out."""
-    _problems[f"add-on {name}: left out: {cut(str(reason), 300)}"] = None
+    """Print once that an add-on, or a part of it, is left out."""
+    line = f"llm-kb: left out of add-on {quote(name)}: {quote(str(reason), 300)}\n"
+    if line not in left_out:
+        left_out.add(line)
+        sys.stderr.write(line)
 
 
 @cache
-def _open(*, others: bool) -> PluginManager:
+def open_all(*, others: bool) -> PluginManager:
     """Return the add-ons of the package, perhaps with those of other packages."""
     manager = PluginManager("llm_kb")
     manager.add_hookspecs(hookspecs)
@@ -70,7 +69,7 @@ def gather(
 
     An add-on of another package that fails is left out.
     """
-    yield from _gather(_open(others=True), spec, *args, **kwargs)
+    yield from _gather(open_all(others=True), spec, *args, **kwargs)
 
 
 def _gather(
@@ -80,25 +79,46 @@ def _gather(
     hook = getattr(manager.hook, spec.__name__)
     given = dict(zip(hook.spec.argnames, args, strict=False)) | kwargs
     for found in hook.get_hookimpls():
-        try:
-            results = list(found.function(*(given[name] for name in found.argnames)))
-        except Exception as error:
-            if found.plugin_name in BUILT_IN:
-                raise
-            leave_out(found.plugin_name, error)
-            continue
-        yield from ((found.plugin_name, each) for each in results)
+        add_on = found.plugin_name
+        results = guard(add_on, partial(list_all, found.function), ())
+        yield from ((add_on, e) for e in results(*(given[name] for name in found.argnames)))
 
 
-def name_each(found: Iterable[tuple[str, str, T]], taken: Iterable[str]) -> Mapping[str, T]:
-    """Return things by name, from add-on, name and thing; a name that is taken is left out."""
-    kept: dict[str, T] = {}
-    for add_on, name, each in found:
+def list_all(function: Callable[..., Iterable[T]], *args: object) -> list[T]:
+    """Return all that a function returns or yields."""
+    return list(function(*args))
+
+
+def name_each(
+    found: Iterable[tuple[str, T]],
+    read: Callable[[str, T], tuple[str, U]],
+    taken: Iterable[str] = (),
+) -> Mapping[str, U]:
+    """Return what add-ons brought by name; what cannot be read, or has a name that is taken, goes.
+
+    `read` returns the name and the thing, from the add-on and what it brought.
+    """
+    kept: dict[str, U] = {}
+    for add_on, each in found:
+        name, thing = guard(add_on, read, (None, None))(add_on, each)
         if name in kept or name in taken:
-            leave_out(add_on, f"the name {name!r} is taken")
-        else:
-            kept[name] = each
+            leave_out(add_on, f"the name {name} is taken")
+        elif name is not None:
+            kept[name] = thing
     return kept
+
+
+def guard(add_on: str, function: Callable[..., Any], default: Any) -> Callable[..., Any]:
+    """Return what an add-on gave to be called later; one of another package may fail then."""
+
+    def call(*args: Any) -> Any:
+        try:
+            return function(*args)
+        except Exception as error:  # noqa: BLE001 - another's code must not break a request
+            leave_out(add_on, error)
+            return default
+
+    return function if add_on in BUILT_IN else call
 
 
 CORE_TOOLS = frozenset({"learn", "search_knowledge"})
@@ -110,5 +130,14 @@ def find_tools(*, others: bool = True) -> Mapping[str, ToolSet]:
 
     Without `others`, only those of the package: so requests for tools of others stay as quick.
     """
-    found = _gather(_open(others=others), hookspecs.tools)
-    return name_each(((add_on, each.name, each) for add_on, each in found), CORE_TOOLS)
+    found = _gather(open_all(others=others), hookspecs.tools)
+    return name_each(found, _guard_tools, CORE_TOOLS)
+
+
+def _guard_tools(add_on: str, tools: ToolSet) -> tuple[str, ToolSet]:
+    return tools.name, replace(
+        tools,
+        open=guard(add_on, tools.open, ()),
+        is_offered=guard(add_on, tools.is_offered, False),
+        find_problem=guard(add_on, tools.find_problem, f"{tools.name} failed"),
+    )

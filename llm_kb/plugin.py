@@ -208,8 +208,9 @@ class LazyGroup(DefaultGroup):  # type: ignore[misc]  # the library has no types
         """Add the commands of add-ons, when one is first looked up."""
         from llm_kb import addons, hookspecs
 
-        found = [(add_on, e.name or "", e) for add_on, e in addons.gather(hookspecs.commands)]
-        for name, each in addons.name_each(found, {*self._modules, *self.commands}).items():
+        found = addons.gather(hookspecs.commands)
+        taken = {*self._modules, *self.commands}
+        for name, each in addons.name_each(found, lambda _, c: (c.name or "", c), taken).items():
             command = each if isinstance(each, click.Command) else LazyGroup(*each[:-1])
             self.add_command(command, name)
             self._sections.setdefault(getattr(each, "section", "Add-ons"), []).append(name)

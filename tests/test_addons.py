@@ -6,15 +6,26 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+import types
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
+import click
 import grimp
 import pytest
+from click.testing import CliRunner
 
 import llm_kb
 from llm_kb import addons, hookspecs
+from llm_kb.config.layers import Key, find_tables
+from llm_kb.files.fields import read_flag
 from llm_kb.knowledge_base.api import KnowledgeBase
+from llm_kb.knowledge_base.kinds import find_kinds
+from llm_kb.plugin import make_group
+from llm_kb.subjects.topics import Kind
+from tests.conftest import RunLlm
+from tests.scripted import Script
 
 PACKAGE = Path(llm_kb.__file__).parent
 
@@ -63,6 +74,123 @@ def list_names(name: str) -> Iterator[str]:
             yield from (tools.name, *(text.name for text, _ in tools.open(kb)))
     yield from (key for add_on, (key, _) in addons.gather(hookspecs.settings) if add_on == name)
     yield from (kind.ids for add_on, (kind, _) in addons.gather(hookspecs.kinds) if add_on == name)
+
+
+class Entry:
+    """An entry point of another package."""
+
+    def __init__(self, name: str, **hooks: Callable[..., object]) -> None:
+        self.name = name
+        self._module = types.ModuleType(name)
+        for hook, function in hooks.items():
+            setattr(self._module, hook, hookspecs.hookimpl(function))
+
+    def load(self) -> types.ModuleType:
+        return self._module
+
+
+class Unloadable(Entry):
+    def load(self) -> types.ModuleType:
+        raise ImportError("no module named 'gone'")
+
+
+def fail(*_: object) -> object:
+    raise ValueError("broken")
+
+
+@pytest.fixture
+def install(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
+    """Install add-ons of another package, in a process that has looked for none yet."""
+    caches = (addons.open_all, addons.find_tools, find_tables, find_kinds)
+
+    def clear() -> None:
+        for each in caches:
+            each.cache_clear()
+        addons.left_out.clear()
+
+    def install(*entries: Entry) -> None:
+        clear()
+        monkeypatch.setattr(addons, "entry_points", lambda group: entries)
+
+    yield install
+    clear()
+
+
+def tool_set(name: str, **given: Any) -> hookspecs.ToolSet:
+    return hookspecs.ToolSet(name=name, open=lambda _: [], **given)
+
+
+BROKEN = {
+    "not there": (Unloadable("x"), "no module named"),
+    "too new": (Entry("x", flights=lambda: ()), "it is too new, and uses flights"),
+    "other arguments": (Entry("x", texts=lambda wrong: []), "wrong"),
+    "raises": (Entry("x", tools=fail), "broken"),
+    "no list": (Entry("x", tools=lambda: 5), "not iterable"),
+    "other things": (Entry("x", tools=lambda: ["search"]), "has no attribute 'name'"),
+    "a name that is taken": (Entry("x", tools=lambda: [tool_set("learn")]), "learn is taken"),
+    "a call that raises": (
+        Entry("x", tools=lambda: [tool_set("man", is_offered=fail)]), "broken"
+    ),
+    "a kind that raises": (Entry("x", kinds=lambda: [(Kind(ids="man"), fail)]), "broken"),
+    "a kind that is taken": (
+        Entry("x", kinds=lambda: [(Kind(ids="llm-kb"), fail)]), "llm-kb is taken"
+    ),
+    "a setting that is taken": (
+        Entry("x", settings=lambda: [("kb.auto", Key(read_flag))]), "kb.auto is taken"
+    ),
+    "a setting without a key": (Entry("x", settings=lambda: ["kb.man.offer"]), "replace"),
+    "no path": (Entry("x", skills=lambda: ["a.md"]), "has no attribute 'stem'"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("entry", "reason"), BROKEN.values(), ids=BROKEN)
+def test_a_broken_add_on_is_named_and_left_out(  # noqa: PLR0917 - a row of a table
+    tmp_path: Path,
+    run_llm: RunLlm,
+    install: Callable[..., None],
+    capsys: pytest.CaptureFixture[str],
+    entry: Entry,
+    reason: str,
+) -> None:
+    (tmp_path / "kb").mkdir()
+    (tmp_path / "kb/a.md").write_text("# A\n")
+    (tmp_path / "llm-kb.toml").write_text('[kb.topic.team]\nsubjects = "kb"\n')
+    install(entry)
+    result = run_llm(["kb", "list"])
+    said = result.stderr + capsys.readouterr().err
+    assert (result.exit_code, result.stdout.split()[0]) == (0, "team")
+    assert said.count("llm-kb: left out of add-on 'x': ") == 1
+    assert reason in said
+
+
+def test_a_command_of_a_name_that_is_taken_is_left_out(install: Callable[..., None]) -> None:
+    shown = click.Command("shown", help="Show it", callback=lambda: click.echo("shown"))
+    install(Entry("x", commands=lambda: [click.Command("list"), shown, "no command"]))
+    group, run = make_group("kb"), CliRunner().invoke
+    helped = run(group, ["--help"])
+    assert "\nAdd-ons:\n  shown        Show it\n" in helped.stdout
+    assert "left out of add-on 'x': 'the name list is taken'" in helped.stderr
+    assert helped.stderr.count("left out of add-on 'x'") == 2
+    assert run(group, ["shown"]).stdout == "shown\n"
+
+
+def test_no_entry_point_is_read_where_nothing_of_ours_is_asked_for(
+    run_llm: RunLlm, script: Script, install: Callable[..., None]
+) -> None:
+    read: list[str] = []
+
+    class Watched(Entry):
+        def load(self) -> types.ModuleType:
+            read.append(self.name)
+            return super().load()
+
+    install(Watched("x"))
+    script.say("done").say("done")
+    for arguments in (["hi"], ["-T", "llm_version", "hi"]):
+        assert run_llm(["-m", "scripted", *arguments]).exit_code == 0
+    assert read == []
+    assert run_llm(["kb", "list"]).exit_code == 0
+    assert read == ["x"]
 
 
 @pytest.mark.parametrize("name", addons.BUILT_IN)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path, PurePath
 from typing import Any, TypeAlias
@@ -227,8 +227,10 @@ def find_tables() -> Mapping[str, Mapping[str, Key]]:
     """Return the keys of each table, with those of add-ons."""
     tables = {name: dict(keys) for name, keys in TABLES.items()}
     taken = [f"{name}.{key}" for name, keys in TABLES.items() for key in keys]
-    found = ((add_on, *named) for add_on, named in addons.gather(hookspecs.settings))
-    for dotted, key in addons.name_each(found, taken).items():
+    found = addons.gather(hookspecs.settings)
+    for dotted, key in addons.name_each(
+        found, lambda _, pair: (pair[0], replace(pair[1])), taken
+    ).items():
         table, _, name = dotted.rpartition(".")
         tables.setdefault(table, {})[name] = key
     return tables

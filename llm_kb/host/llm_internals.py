@@ -65,15 +65,6 @@ _CALLS = """
 """The calls whose answers a turn was sent, with these answers."""
 
 
-_ASKER = """
-    select turns.thread_id from parts results
-    join turns on turns.parent_message_hash = results.message_hash
-    where results.type = 'tool_result' and results.tool_name = ?
-    and substr(json_extract(results.payload, '$.output'), 1, ?) = ? limit 1
-"""
-"""The conversation of a call that was answered so."""
-
-
 class HostChangedError(KbError):
     """Something of `llm` that this plugin needs and that this version of it does not have."""
 
@@ -180,12 +171,6 @@ def list_fragments(
 def list_calls(log: sqlite3.Connection, turn: str) -> Iterator[tuple[str, str, str, bool]]:
     """Yield tool, arguments as JSON, answer, and whether it failed, of a turn's calls of ours."""
     yield from log.execute(_CALLS, (turn,))
-
-
-def find_asker(log: sqlite3.Connection, tool: str, answer: str) -> str:
-    """Return the conversation of a call of a tool whose answer begins so; empty without one."""
-    row = log.execute(_ASKER, (tool, len(answer), answer)).fetchone()
-    return row[0] if row else ""
 
 
 def log_responses(responses: Sequence[llm.Response]) -> None:

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 
 from llm_kb.errors import MAX_PATH_SHOWN, KbError, quote
-from llm_kb.host.llm_internals import find_asker, list_calls, list_fragments, open_log
+from llm_kb.host.llm_internals import list_calls, list_fragments, open_log
 from llm_kb.host.request import SEARCH, SECTION, Memory
 from llm_kb.knowledge_base.kinds import find_user_dir
 from llm_kb.upkeep.usage import Turn
@@ -53,13 +52,6 @@ def parse_memory(source: str) -> Memory | None:
         return Memory(str(record["workspace"]), only, excluded, sent)
     except (ValueError, RecursionError, TypeError, KeyError):
         return None
-
-
-def find_conversation(tool: str, start: str) -> str:
-    """Return the conversation in which an answer of a tool begins so; empty if the log lacks it."""
-    with suppress(KbError), open_log(find_user_dir() / "logs.db") as log:
-        return find_asker(log, tool, start)
-    return ""
 
 
 def read_turns() -> Iterator[Turn]:

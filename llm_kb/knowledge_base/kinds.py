@@ -89,13 +89,10 @@ class ShippedTopic(TextTopic):
     """The pages on the tools of add-ons, for models that use them."""
 
     def __init__(self, index: Callable[[], Path]) -> None:
-        pages = [(add_on, page.stem, page) for add_on, page in addons.gather(hookspecs.skills)]
-        own = [
-            ("llm-kb", page.stem, page)
-            for page in sorted(Path(__file__).parent.glob("skills/*.md"))
-        ]
-        self._files = addons.name_each([*pages, *own], ())
-        described = {add_on for add_on, _, _ in pages}
+        pages = list(addons.gather(hookspecs.skills))
+        own = [("llm-kb", page) for page in sorted(Path(__file__).parent.glob("skills/*.md"))]
+        self._files = addons.name_each([*pages, *own], lambda _, page: (page.stem, page))
+        described = {add_on for add_on, _ in pages}
         tools = addons.gather(hookspecs.tools)
         self._tools = {each.name for add_on, each in tools if add_on in described}
         self._tools |= {"References"}
@@ -128,16 +125,18 @@ def _find_shipped(config: Config, cwd: Path | None, user_dir: Path) -> Iterator[
 @cache
 def find_kinds() -> Mapping[Kind, Find]:
     """Return all kinds in the order of the menu; an id belongs to the first that has it."""
-    found = (
-        (add_on, kind.ids, (kind, find)) for add_on, (kind, find) in addons.gather(hookspecs.kinds)
-    )
-    added = addons.name_each(found, [SHIPPED.ids]).values()
+    found = addons.gather(hookspecs.kinds)
     return {
         CONFIGURED: _find_configured,
-        **dict(added),
+        **dict(addons.name_each(found, _read_kind, [SHIPPED.ids]).values()),
         fetched.KIND: fetched.find,
         SHIPPED: _find_shipped,
     }
+
+
+def _read_kind(add_on: str, each: tuple[Kind, Find]) -> tuple[str, tuple[Kind, Find]]:
+    kind, find = each
+    return kind.ids, (kind, addons.guard(add_on, partial(addons.list_all, find), ()))
 
 
 def given_kinds() -> Sequence[Kind]:

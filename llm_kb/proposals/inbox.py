@@ -108,10 +108,8 @@ class Inbox:
         if len(proposal.edits) > self.most_edits:
             raise KbError(f"the proposal has {self.most_edits} edits, {_ASK}")
         if size > self.most_characters:
-            raise KbError(
-                f"the proposal would have {size:,} characters; at most"
-                f" {self.most_characters:,} can be reviewed well: propose less"
-            )
+            most = f"at most {self.most_characters:,} can be reviewed well"
+            raise KbError(f"the proposal would have {size:,} characters; {most}")
         if is_first and len(self.read_all()) >= self.most_waiting:
             raise KbError(f"{self.most_waiting} proposals wait already, {_ASK}")
 

@@ -12,10 +12,9 @@ from pathlib import Path
 from llm_kb.errors import KbError
 from llm_kb.files.atomic import replace_below
 from llm_kb.hookspecs import Waiting
-from llm_kb.host.log import find_conversation
 from llm_kb.knowledge_base.api import KnowledgeBase
 from llm_kb.proposals.inbox import CHANGED, Inbox, Proposal, digest
-from llm_kb.proposals.tool import PROPOSE, find_topic, make_edits, open_inbox, read_place
+from llm_kb.proposals.tool import find_topic, make_edits, open_inbox, read_place
 from llm_kb.rendering.differences import render_difference
 from llm_kb.terminal import screen
 from llm_kb.terminal.editor import open_editor
@@ -111,7 +110,6 @@ class ProposalReview:
             "is_new": proposal.base is None,
             "reasons": [each.reason for each in proposal.edits],
             "changed_at": proposal.changed_at,
-            "conversation": find_conversation(PROPOSE.name, f"proposed {proposal.id}:"),
             "fits": self.after is not None,
             "notes": list(self.notes),
             "difference": "\n".join(self.difference),
@@ -125,8 +123,6 @@ class ProposalReview:
         yield f"{subject}{new}  {proposal.id}  {proposal.changed_at[:16].replace('T', ' ')}"
         yield f"  file: {visible_line(str(record['file']))}"
         yield from (f"  why: {visible_line(edit.reason)}" for edit in proposal.edits)
-        if conversation := str(record["conversation"]):
-            yield f"  from: llm logs --cid {visible_line(conversation)}"
         colors = {"-": "red", "+": "green", "@": "cyan"}
         for line in self.difference:
             color = colors.get(line[:1])

@@ -84,9 +84,9 @@ def find_topic(kb: KnowledgeBase, name: str) -> DirectoryTopic:
 
 def propose(kb: KnowledgeBase, arguments: Mapping[str, Any]) -> Proposal:
     """Check a call of `propose_subject`, and let it wait for a person. Raises KbError."""
+    allowed = ", ".join(PROPOSE.schema["properties"])
     if unknown := arguments.keys() - PROPOSE.schema["properties"].keys():
         # It could change what is meant.
-        allowed = ", ".join(PROPOSE.schema["properties"])
         raise KbError(f"{PROPOSE.name}: unknown argument {min(unknown)!r}; allowed: {allowed}")
     given = read_arguments(PROPOSE, arguments)
     texts = {name: given.get(name, "") for name in ("reason", "new", "old")}
@@ -117,9 +117,8 @@ def make_edits(proposal: Proposal, before: str | None) -> str:
 
 def render_answer(proposal: Proposal) -> str:
     """Return the answer of a call, for the model."""
-    number = f", {len(proposal.edits)} edits so far" if len(proposal.edits) > 1 else ""
     return (
-        f"proposed {proposal.id}: {proposal.label}{number}. It waits for the user, who decides with"
+        f"proposed {proposal.id}: {proposal.label}. It waits for the user, who decides with"
         " `llm kb review`; nothing is changed yet."
     )
 

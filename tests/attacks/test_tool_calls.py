@@ -12,9 +12,6 @@ from typing import Any
 
 import pytest
 
-from llm_kb.errors import KbError
-from llm_kb.host.mcp.tools import answer_call
-from llm_kb.knowledge_base.api import KnowledgeBase
 from tests.console import PROJECT
 from tests.git_templates import copy_empty_repository
 from tests.isolation import isolated_environment, make_home
@@ -80,22 +77,8 @@ def test_a_call_ends_within_its_time_and_with_an_answer_that_fits(
         assert result["length"] < 20_000
 
 
-@pytest.mark.parametrize(
-    "more", [{"wisdom": [{}] * 201}, {"summary": "x" * 200_000}], ids=["items", "characters"]
-)
-def test_an_annotation_is_bounded_before_it_is_looked_at(
-    tmp_path: Path, more: dict[str, object]
-) -> None:
-    """Before its commit is, too: there is no repository here."""
-    arguments = {"commit": "HEAD", "summary": "s", **more}
-    kb = KnowledgeBase.discover(tmp_path)
-    with pytest.raises(KbError, match="at most 200 and 200,000 are allowed"):
-        answer_call(kb, "annotate", arguments, print)
-
-
 def test_every_tool_is_in_the_table() -> None:
     assert {tool for tool, _ in CALLS.values()} == {
-        "annotate",
         "learn",
         "search_knowledge",
         "emit_knowledge",

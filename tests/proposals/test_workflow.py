@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 from pathlib import Path
 
 import pytest
@@ -64,11 +63,9 @@ def test_a_question_nobody_could_answer(kb: Path, run_llm: RunLlm, script: Scrip
 
     kept = run_llm(["kb", "review", "--yes", id_])
     assert kept.exit_code == 0, kept.output
-    first, file, why, source, *difference = kept.stdout.splitlines()
+    first, file, why, *difference = kept.stdout.splitlines()
     assert first.startswith(f"project/mooring (new)  {id_}  ")
     assert (file, why) == (f"  file: {kb}/mooring.md", "  why: the user")
-    assert source.startswith("  from: llm logs --cid ")
-    assert run_llm(shlex.split(source)[2:]).exit_code == 0
     assert difference == [
         "+# Zeppelin mooring",
         "+",
