@@ -18,6 +18,7 @@ from llm_kb.hookspecs import ToolSet
 
 BUILT_IN = (
     "capture",
+    "documents",
     "proposals",
 )  # fmt: skip
 """The add-ons of the package, in the order of menus; each is a room with an `addon.py`."""

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from llm_kb.knowledge_base.kinds import Topic
     from llm_kb.knowledge_base.tool_text import ToolText
     from llm_kb.subjects.topics import Kind
+    from llm_kb.texts.formats import Format
     from llm_kb.upkeep.check import Finding
 
 hookspec = HookspecMarker("llm_kb")
@@ -183,26 +184,14 @@ def sources() -> Iterable[Source]:  # type: ignore[empty-body]
     """
 
 
-class Converter(Protocol):
-    """A converter of one kind of documents, as `llm_kb.texts.formats` names it, into Markdown."""
-
-    kind: str
-    extensions: Sequence[str]
-    program: str
-    """The module that is run with a document on standard input, in a process with bounds; empty if
-    `convert` is quick and safe."""
-
-    def convert(self, data: bytes) -> bytes:
-        """Return a document in Markdown. Raises KbError with the reason alone."""
-
-
 @hookspec
-def converters() -> Iterable[Converter]:  # type: ignore[empty-body]
-    """Return converters of documents into Markdown.
+def converters() -> Iterable[Format]:  # type: ignore[empty-body]
+    """Return formats that are turned into Markdown, each as a row of the table of formats.
 
     @hookimpl
     def converters():
-        return [ManConverter()]
+        return [Format(name="manual page", extensions=("1",), kind=Kind.PROSE, markup="markdown",
+            is_fenced=False, converter="man", convert=convert_page)]
     """
 
 

@@ -37,7 +37,7 @@ import llm.cli
 from llm.migrations import migrate
 from llm.plugins import pm
 
-from llm_kb.texts.formats import can_convert
+from llm_kb.texts.formats import has_package
 from tests.scripted import Script, ScriptedModels
 
 sys.addaudithook(guard_home)
@@ -114,10 +114,11 @@ def user_dir(home: Path) -> Path:
 @pytest.fixture
 def without_documents(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """An installation without the extra `documents`."""
-    monkeypatch.setitem(sys.modules, "pypdf", None)
-    can_convert.cache_clear()
+    for name in ("pypdf", "mammoth"):
+        monkeypatch.setitem(sys.modules, name, None)
+    has_package.cache_clear()
     yield
-    can_convert.cache_clear()
+    has_package.cache_clear()
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from llm_kb.host.mcp.tools import TOOLS
 from llm_kb.host.reference_calls import ALL
 from llm_kb.knowledge_base.api import KnowledgeBase
 from llm_kb.references.sources.records import TYPES
-from llm_kb.texts.formats import FORMATS
+from llm_kb.texts.formats import list_formats
 from tests.attacks.test_writing import COMMANDS
 from tests.console import PROJECT, iter_commands
 
@@ -65,7 +65,7 @@ FOUND = {
     "keys": {f"{table}.{name}" for table, keys in find_tables().items() for name in keys},
     "tools": list_calls(),
     "sources": list_sources(),
-    "converters": {each.converter for each in FORMATS if each.converter},
+    "converters": {each.converter for each in list_formats() if each.converter},
     "variables": list_variables(),
     "messages": set(re.findall(r'(?:method|message\["method"\]) == "([^"]+)"', SOURCE)),
 }

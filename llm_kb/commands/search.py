@@ -26,7 +26,7 @@ from llm_kb.rendering.passages import Passage, Passages, find_notes
 from llm_kb.rendering.plain_text import MAX_NAMED, command_line, count_columns, wrap_prose
 from llm_kb.terminal import options, output
 from llm_kb.terminal.screen import draw_progress, is_terminal, style
-from llm_kb.texts.formats import find_converter, find_format
+from llm_kb.texts.formats import find_converted, find_format
 from llm_kb.texts.safe import visible_line, visible_text
 
 _NOWHERE = "no text that was searched has a word of that; try different or fewer words"
@@ -232,7 +232,7 @@ def _name_line(kb: KnowledgeBase, passage: Passage) -> str:
     """Return the file and line of a passage, which a terminal or an editor can follow."""
     file = name_file(kb.find_topic(passage.topic), passage.path, find_cwd() or Path("/"))
     # An editor that follows it would look for a line of the Markdown in the notebook.
-    return file if find_converter(passage.path) else f"{file}:{passage.first_line}"
+    return file if find_converted(passage.path) else f"{file}:{passage.first_line}"
 
 
 def _say_next(passages: Sequence[Passage], most: int) -> str:

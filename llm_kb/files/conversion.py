@@ -13,8 +13,7 @@ from pathlib import Path
 
 from llm_kb.errors import KbError
 from llm_kb.files.atomic import replace_file
-from llm_kb.files.converters import MAX_BYTES, PROGRAM
-from llm_kb.files.converters.notebook import read_notebook
+from llm_kb.texts.formats import Format
 
 VERSION = 3
 """Version of the converted text; texts of other versions are not used."""
@@ -24,8 +23,11 @@ KEPT_SECONDS, FAILED_SECONDS = 60 * 86_400, 86_400
 
 _PROBLEM, _LENGTH = ".problem", ".length"
 
-_DIRECT = {"notebook": read_notebook}
-"""Converters that are ours and fast, so that nothing is cached. All others are of `PROGRAM`."""
+MAX_BYTES = 20_000_000
+"""Size limit for a document, and for its text."""
+
+NO_TEXT = "it has no text, perhaps only pictures of it"
+"""Why a document is not converted that was scanned, or is a picture."""
 
 
 class ConversionError(KbError):
@@ -66,10 +68,10 @@ class Conversions:
         self._until = until
         self._program = program
 
-    def find(self, kind: str, data: bytes) -> bytes | None:
+    def find(self, kind: Format, data: bytes) -> bytes | None:
         """Return a document's cached text, if any; raise ConversionError after a recent failure."""
-        if direct := _DIRECT.get(kind):
-            return direct(data)
+        if kind.convert:
+            return kind.convert(data)
         path = self._path(kind, data)
         with suppress(OSError):
             os.utime(path)
@@ -80,7 +82,7 @@ class Conversions:
                 raise ConversionError(failure.read_text(encoding="utf-8", errors="replace"))
         return None
 
-    def convert(self, kind: str, data: bytes) -> bytes:
+    def convert(self, kind: Format, data: bytes) -> bytes:
         """Return the text of a document, converting it if needed. Raises ConversionError."""
         kept = self.find(kind, data)
         if kept is not None:
@@ -92,7 +94,8 @@ class Conversions:
         path = self._path(kind, data)
         # It is told the most seconds, not those that are left: what it leaves out stays missing.
         try:
-            text = _run([self._program, "-m", PROGRAM, kind, str(self._seconds)], data, seconds)
+            command = [self._program, "-m", kind.program, kind.converter, str(self._seconds)]
+            text = _run(command, data, seconds)
         except ConversionError as error:
             if isinstance(error, _TooSlowError) and seconds < self._seconds:
                 raise NotYetError("others took too long") from error
@@ -104,7 +107,7 @@ class Conversions:
         self._keep(path, text)
         return text
 
-    def find_length(self, kind: str, place: str) -> int:
+    def find_length(self, kind: Format, place: str) -> int:
         """Return the bytes of the text of a document as it was at a place; 0 if not known.
 
         `place` is its path with its stamp: to know it by its content would take reading all of it.
@@ -115,14 +118,15 @@ class Conversions:
             return int(path.read_bytes())
         return 0
 
-    def keep_length(self, kind: str, place: str, length: int) -> None:
+    def keep_length(self, kind: Format, place: str, length: int) -> None:
         """Keep the bytes of the text of a document as it is at a place."""
         if length and self.find_length(kind, place) != length:
             path = self._path(kind, os.fsencode(place)).with_suffix(_LENGTH)
             self._keep(path, str(length).encode())
 
-    def _path(self, kind: str, data: bytes) -> Path:
-        digest = hashlib.blake2b(data, digest_size=20, salt=f"{kind}{VERSION}".encode())
+    def _path(self, kind: Format, data: bytes) -> Path:
+        version = f"{kind.converter} {VERSION}".encode()
+        digest = hashlib.blake2b(data, digest_size=20, key=version)
         return (self._directory or Path(os.devnull)) / f"{digest.hexdigest()}.md"
 
     def _keep(self, path: Path, data: bytes) -> None:

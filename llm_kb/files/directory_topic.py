@@ -11,8 +11,7 @@ from pathlib import Path
 
 from llm_kb.errors import UnreadableError
 from llm_kb.files.containment import Containment
-from llm_kb.files.conversion import ConversionError, Conversions
-from llm_kb.files.converters import MAX_BYTES
+from llm_kb.files.conversion import MAX_BYTES, ConversionError, Conversions
 from llm_kb.files.git_ignored import GitIgnored, Ignored
 from llm_kb.files.layouts import SKILL_FILE, find_skill
 from llm_kb.files.topic_documents import TopicDocuments, find_place
@@ -131,10 +130,10 @@ class DirectoryTopic:
         kept; only so many bytes of documents are read to find a text that was kept without it.
         """
         size = self.stamp(subject.path)[0]
-        kind = formats.find_converter(subject.path)
-        if not kind or formats.is_unread_document(subject.path):
+        kind = formats.find_converted(subject.path)
+        if not kind or kind.is_unread:
             return size
-        if not formats.needs_extra(subject.path):
+        if not kind.program:
             return self.read(subject, 0).size
         if length := self._conversions().find_length(kind, self._name_version(subject.path)):
             return length
@@ -180,7 +179,7 @@ class DirectoryTopic:
 
     def read(self, subject: Subject, limit: int | None = None) -> Content:
         """Read a subject, at most its first `limit` bytes; a document or notebook as Markdown."""
-        path, converter = subject.path, formats.find_converter(subject.path)
+        path, converter = subject.path, formats.find_converted(subject.path)
         try:
             most = MAX_BYTES if converter else limit
             data, size, real = self._containment.read_file(path, most)
@@ -194,17 +193,19 @@ class DirectoryTopic:
             return _as_utf_8(data, size)
         if not size:
             return Content(data, size)
-        if formats.is_unread_document(path):
-            raise UnreadableError(path, f"it is a document; to read it: {formats.INSTALL}")
+        if converter.is_unread:
+            raise UnreadableError(path, f"it is a document; to read it: {converter.needs}")
         if size > len(data):
             raise UnreadableError(path, f"it is larger than {MAX_BYTES // 1_000_000} MB")
         text = self._convert(path, converter, data, limit)
-        if formats.needs_extra(path):
+        if converter.program:
             with suppress(OSError):  # gone since it was read
                 self._conversions().keep_length(converter, self._name_version(path), len(text))
         return Content(text[:limit], len(text))
 
-    def _convert(self, path: str, converter: str, data: bytes, limit: int | None) -> bytes:
+    def _convert(
+        self, path: str, converter: formats.Format, data: bytes, limit: int | None
+    ) -> bytes:
         """Return the Markdown of a document or a notebook."""
         # A menu reads the start of every subject, which must not start a conversion.
         is_start = limit is not None and limit <= START_BYTES

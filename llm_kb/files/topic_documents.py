@@ -15,7 +15,7 @@ from llm_kb.files.layouts import is_shown
 from llm_kb.files.walk import Stamps, are_unchanged
 from llm_kb.search.index.documents import MAX_FILE_BYTES, File, bound_files
 from llm_kb.subjects.topics import Content, Listing, Subject, TopicConfig
-from llm_kb.texts.formats import can_convert, is_readable, is_unread_document
+from llm_kb.texts.formats import is_readable, is_unread_document, list_unread
 
 INDEXES = Path("kb", "index")
 """The directory of the indexes of workspaces, below the host's user directory."""
@@ -101,7 +101,7 @@ class TopicDocuments:
         # The settings that determine which files are documents.
         chosen = (config.layout, config.include, config.disabled, config.ignore)
         # Another locale reads other names.
-        kept = (can_convert(), hidden, config.generated, sys.getfilesystemencoding())
+        kept = (list_unread(), hidden, config.generated, sys.getfilesystemencoding())
         self._rules = repr((__version__, rules, *chosen, config.allow_links_to, *kept))
         self._subjects: dict[str, Subject] = {}
         self._listed: Listing | None = None

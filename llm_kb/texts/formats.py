@@ -13,6 +13,7 @@ from enum import Enum
 from functools import cache, lru_cache
 from importlib.util import find_spec
 
+from llm_kb import addons, hookspecs
 from llm_kb.texts.decoding import decode_text
 
 START = 4_096
@@ -70,9 +71,17 @@ class Format:
     is_fenced: bool = True
     """Whether a model sees it as a block of code; Markdown and plain text are shown as they are."""
     converter: str = ""
-    """What turns it into Markdown, whose lines it then has; `files/conversion.py` knows it."""
-    needs_extra: bool = False
-    """Whether that needs the extra `documents`."""
+    """The name of what turns it into Markdown, whose lines it then has; empty if it is text."""
+    convert: Callable[[bytes], bytes] | None = None
+    """That, if it is quick and safe, so that nothing is kept."""
+    program: str = ""
+    """The module that does it otherwise, in a process with bounds: its arguments are `converter`
+    and the seconds that it may take; it reads standard input and writes standard output. Exit
+    code 2 says that the last line of its errors is the reason."""
+    package: str = ""
+    """The package that the program needs."""
+    needs: str = ""
+    """The command that installs it."""
     is_page: bool = False
     """Whether sites serve pages in it."""
     media_type: str = ""
@@ -90,8 +99,8 @@ class Format:
 
     @property
     def is_unread(self) -> bool:
-        """Whether it needs the extra `documents`, which is not installed."""
-        return self.needs_extra and not can_convert()
+        """Whether it needs a package that is not installed."""
+        return bool(self.package) and not has_package(self.package)
 
     @property
     def is_plain_text(self) -> bool:
@@ -143,17 +152,6 @@ FORMATS = (
     _prose("Quarto", "qmd", "markdown", is_fenced=False),
     _prose("R Markdown", "rmd", "markdown", is_fenced=False),
     _prose("Markdown", "mdown mkdn mkdown livemd cheatmd", "markdown"),
-    # Read as Markdown
-    _prose("Jupyter notebook", "ipynb", "markdown", is_fenced=False, converter="notebook"),
-    _prose(
-        "PDF", "pdf", "markdown", is_fenced=False, converter="pdf", needs_extra=True, is_page=True,
-        is_built=True, proposed=_DOCUMENTATION, media_type="application/pdf",
-    ),
-    _prose(
-        "Word document", "docx", "markdown", is_fenced=False, converter="docx", needs_extra=True,
-        is_page=True, is_built=True, proposed=_DOCUMENTATION,
-        media_type="application/vnd.openxmlformats-officedocument.wordprocessingml.document",
-    ),
     # Other markup
     _prose("reStructuredText", "rst", "rst", is_page=True),
     _prose("reStructuredText", "rest", "rst", is_page=True),
@@ -258,7 +256,9 @@ FORMATS = (
         ),
     ),
 )  # fmt: skip
-"""All formats. Of several rows with an extension the first that confirms a text is its format."""
+"""The formats of the core.
+
+Of several rows with an extension the first that confirms a text is its format."""
 
 MARKDOWN_ENDING = ".md"
 """The extension of what we write ourselves, with its dot."""
@@ -275,16 +275,20 @@ _LANGUAGES = {"yml": "yaml", "rs": "rust", "py": "python", "js": "javascript", "
 """Languages of fenced code that are not the extension itself."""
 
 
+@cache
+def list_formats() -> Sequence[Format]:
+    """Return the rows of the table, and those that add-ons bring."""
+    return (*FORMATS, *(row for _, row in addons.gather(hookspecs.converters)))
+
+
+@cache
 def _index() -> dict[str, list[Format]]:
     """Return the rows by extension, those of only some of its files first."""
     rows: dict[str, list[Format]] = {}
-    for row in sorted(FORMATS, key=lambda row: not (row.confirm or row.names)):
+    for row in sorted(list_formats(), key=lambda row: not (row.confirm or row.names)):
         for extension in row.extensions:
             rows.setdefault(extension, []).append(row)
     return rows
-
-
-_ROWS = _index()
 
 
 def find_extension(path: str) -> str:
@@ -316,7 +320,7 @@ def _list_rows(path: str) -> Sequence[Format]:
 @lru_cache(maxsize=16_384)
 def _list_named(name: str) -> Sequence[Format]:
     """Return the rows that the name of a file admits, which is asked for several times."""
-    rows, stem = _ROWS.get(find_extension(name), ()), find_stem(name)
+    rows, stem = _index().get(find_extension(name), ()), find_stem(name)
     return [row for row in rows if not row.names or re.fullmatch(row.names, stem, re.IGNORECASE)]
 
 
@@ -354,37 +358,38 @@ def strip_served(slug: str) -> str:
     return _SERVED.sub("", slug)
 
 
-def find_converter(path: str) -> str:
-    """Return what turns a file into Markdown; empty if it is text."""
+def find_converted(path: str) -> Format | None:
+    """Return the format of a file that is turned into Markdown; None if it is text."""
     row = find_format(path)
-    return row.converter if row else ""
+    return row if row and row.converter else None
 
 
-def find_served_converter(media_type: str) -> str:
-    """Return what turns a document into Markdown, by the type that a server gives it."""
-    return next((row.converter for row in FORMATS if row.media_type == media_type != ""), "")
-
-
-INSTALL = "llm install 'llm-kb[documents]'"
-"""The command that makes documents readable."""
+def find_served(media_type: str) -> Format | None:
+    """Return the format of a document by the type that a server gives it."""
+    return next((row for row in list_formats() if row.media_type == media_type != ""), None)
 
 
 @cache
-def can_convert() -> bool:
-    """Tell whether the extra `documents` is installed."""
-    return all(find_spec(name) for name in ("pypdf", "mammoth"))
+def has_package(name: str) -> bool:
+    """Tell whether a package is installed; it is not imported."""
+    return find_spec(name) is not None
 
 
-def needs_extra(path: str) -> bool:
-    """Tell whether a file is a document, which is read as Markdown with the extra `documents`."""
+def is_document(path: str) -> bool:
+    """Tell whether a file is a document, which a program turns into Markdown."""
     row = find_format(path)
-    return row is not None and row.needs_extra
+    return row is not None and bool(row.program)
 
 
 def is_unread_document(path: str) -> bool:
-    """Tell whether a file is a document, and the extra `documents` is not installed."""
+    """Tell whether a file is a document, and the package that reads it is not installed."""
     row = find_format(path)
     return row is not None and row.is_unread
+
+
+def list_unread() -> list[str]:
+    """Return the names of the formats whose packages are not installed."""
+    return sorted(row.name for row in list_formats() if row.is_unread)
 
 
 def is_readable(path: str) -> bool:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from llm_kb import addons, hookspecs
 from llm_kb.config.layers import topic_key
 from llm_kb.errors import UnreadableError
-from llm_kb.files.converters import NO_TEXT
+from llm_kb.files.conversion import NO_TEXT
 from llm_kb.files.directory_topic import NO_SKILL, DirectoryTopic
 from llm_kb.files.fields import suggest
 from llm_kb.files.layouts import SKILL_FILE, is_shown

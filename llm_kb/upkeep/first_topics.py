@@ -412,7 +412,7 @@ def _list_tokens(root: Path, pages: Iterable[str], sizes: Mapping[str, int]) -> 
         with suppress(OSError, KbError):
             subject = Subject(Slug(path), Slug(path), path)
             yield estimate_tokens(
-                topic.find_size(subject) if formats.find_converter(path) else sizes[path]
+                topic.find_size(subject) if formats.find_converted(path) else sizes[path]
             )
 
 

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from llm_kb.documents.notebook import read_notebook
 from llm_kb.errors import KbError
-from llm_kb.files.converters.notebook import read_notebook
 from llm_kb.knowledge_base.api import KnowledgeBase
 from llm_kb.rendering.passages import render_passages
 from llm_kb.search.question import (

@@ -1,10 +1,10 @@
 """Run every fuzz target for some seconds: `python -m tests.fuzz SECONDS [TARGET...]`.
 
-A target is a module beside this one with a function `fuzz(data: bytes) -> None`. It raises
-for a defect and returns for anything else, valid or refused. Inputs are random pieces of
-what the targets' grammars are made of, and changed copies of the target's files in `corpus/`,
-from a seed that a failure prints. No input may take more than `MOST_SECONDS` of processor time
-or make the process grow beyond `MOST_MEMORY`.
+A target is a module beside this one, or `fuzz_NAME.py` among the tests of an add-on, with a
+function `fuzz(data: bytes) -> None`. It raises for a defect and returns for anything else, valid
+or refused. Inputs are random pieces of what the targets' grammars are made of, and changed copies
+of the target's files in `corpus/`, from a seed that a failure prints. No input may take more
+than `MOST_SECONDS` of processor time or make the process grow beyond `MOST_MEMORY`.
 """
 
 from __future__ import annotations
@@ -34,6 +34,9 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
     name: import_module(f"tests.fuzz.{name}").fuzz
     for name in sorted(module.name for module in iter_modules(tests.fuzz.__path__))
     if name != "__main__"
+} | {
+    path.stem.removeprefix("fuzz_"): import_module(f"tests.{path.parent.name}.{path.stem}").fuzz
+    for path in sorted(Path(__file__).parents[1].glob("*/fuzz_*.py"))
 }
 
 PIECES = (

@@ -18,12 +18,10 @@ from llm_kb.references.sources.records import CrawlSource
 from llm_kb.references.sources.rules import Policy
 from llm_kb.references.sources.site import CrawlLimits
 from llm_kb.references.sources.web import find_page
-from tests.files.office import make_pdf
 from tests.references.requests import files_of, never, request, yes
 from tests.references.sites import Answer, Site, serve_site
 
 TRUSTING = Policy(allow_hosts=("127.0.0.1",), timeout=5)
-GUIDE = make_pdf(["Run the walrus."])
 
 
 def find(site: Site, start: str, max_pages: int = 50) -> tuple[list[str], tuple[str, ...]]:
@@ -477,12 +475,20 @@ def test_pages_are_found_by_the_contents_in_a_frame(site: Site) -> None:
 
 
 @pytest.mark.slow
+def make_guide(text: str = "Run the walrus.") -> bytes:
+    """Return a PDF; skip the test without the add-on of documents."""
+    office = pytest.importorskip("tests.documents.office")
+    guide: bytes = office.make_pdf([text])
+    return guide
+
+
 def test_documents_that_pages_lead_to_are_converted(library: Library, site: Site) -> None:
+    guide = make_guide()
     start = site.put(
         "/d/", "<p>Start <a href=guide.pdf>g</a> <a href=get?7>b</a> <a href=x.docx>x</a>"
     )
-    site.answer("/d/guide.pdf", Answer(GUIDE, kind="application/octet-stream"))
-    site.answer("/d/get?7", Answer(make_pdf(["Another."]), kind="application/pdf"))
+    site.answer("/d/guide.pdf", Answer(guide, kind="application/octet-stream"))
+    site.answer("/d/get?7", Answer(make_guide("Another."), kind="application/pdf"))
     site.answer("/d/x.docx", Answer(b"junk", kind="application/octet-stream"))
     created = create_topic(library, request(CrawlSource(url=start)), yes)
     files = {path.partition("/")[2]: text for path, text in files_of(library).items()}
@@ -494,15 +500,16 @@ def test_documents_that_pages_lead_to_are_converted(library: Library, site: Site
 
 
 def test_documents_that_cannot_be_read_are_named(site: Site, without_documents: None) -> None:
+    guide = make_guide()
     start = serve(site, "a", "b.pdf", "c.docx")
     install = "to read them: llm install 'llm-kb[documents]'"
-    note = f"left out: 2 documents, such as {site.url}/d/b.pdf; {install}"
+    note = f"left out: 2 documents (DOCX, PDF); {install}, such as {site.url}/d/b.pdf"
     assert find(site, start) == (["/d/", "/d/a"], (note,))
-    url = site.answer("/d/b.pdf", Answer(GUIDE, kind="application/pdf"))
+    url = site.answer("/d/b.pdf", Answer(guide, kind="application/pdf"))
     with pytest.raises(NoPageError) as caught:
         find_page(url, TRUSTING)
     assert caught.value.reason == (
-        "it is a document (pdf); to read it: llm install 'llm-kb[documents]'"
+        "it is a document (PDF); to read it: llm install 'llm-kb[documents]'"
     )
 
 

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import time
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from llm_kb.references.errors import NoPageError
+from llm_kb.files.conversion import Conversions
+from llm_kb.references.errors import FetchError, NoPageError
+from llm_kb.references.fetch.create import open_remotes
+from llm_kb.references.library import Library
 from llm_kb.references.sources.rules import Policy
 from llm_kb.references.sources.web import Page, find_page
 from tests.cost import at_most
@@ -103,3 +110,26 @@ def test_an_unchanged_page_at_another_address_is_fetched(site: Site) -> None:
 def test_a_page_is_decoded_as_browsers_do(site: Site, kind: str, body: bytes, text: str) -> None:
     url = site.answer("/x", Answer(body, kind=kind))
     assert find_page(url, TRUSTING).text == f"{text}\n"
+
+
+def test_the_documents_of_a_plan_share_its_time(
+    library: Library, site: Site, tmp_path: Path
+) -> None:
+    """By a converter that takes a tenth of a second."""
+    pytest.importorskip("llm_kb.documents")
+    program = tmp_path / "python"
+    program.write_text("#!/bin/sh\nsleep 0.1\necho words\n")
+    program.chmod(0o755)
+    quick = partial(Conversions, None, program=str(program))
+    urls = [site.answer(f"/{n}.pdf", Answer(b"%PDF", kind="application/pdf")) for n in range(3)]
+    with open_remotes(library) as remotes:
+        policy = replace(remotes.policy, conversions=quick())
+        assert find_page(urls[0], policy).text == "words\n"
+        policy = replace(policy, conversions=quick(most_seconds=0.05))
+        assert find_page(urls[0], policy).text == "words\n"
+        for url in urls[1:]:
+            with pytest.raises(FetchError, match="others took too long"):
+                find_page(url, policy)
+        late = replace(policy, conversions=quick(until=time.monotonic()))
+        with pytest.raises(FetchError, match="others took too long"):
+            find_page(urls[0], late)

@@ -249,7 +249,7 @@ def test_the_tags_are_those_of_the_package() -> None:
     found = {
         name
         for path, source in sources.items()
-        if not {"html", "converters"} & {*path.parts} and path.stem not in {"html", "excerpt"}
+        if not {"html", "documents"} & {*path.parts} and path.stem not in {"html", "excerpt"}
         for name in written.findall(source)
     }
     assert found == {*TAGS}

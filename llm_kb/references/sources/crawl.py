@@ -13,8 +13,9 @@ from llm_kb.references.sources.records import CrawlSource
 from llm_kb.references.sources.rules import Policy, host_and_port, page_key
 from llm_kb.references.sources.site import ELSEWHERE, USUAL_LIMITS, CrawlLimits, Site
 from llm_kb.rendering.plain_text import count
+from llm_kb.search.index.documents import describe_unread
 from llm_kb.subjects.editions import Edition, describe_editions, find_editions, list_places
-from llm_kb.texts.formats import INSTALL, is_unread_document
+from llm_kb.texts.formats import is_unread_document
 from llm_kb.texts.html.page import MAX_LINKS
 
 Count = Callable[[int, int], None]
@@ -260,8 +261,8 @@ class Crawl:
         if refused := self.site.refused:
             notes.append(f"left out: {count(refused, 'page')} that robots.txt does not allow")
         if self._documents:
-            documents = f"{count(len(self._documents), 'document')}, such as {min(self._documents)}"
-            notes.append(f"left out: {documents}; to read them: {INSTALL}")
+            unread = describe_unread(self._documents)
+            notes.append(f"left out: {unread}, such as {min(self._documents)}")
         others = self.site.passed + Counter({key: self.outcomes[key] for key in _COUNTED})
         del others[ELSEWHERE]
         if counts := [f"{number:,} {reason}" for reason, number in others.most_common() if number]:

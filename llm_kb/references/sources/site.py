@@ -16,7 +16,7 @@ from llm_kb.references import errors
 from llm_kb.references.sources import web
 from llm_kb.references.sources.records import CrawlSource
 from llm_kb.references.sources.rules import Policy, host_and_port, page_key
-from llm_kb.texts.formats import find_extension, find_format, is_readable, needs_extra
+from llm_kb.texts.formats import find_extension, find_format, is_document, is_readable
 from llm_kb.texts.html.addresses import join_url
 from llm_kb.texts.html.page import MAX_LINK
 
@@ -115,7 +115,7 @@ class Site:
         # A server may take dots for another directory.
         if len(url) > MAX_LINK or ".." in unquote(split.path).split("/"):
             return "with odd addresses"
-        if not (is_readable(split.path) or needs_extra(split.path)):
+        if not (is_readable(split.path) or is_document(split.path)):
             return "to files that are not pages"
         is_generated = _GENERATED.search(split.path[len(self._prefix) - 1 :])
         if is_generated or _ACTION.search(split.query):

@@ -307,12 +307,12 @@ def _read_text(answer: Response, policy: Policy) -> str:
         raise kind(answer.url, f"the server answered {answer.status}")
     content_type, path = answer.content_type, urlsplit(answer.url).path
     is_text = content_type.startswith("text/") or content_type.endswith(("+xml", "+json"))
-    is_named = formats.needs_extra(path) and not content_type.startswith("text/")
-    if document := formats.find_served_converter(content_type) or (
-        formats.find_converter(path) if is_named else ""
+    is_named = formats.is_document(path) and not content_type.startswith("text/")
+    if document := formats.find_served(content_type) or (
+        formats.find_converted(path) if is_named else None
     ):
-        if not formats.can_convert():
-            reason = f"it is a document ({document}); to read it: {formats.INSTALL}"
+        if document.is_unread:
+            reason = f"it is a document ({document.name}); to read it: {document.needs}"
             raise errors.NoPageError(answer.url, reason)
         try:
             return policy.conversions.convert(document, answer.body).decode()

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from llm_kb.search.roles import Role, find_role
-from llm_kb.texts.formats import INSTALL, find_extension, is_unread_document
+from llm_kb.texts.formats import find_extension, find_format, is_unread_document
 
 MAX_FILE_BYTES = 20_000_000
 """Largest file that is indexed; of larger ones only the name is kept."""
@@ -118,7 +118,8 @@ def describe_unread(paths: Collection[str]) -> str:
     """Return the number and kinds of documents that need the extra, and what to install."""
     kinds = ", ".join(sorted({find_extension(path).upper() for path in paths}))
     what = "1 document" if len(paths) == 1 else f"{len(paths):,} documents"
-    return f"{what} ({kinds}); to read them: {INSTALL}"
+    commands = {row.needs for path in paths if (row := find_format(path))}
+    return f"{what} ({kinds}); to read them: {'; '.join(sorted(commands))}"
 
 
 def _keep_most_useful(files: Sequence[File], most: int, count: int) -> set[str]:

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from llm_kb.documents.notebook import LONGEST_OUTPUT, read_notebook
 from llm_kb.errors import UnreadableError
-from llm_kb.files.converters.notebook import LONGEST_OUTPUT, read_notebook
 from llm_kb.files.directory_topic import DirectoryTopic
 from llm_kb.subjects.topics import TopicConfig
 

@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from markdown_it import MarkdownIt
 
-from llm_kb.files.converters.notebook import read_notebook
+from llm_kb.documents.notebook import read_notebook
 
 
 def fuzz(data: bytes) -> None:

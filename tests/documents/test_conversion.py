@@ -13,22 +13,22 @@ from typing import Any
 
 import pytest
 
-from llm_kb.errors import UnreadableError
-from llm_kb.files import conversion
-from llm_kb.files.conversion import ConversionError, Conversions
-from llm_kb.files.converters.office import (
+from llm_kb.documents.office import (
     BadDocumentError,
     convert_docx,
     convert_pdf,
     set_headings,
 )
+from llm_kb.errors import UnreadableError
+from llm_kb.files import conversion
+from llm_kb.files.conversion import ConversionError, Conversions
 from llm_kb.files.directory_topic import DirectoryTopic
 from llm_kb.subjects.topics import TopicConfig
 from llm_kb.texts.formats import POINTER
 from llm_kb.upkeep.check import UNSEARCHED
 from tests.conftest import RunLlm
 from tests.cost import at_most
-from tests.files.office import make_docx, make_pdf, pack, pack_docx
+from tests.documents.office import DOCX, PDF, make_docx, make_pdf, pack, pack_docx
 
 GUIDE = make_pdf(["Installing\nRun the walrus in-\nstaller.", "Use\n# not a heading"])
 BOOK = make_pdf(
@@ -279,32 +279,32 @@ def test_what_cannot_be_converted_is_said_and_not_tried_again(
 ) -> None:
     kept = Conversions(tmp_path / "kept")
     with pytest.raises(ConversionError, match=reason) as first:
-        kept.convert("pdf", data)
+        kept.convert(PDF, data)
     program = tmp_path / "python"
     program.write_text("#!/bin/sh\necho '# By now'\n")
     program.chmod(0o755)
     kept = Conversions(tmp_path / "kept", program=str(program))
     with pytest.raises(ConversionError) as second:
-        kept.convert("pdf", data)
+        kept.convert(PDF, data)
     assert str(second.value) == str(first.value)
     (problem,) = (tmp_path / "kept").iterdir()
     os.utime(problem, (time.time() - 90_000,) * 2)
-    assert kept.convert("pdf", data) == b"# By now\n"
+    assert kept.convert(PDF, data) == b"# By now\n"
 
 
 def test_a_conversion_is_kept_and_ends_in_time(tmp_path: Path) -> None:
     directory = tmp_path / "kept"
     kept = Conversions(directory)
-    assert kept.find("docx", WORD) is None
-    text = kept.convert("docx", WORD)
+    assert kept.find(DOCX, WORD) is None
+    text = kept.convert(DOCX, WORD)
     assert b"# Rules" in text
     hurried = Conversions(directory, seconds=0.001)
-    assert hurried.convert("docx", WORD) == kept.find("docx", WORD) == text
+    assert hurried.convert(DOCX, WORD) == kept.find(DOCX, WORD) == text
     with pytest.raises(ConversionError, match=r"takes more than 0\.001 seconds"):
-        Conversions(None, seconds=0.001).convert("docx", WORD)
+        Conversions(None, seconds=0.001).convert(DOCX, WORD)
     old = next(directory.iterdir())
     os.utime(old, (1, 1))
-    kept.convert("pdf", GUIDE)
+    kept.convert(PDF, GUIDE)
     assert not old.exists()
 
 
@@ -322,15 +322,15 @@ def test_what_is_not_converted_for_lack_of_time_is_tried_again(
     if late.get("until") == "soon":
         late = {"until": time.monotonic() + 0.05}
     with pytest.raises(ConversionError, match="not converted yet: others took too long; try again"):
-        Conversions(tmp_path, **late).convert("docx", WORD)
+        Conversions(tmp_path, **late).convert(DOCX, WORD)
     assert list(tmp_path.iterdir()) == []
-    assert b"# Rules" in Conversions(tmp_path).convert("docx", WORD)
+    assert b"# Rules" in Conversions(tmp_path).convert(DOCX, WORD)
 
 
 def test_a_failure_of_this_machine_is_not_the_documents(tmp_path: Path) -> None:
     with pytest.raises(ConversionError, match="not converted yet: No such file"):
-        Conversions(tmp_path, program="/nowhere/python").convert("docx", WORD)
-    assert b"# Rules" in Conversions(tmp_path).convert("docx", WORD)
+        Conversions(tmp_path, program="/nowhere/python").convert(DOCX, WORD)
+    assert b"# Rules" in Conversions(tmp_path).convert(DOCX, WORD)
 
 
 def test_what_lies_in_the_current_directory_is_not_imported(tmp_path: Path) -> None:
@@ -338,9 +338,10 @@ def test_what_lies_in_the_current_directory_is_not_imported(tmp_path: Path) -> N
     (tmp_path / "llm_kb" / "__init__.py").write_text("raise SystemExit('hostile')")
     code = (
         "import sys; sys.path.insert(0, sys.argv[1])\n"
+        "from llm_kb.documents.addon import converters\n"
         "from llm_kb.files.conversion import Conversions\n"
         "import os; os.chdir(sys.argv[2])\n"
-        "print(Conversions(None).convert('docx', sys.stdin.buffer.read()).decode())\n"
+        "print(Conversions(None).convert(converters()[2], sys.stdin.buffer.read()).decode())\n"
     )
     root = Path(conversion.__file__).parents[2]
     done = subprocess.run(

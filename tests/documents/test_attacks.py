@@ -5,20 +5,13 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-import time
-from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import pytest
 
 from llm_kb.files.conversion import Conversions
-from llm_kb.references.errors import FetchError
-from llm_kb.references.fetch.create import open_remotes
-from llm_kb.references.library import Library
-from llm_kb.references.sources.web import find_page
 from tests.attacks.test_git import is_alive, wait_until
-from tests.references.sites import Answer, Site
+from tests.documents.office import PDF
 
 PAGE = b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 9 9]/Resources%s/Contents 4 0 R>>"
 
@@ -47,9 +40,10 @@ def make_program(directory: Path, text: str) -> str:
 CONVERT = """
 import resource, sys
 from llm_kb.files.conversion import ConversionError, Conversions
+from tests.documents.office import PDF
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 try:
-    Conversions(None).convert("pdf", sys.stdin.buffer.read())
+    Conversions(None).convert(PDF, sys.stdin.buffer.read())
 except ConversionError as error:
     print(error, file=sys.stderr)
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
@@ -85,10 +79,10 @@ def test_the_text_of_a_converter_is_bounded_by_its_reader(
     program = make_program(tmp_path, CHATTY.format(python=sys.executable, size=size))
     conversions = Conversions(None, program=program)
     if not reason:
-        assert len(conversions.convert("pdf", b"")) == size
+        assert len(conversions.convert(PDF, b"")) == size
         return
     with pytest.raises(Exception, match=reason):
-        conversions.convert("pdf", b"")
+        conversions.convert(PDF, b"")
 
 
 SLOW = """#!/bin/sh
@@ -101,7 +95,8 @@ wait
 START = """
 import sys
 from llm_kb.files.conversion import Conversions
-Conversions(None, program={program!r}).convert("pdf", b"")
+from tests.documents.office import PDF
+Conversions(None, program={program!r}).convert(PDF, b"")
 """
 
 
@@ -129,27 +124,6 @@ def test_a_converter_that_takes_too_long_ends_with_what_it_started(tmp_path: Pat
     pids = tmp_path / "pids"
     program = make_program(tmp_path, SLOW.format(pids=pids))
     with pytest.raises(Exception, match="more than 1 sec"):
-        Conversions(None, seconds=1, program=program).convert("pdf", b"")
+        Conversions(None, seconds=1, program=program).convert(PDF, b"")
     family = [int(pid) for pid in pids.read_text().split()]
     assert wait_until(lambda: not any(map(is_alive, family)), 30)
-
-
-def test_the_documents_of_a_plan_share_its_time(
-    library: Library, site: Site, tmp_path: Path
-) -> None:
-    """By a converter that takes a tenth of a second."""
-    quick = partial(
-        Conversions, None, program=make_program(tmp_path, "#!/bin/sh\nsleep 0.1\necho words\n")
-    )
-    urls = [site.answer(f"/{n}.pdf", Answer(b"%PDF", kind="application/pdf")) for n in range(3)]
-    with open_remotes(library) as remotes:
-        policy = replace(remotes.policy, conversions=quick())
-        assert find_page(urls[0], policy).text == "words\n"
-        policy = replace(policy, conversions=quick(most_seconds=0.05))
-        assert find_page(urls[0], policy).text == "words\n"
-        for url in urls[1:]:
-            with pytest.raises(FetchError, match="others took too long"):
-                find_page(url, policy)
-        late = replace(policy, conversions=quick(until=time.monotonic()))
-        with pytest.raises(FetchError, match="others took too long"):
-            find_page(urls[0], late)

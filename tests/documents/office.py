@@ -9,6 +9,10 @@ from collections.abc import Mapping, Sequence
 import pypdf
 from pypdf.generic import DecodedStreamObject, DictionaryObject, NameObject
 
+from llm_kb.documents.addon import converters
+
+NOTEBOOK, PDF, DOCX = converters()
+
 M = 'xmlns:m="http://schemas.openxmlformats.org/officeDocument/2006/math"'
 W = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
 RELS = 'xmlns="http://schemas.openxmlformats.org/package/2006/relationships"'

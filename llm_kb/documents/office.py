@@ -1,9 +1,9 @@
 """A program that reads a document on standard input and writes it as Markdown.
 
-    python -m llm_kb.files.converters.office pdf 60 < guide.pdf
+    python -m llm_kb.documents.office pdf 10 < guide.pdf
 
 Documents come from strangers, and their libraries are not made for hostile ones. So each is
-converted in a separate process with limits on memory and time, started by `files`.
+converted in a separate process with limits on memory and time, started by `files/conversion.py`.
 Needs the extra `documents`.
 """
 
@@ -22,10 +22,10 @@ from itertools import repeat, takewhile
 from typing import Any
 from xml.etree import ElementTree as ET
 
+from llm_kb.documents.addon import NEEDS
 from llm_kb.errors import KbError
-from llm_kb.files.converters import MAX_BYTES, NO_TEXT, TOO_SLOW
+from llm_kb.files.conversion import MAX_BYTES, NO_TEXT
 from llm_kb.search.word_vectors import is_word
-from llm_kb.texts.formats import INSTALL
 from llm_kb.texts.html.formulas import formula_text
 from llm_kb.texts.html.to_markdown import html_to_markdown
 from llm_kb.texts.html.tree import Element
@@ -73,7 +73,7 @@ def _explain(error: BaseException) -> str:
         return str(error)
     name = type(error).__name__
     is_missing = isinstance(error, ImportError) or name == "DependencyError"
-    return f"a library is missing; to read it: {INSTALL}" if is_missing else name
+    return f"a library is missing; to read it: {NEEDS}" if is_missing else name
 
 
 def _limit() -> None:
@@ -105,7 +105,8 @@ def convert_pdf(data: bytes, seconds: float = 10) -> str:
     parts = [f"# {title}"] if title else []
     if missing := len(reader.pages) - len(pages):
         parts.append(
-            f"> The last {missing:,} of {len(reader.pages):,} pages are missing: {TOO_SLOW}"
+            f"> The last {missing:,} of {len(reader.pages):,} pages are missing:"
+            " converting it takes too long"
         )
     elif not any(pages):
         return ""

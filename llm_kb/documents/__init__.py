@@ -1,0 +1,1 @@
+"""Documents and notebooks, converted into Markdown."""
