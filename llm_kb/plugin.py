@@ -25,9 +25,9 @@ hookimpl = HookimplMarker("llm")
 """The same as `llm.hookimpl`, without the half second that importing the host takes."""
 
 COMMANDS = {
-    "agents": ("agents",),
     "check": ("check",),
     "config": ("add", "config", "disable", "preload", "remove", "trust"),
+    "connect": ("connect",),
     "init": ("init",),
     "mcp": ("mcp",),
     "new": ("edit", "new"),
@@ -55,7 +55,7 @@ SECTIONS = {
     "Set up": (
         "init",
         "check",
-        "agents",
+        "connect",
         "mcp",
         "config",
         "trust",

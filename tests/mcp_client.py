@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -24,7 +24,7 @@ from llm_kb.host.mcp.server import (
     ProtocolError,
     Server,
     is_response,
-    parse_message,
+    parse_line,
     render_message,
 )
 from llm_kb.knowledge_base.api import KnowledgeBase
@@ -43,7 +43,7 @@ async def connect(discover: Discover) -> AsyncIterator[Any]:
 
     async def reply() -> None:
         async for sent in from_client:
-            message = parse_message(sent.message.model_dump_json(by_alias=True).encode())
+            (message,) = parse_line(sent.message.model_dump_json(by_alias=True).encode())
             if "id" in message and not is_response(message):
                 text = await anyio.to_thread.run_sync(_answer, server, message)
                 await to_client.send(SessionMessage(jsonrpc_message_adapter.validate_json(text)))
@@ -64,10 +64,15 @@ def _answer(server: Server, message: Message) -> bytes:
     return render_message({"id": message["id"], "result": result})
 
 
-def talk(conversation: Conversation, server: Any, **options: Any) -> Any:
-    """Hold a conversation with a server, or one in a directory, and return what came of it."""
+def talk(
+    conversation: Conversation, server: Any, *, added: Collection[str] = (), **options: Any
+) -> Any:
+    """Hold a conversation with a server, or one in a directory, and return what came of it.
+
+    `added` are names of tools that are served as well.
+    """
     if isinstance(server, Path):
-        server = partial(KnowledgeBase.discover, server)
+        server = partial(KnowledgeBase.discover, server, tools=added)
     if isinstance(server, partial):
         server = connect(server)
 

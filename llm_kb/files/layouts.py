@@ -23,7 +23,7 @@ SKILL_FILE = "SKILL.md"
 AGENT_SKILL = "project-knowledge"
 """The directory of the skill that tells coding agents about the knowledge base."""
 
-AGENT_MARK = "<!-- written by `llm kb agents`, which replaces it -->"
+AGENT_MARK = "<!-- written by `llm kb connect`, which replaces it -->"
 """A line of that skill, by which we know it: it is about the topics, so it is not a subject."""
 
 _MOST_MARKED = 8_192
@@ -31,7 +31,7 @@ _MOST_MARKED = 8_192
 
 
 def is_agent_skill(containment: Containment, path: str) -> bool:
-    """Tell whether a file is the skill that `llm kb agents` wrote; others are not opened."""
+    """Tell whether a file is the skill that `llm kb connect` wrote; others are not opened."""
     if not f"{containment.prefix}{path}".endswith(f"/{AGENT_SKILL}/{SKILL_FILE}"):
         return False
     try:

@@ -254,13 +254,13 @@ def render_section(
     return "<knowledge>\n" + "\n\n".join(texts) + "\n</knowledge>" if texts else None
 
 
-def render_instructions(preloaded: Preloaded, menu: Menu, room: int) -> str | None:
+def render_instructions(preloaded: Preloaded, menu: Menu, room: int, *, search: bool) -> str | None:
     """Return the element for clients that may show only its first `room` characters.
 
-    The menu, which names the tool of the search, comes first. If the pre-loaded subjects do not
-    fit, they are named.
+    The menu, which names the tool of the search if it is offered, comes first. If the pre-loaded
+    subjects do not fit, they are named.
     """
-    texts = [render_menu(menu, search=True)] if menu.lines else []
+    texts = [render_menu(menu, search=search)] if menu.lines else []
     names = [f"{topic.id}/{subject.name}" for topic, subjects in preloaded for subject in subjects]
     if names:
         whole = _render_preloaded(preloaded)

@@ -6,28 +6,36 @@ Models look where a rule that they always see tells them to; a skill shows them 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
+from posixpath import dirname, join, normpath
 from typing import NamedTuple
 
 from llm_kb.errors import KbError
-from llm_kb.files.atomic import find_inside, read_below, remove_below, replace_below
+from llm_kb.files.atomic import (
+    find_inside,
+    read_below,
+    remove_below,
+    replace_below,
+    replace_file,
+)
 from llm_kb.files.layouts import AGENT_MARK, AGENT_SKILL, SKILL_FILE
-from llm_kb.rendering.marks import Marks
+from llm_kb.rendering.differences import render_difference
+from llm_kb.rendering.marks import Marks, cut_block
 from llm_kb.rendering.section import LONGEST_DESCRIPTION, describe_topics
+from llm_kb.subjects.links import find_imports
 from llm_kb.subjects.topics import TopicConfig
 
-COMMANDS = ("llm-kb", "llm kb")
-"""The names under which an agent may run our commands."""
+RULES = ("AGENTS.md", "CLAUDE.md", ".claude/CLAUDE.md", "GEMINI.md")
+"""The files of rules in which a block of ours may be."""
 
-RULES = ("AGENTS.md", "CLAUDE.md")
-"""The files of rules, of which one gets the block: one that has it, one that exists, the first."""
+READ = {"claude": ("CLAUDE.md", ".claude/CLAUDE.md", "AGENTS.md"), "gemini": ("GEMINI.md",)}
+"""The files of rules that a client reads, the first that exists; the last is made. Others read
+AGENTS.md."""
 
 SKILLS = tuple(f"{tool}/skills/{AGENT_SKILL}/{SKILL_FILE}" for tool in (".agents", ".claude"))
 
-MARKS = Marks(
-    "<!-- llm-kb agents: begin, written by `llm kb agents` -->", "<!-- llm-kb agents: end -->"
-)
+MARKS = Marks("<!-- llm-kb: begin, written by `llm kb connect` -->", "<!-- llm-kb: end -->")
 
 _RULE = """\
 Before you change code or answer a question about this project, search its knowledge base: `{0} search "…"`.
@@ -53,89 +61,85 @@ class Change(NamedTuple):
     """A file as it is and as it should be; None where there is none."""
 
     path: str
+    """Below the project; of a file of the user's own the whole path."""
     before: str | None
     after: str | None
-    written: str = ""
-    """What is shown of the new text: the block, or the whole skill."""
-    replaced: str = ""
-    """The text that stood between the marks, if someone else changed it."""
 
-    @property
-    def is_needed(self) -> bool:
-        """Whether the file is to be changed."""
-        return self.before != self.after
+    def render(self) -> str:
+        """Return the lines that come and go, for people."""
+        return "\n".join(render_difference(self.before or "", self.after or "", self.path))
 
     def apply(self, root: Path) -> None:
         """Write or remove the file. Raises WriteError."""
+        data, path = (self.after or "").encode("utf-8", "backslashreplace"), Path(self.path)
         if self.after is None:
-            remove_below(root, self.path)
+            remove_below(*((path.parent, path.name) if path.is_absolute() else (root, path)))
+        elif path.is_absolute():
+            replace_file(path, data)
         else:
-            replace_below(root, self.path, self.after.encode())
+            replace_below(root, path, data)
 
 
-def plan_writing(root: Path, topics: Sequence[TopicConfig], command: str) -> list[Change]:
-    """Return the files that should tell agents about these topics, below a project's directory.
+def plan_rule(
+    client: str, root: Path, topics: Sequence[TopicConfig], command: str
+) -> Iterator[Change]:
+    """Yield the files that should tell a client about these topics; `agents` is any of them.
 
     What names our command in another of its ways, as on another machine, is left as it is.
     Raises KbError for a file that is not ours, or that lies outside.
     """
-    names = (command, *(each for each in COMMANDS if each != command))
-    rules = _choose_rules(root)
-    changes = [_plan_block(rules, read_below(root, rules), names)]
-    for path in _find_skills(root):
+    names = (command, "llm kb" if command == "llm-kb" else "llm-kb")
+    blocks = [f"{MARKS.begin}\n{_RULE.format(name)}{MARKS.end}\n" for name in names]
+    for path in _find_rules(client, root):
+        before = read_below(root, path)
+        found = MARKS.find(before or "", path)
+        there = f"{(before or '')[slice(*found)]}\n".replace("\r\n", "\n") if found else ""
+        after = before if there in blocks else MARKS.replace(before, blocks[0], path)
+        yield Change(path, before, after)
+    about = json.dumps(
+        describe_topics(topics, LONGEST_DESCRIPTION), ensure_ascii=False
+    )  # YAML, too
+    known = {"name": AGENT_SKILL, "description": about, "mark": AGENT_MARK}
+    texts = [_SKILL.format(name, **known) for name in names]
+    for path in _find_real(root, SKILLS):
         before = read_below(root, path)
         if before is not None and AGENT_MARK not in before:
             raise KbError(f"{path!r} was written by someone else; move it, then try again")
-        texts = [_render_skill(topics, name) for name in names]
         after = before if (before or "").replace("\r\n", "\n") in texts else texts[0]
-        changes.append(Change(path, before, after, texts[0]))
-    return changes
+        yield Change(path, before, after)
 
 
-def plan_removal(root: Path) -> list[Change]:
-    """Return the files with a block or a skill of ours, and their rest. Raises KbError."""
-    changes = []
-    for path in RULES:
-        before = read_below(root, path)
-        if before is not None and (found := MARKS.find(before, path)):
-            above, below = before[: found[0]].rstrip(), before[found[1] :].lstrip("\r\n")
-            left = "\n\n".join(filter(None, (above, below)))
-            after = left if not left or left.endswith("\n") else f"{left}\n"
-            changes.append(Change(path, before, after or None))
-    for path in _find_skills(root):
-        before = read_below(root, path)
-        if before is not None and AGENT_MARK in before:
-            changes.append(Change(path, before, None))
-    return changes
+def plan_removal(root: Path) -> Iterator[Change]:
+    """Yield the files with a block or a skill of ours, and their rest. Raises KbError."""
+    for path in _find_real(root, RULES):
+        before = read_below(root, path) or ""
+        if found := MARKS.find(before, path):
+            yield Change(path, before, cut_block(before, *found))
+    for path in _find_real(root, SKILLS):
+        before = read_below(root, path) or ""
+        if AGENT_MARK in before:
+            yield Change(path, before, None)
 
 
-def _choose_rules(root: Path) -> str:
+def _find_rules(client: str, root: Path) -> Iterator[str]:
+    """Yield the files of rules that a client reads, without those that import another of them."""
     texts = {path: read_below(root, path) for path in RULES}
-    marked = [path for path, text in texts.items() if MARKS.has_any(text)]
-    existing = [path for path, text in texts.items() if text is not None]
-    return [*marked, *existing, *RULES][0]
+    there = [path for path in RULES if texts[path] is not None]
+    read = READ.get(client, ("AGENTS.md",))
+    paths = [next((path for path in read if path in there), read[-1])]
+    paths = paths if client != "agents" else [*paths, *there]
+    for path in _find_real(root, paths):
+        imports = find_imports(texts[path] or "") if path != "AGENTS.md" else ()
+        named = (normpath(join(dirname(path), each.target)) for each in imports)
+        imported = next((each for each in named if each in RULES), None)
+        if imported not in paths:
+            yield imported or path
 
 
-def _plan_block(path: str, before: str | None, names: Sequence[str]) -> Change:
-    blocks = [f"{MARKS.begin}\n{_RULE.format(name)}{MARKS.end}\n" for name in names]
-    text = before or ""
-    found = MARKS.find(text, path)
-    there = f"{text[found[0] : found[1]].rstrip()}\n".replace("\r\n", "\n") if found else ""
-    if there in blocks:
-        return Change(path, before, before, blocks[0])
-    return Change(path, before, MARKS.replace(text, blocks[0], path), blocks[0], there)
-
-
-def _render_skill(topics: Sequence[TopicConfig], name: str) -> str:
-    about = describe_topics(topics, LONGEST_DESCRIPTION)
-    description = json.dumps(about, ensure_ascii=False)  # is YAML, too
-    return _SKILL.format(name, name=AGENT_SKILL, description=description, mark=AGENT_MARK)
-
-
-def _find_skills(root: Path) -> Iterator[str]:
-    """Yield the paths of the skill, only one of those that a link makes the same file."""
+def _find_real(root: Path, paths: Iterable[str]) -> Iterator[str]:
+    """Yield the paths, of those that links make the same file the first."""
     seen: Collection[Path] = []
-    for path in SKILLS:
+    for path in paths:
         real = find_inside(root, path)
         if real not in seen:
             seen = [*seen, real]

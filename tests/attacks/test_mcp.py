@@ -93,7 +93,7 @@ def test_a_line_of_2_mb_comes_back_as_the_command_shows_it(workspace: Path) -> N
 def test_the_first_ctrl_c_ends_it(workspace: Path) -> None:
     server = Server(workspace)
     server.process.send_signal(signal.SIGINT)
-    assert server.wait() == (130, "")
+    assert server.wait() == (-signal.SIGINT, "")
 
 
 def test_it_ends_when_its_client_closes_its_input(workspace: Path) -> None:

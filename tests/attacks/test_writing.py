@@ -37,10 +37,13 @@ COMMANDS: dict[str, tuple[str, Sequence[str]]] = {
     "the first configuration": ("llm-kb.toml", ["init"]),
     "captured entries": ("AGENTS.md", ["knowledge", "export", "--to", "AGENTS.md"]),
     "captured entries below": ("docs/x.md", ["knowledge", "export", "--to", "docs/x.md"]),
-    "the rule for agents": ("AGENTS.md", ["agents", "-y"]),
-    "the skill for agents": (".agents/skills/project-knowledge/SKILL.md", ["agents", "-y"]),
+    "the rule for agents": ("AGENTS.md", ["connect", "agents", "-y"]),
+    "the skill for agents": (
+        ".agents/skills/project-knowledge/SKILL.md",
+        ["connect", "agents", "-y"],
+    ),
     **{
-        f"the server for {client}": (file, ["mcp", "--install", client, "-y"])
+        f"the server for {client}": (file, ["connect", client, "--mcp", "-y"])
         for client, file in {
             "claude": ".mcp.json",
             "cursor": ".cursor/mcp.json",
@@ -244,7 +247,7 @@ OWN = {
     "references/library.py": ["mkdir", "rename", "rmtree", "rmtree", "rmtree"],
     "references/topic/staging.py": ["link", "mkdir", "mkdir", "open"],
     "references/topic/topic_directory.py": ["open"],  # all four: the user's library
-    "host/mcp/clients.py": ["replace_file"],  # a client's file in the home directory
+    "upkeep/agent_files.py": ["replace_file"],  # a client's file in the home directory
     "search/index/database.py": ["mkdir"],  # the index in the user's directory
 }
 """All that writes without the functions that stay below a directory."""

@@ -66,7 +66,7 @@ def test_what_we_write_into_is_named_with_its_charset(kb: Path, run_llm: RunLlm)
     guide = kb.parent / "AGENTS.md"
     subprocess.run(["git", "init", "-q"], cwd=kb.parent, check=True)  # entries are kept in it
     guide.write_bytes("# Größe\n".encode("utf-16"))
-    for arguments in (["knowledge", "export", "--to", "AGENTS.md"], ["agents"]):
+    for arguments in (["knowledge", "export", "--to", "AGENTS.md"], ["connect", "agents"]):
         result = run_llm(["kb", *arguments])
         assert result.exit_code == 1
         assert "it is UTF-16LE, not UTF-8; to convert it: iconv -f UTF-16LE" in result.stderr

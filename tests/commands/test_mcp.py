@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +11,8 @@ import mcp_types as types
 import pytest
 from mcp.client import Client
 
+from llm_kb.host.mcp.server import Server
+from llm_kb.knowledge_base.api import KnowledgeBase
 from llm_kb.knowledge_base.tool_text import LEARN, SEARCH_KNOWLEDGE
 from llm_kb.rendering.section import HEADER
 from tests.conftest import RunLlm
@@ -16,6 +20,9 @@ from tests.mcp_client import call, read, start_process, talk
 from tests.repositories import make_repo
 
 CONFIG = """
+[kb]
+search = true
+
 [kb.topic.project]
 title = "General"
 introduction = "How we work."
@@ -33,6 +40,10 @@ LISTING = """\
 Use the `learn` tool with the `subjects` argument to learn specific subjects."""
 
 
+async def read_instructions(client: Client) -> str:
+    return client.instructions or ""
+
+
 @pytest.fixture
 def workspace(tmp_path: Path) -> Path:
     """A workspace with a visible, a hidden and a disabled subject."""
@@ -48,24 +59,19 @@ def test_tools_are_those_of_the_knowledge_base(workspace: Path) -> None:
     async def list_tools(client: Client) -> list[types.Tool]:
         return (await client.list_tools()).tools
 
-    learn, search, create = talk(list_tools, workspace)
+    learn, search = talk(list_tools, workspace)
     assert (learn.name, learn.input_schema) == ("learn", LEARN.schema)
     assert learn.description == (
         "Learn about knowledge base topics and subjects. Available topics: project (General)."
         " One call can load several subjects, those of another topic as topic/subject."
     )
     assert search.name == "search_knowledge"
-    assert create.name == "reference_topic_create"
-    hints = [tool.annotations.read_only_hint for tool in (learn, search, create)]
-    assert hints == [True, True, False]
+    assert [tool.annotations.read_only_hint for tool in (learn, search)] == [True, True]
 
 
 def test_instructions_hold_the_menu_and_what_is_pre_loaded(
     workspace: Path, run_llm: RunLlm
 ) -> None:
-    async def read_instructions(client: Client) -> str:
-        return client.instructions or ""
-
     instructions = talk(read_instructions, start_process("-k", "project/review", cwd=workspace))
     first, _, rest = instructions.partition("\n\n")
     assert first.startswith("Search this knowledge before you answer or change something: General")
@@ -167,7 +173,7 @@ def test_search_answers_with_places_and_never_with_what_is_hidden(workspace: Pat
         pytest.param(
             "write",
             {},
-            "unknown tool 'write'; tools: learn, search_knowledge, reference_topic_create",
+            "unknown tool 'write'; tools: learn, search_knowledge",
             id="unknown tool",
         ),
     ],
@@ -213,12 +219,12 @@ def test_a_broken_configuration_is_told_to_the_client(workspace: Path) -> None:
 
     instructions, described, answer, later = talk(conversation, start_process(cwd=workspace))
     assert instructions.startswith("The knowledge base cannot be read. Tell the user the reason: ")
-    assert set(described) == {"learn", "search_knowledge"}
+    assert set(described) == {"learn"}
     assert answer[1]
     for text in (instructions, *described.values(), answer[0]):
         assert str(path) in text
         assert "kb.topic.project.subject: " in text
-    assert later == 3
+    assert later == 2
 
 
 def test_without_topics_search_says_so(tmp_path: Path) -> None:
@@ -227,17 +233,85 @@ def test_without_topics_search_says_so(tmp_path: Path) -> None:
     assert text.startswith(f"{tmp_path}: there is no knowledge base here: ")
 
 
-def test_entries_are_written_in_a_repository_alone_if_a_setting_says_so(
-    workspace: Path, tmp_path: Path, user_dir: Path
-) -> None:
-    async def list_names(client: Client) -> list[tuple[str, bool | None]]:
-        tools = (await client.list_tools()).tools
-        return [(t.name, t.annotations.read_only_hint if t.annotations else None) for t in tools]
+NAMES = {
+    "references": [
+        "reference_search",
+        "reference_topic_search",
+        "reference_topic_list",
+        "reference_topic_create",
+    ],
+    "capture": ["emit_knowledge"],
+}
+READING = {
+    *("learn", "search_knowledge", "reference_search"),
+    *("reference_topic_search", "reference_topic_list"),
+}
 
+
+async def list_names(client: Client) -> list[tuple[str, bool | None]]:
+    tools = (await client.list_tools()).tools
+    return [(t.name, t.annotations.read_only_hint if t.annotations else None) for t in tools]
+
+
+@pytest.mark.parametrize("added", [*NAMES, "references,capture", ""])
+def test_the_tools_of_others_are_served_where_they_are_asked_for(
+    workspace: Path, added: str
+) -> None:
+    options = ["--with", added] if added else []
+    make_repo(workspace)
+    names = ["learn", "search_knowledge"]
+    for name in ("references", "capture"):
+        names += NAMES[name] if name in added.split(",") else []
+    listed = talk(list_names, start_process(*options, cwd=workspace))
+    assert listed == [(name, name in READING) for name in names]
+
+
+def test_a_name_that_nothing_has_is_an_error(run_llm: RunLlm) -> None:
+    result = run_llm(["kb", "mcp", "--with", "capture,nope"])
+    assert result.exit_code == 2
+    assert "'nope' is not one of references, capture, proposals" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("subjects", "names"), [(2, ["learn"]), (70, ["learn", "search_knowledge"])]
+)
+def test_the_search_is_served_where_it_helps(
+    tmp_path: Path, subjects: int, names: list[str]
+) -> None:
+    (tmp_path / "kb").mkdir()
+    for number in range(subjects):
+        (tmp_path / "kb" / f"{number}.md").write_text(f"Text {number}.\n")
+    (tmp_path / "llm-kb.toml").write_text('[kb.topic.t]\nsubjects = "kb"\n')
+    assert [name for name, _ in talk(list_names, tmp_path)] == names
+    assert talk(read_instructions, tmp_path).count("search_knowledge") == len(names) - 1
+    assert call(tmp_path, "search_knowledge", {"question": "text 1"})[1] is False
+
+
+def test_tools_of_five_topics_are_short(tmp_path: Path) -> None:
+    tables = ["[kb]\nsearch = true\n"]
+    for number in range(5):
+        (tmp_path / f"kb{number}").mkdir()
+        (tmp_path / f"kb{number}" / "a.md").write_text("A.\n")
+        title = f"The handbook of department {number}"
+        tables.append(f'[kb.topic.department-{number}]\ntitle = "{title}"\nsubjects = "kb{number}"')
+    (tmp_path / "llm-kb.toml").write_text("\n".join(tables))
+    listed = Server(partial(KnowledgeBase.discover, tmp_path)).answer(
+        {"id": 1, "method": "tools/list"}, lambda *_: None
+    )
+    texts = [
+        text
+        for tool in listed["tools"]
+        for text in (
+            tool["name"],
+            tool["description"],
+            json.dumps(tool["inputSchema"], separators=(",", ":"), ensure_ascii=False),
+        )
+    ]
+    assert sum(map(len, texts)) <= 2_200
+
+
+def test_entries_are_written(tmp_path: Path) -> None:
     repo = make_repo(tmp_path / "repo")
-    assert talk(list_names, repo.path)[3:] == []
-    (user_dir / "kb.toml").write_text("[kb.capture]\noffer = true\n")
-    assert talk(list_names, workspace)[3:] == []
 
     async def write(client: Client) -> list[tuple[str, bool]]:
         calls: list[tuple[str, dict[str, Any]]] = [
@@ -246,8 +320,14 @@ def test_entries_are_written_in_a_repository_alone_if_a_setting_says_so(
         ]
         return [read(await client.call_tool(name, arguments)) for name, arguments in calls]
 
-    assert talk(list_names, repo.path)[3:] == [("emit_knowledge", False)]
-    refused, written = talk(write, repo.path)
+    refused, written = talk(write, repo.path, added=["emit_knowledge"])
     assert (refused[1], "does not exist at" in refused[0]) == (True, True)
     assert written == ("recorded convention conv-1 (*): r", False)
     assert repo.note_json()["conventions"][0]["decided_in"] == repo.head
+
+
+def test_emitting_is_offered_as_configured(workspace: Path, user_dir: Path) -> None:
+    (user_dir / "kb.toml").write_text("[kb.capture]\noffer = true\n")
+    assert [name for name, _ in talk(list_names, workspace)] == ["learn", "search_knowledge"]
+    make_repo(workspace)
+    assert [name for name, _ in talk(list_names, workspace)][2:] == ["emit_knowledge"]

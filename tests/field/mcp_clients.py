@@ -180,7 +180,7 @@ def check_claude_code(directory: Path) -> Iterator[str]:
     page = {"topic": "project", "subject": "moor", "reason": "the user", "content": new}
     fake = FakeModel()
     fake.reset([("mcp__llm-kb__propose_subject", page)], "done")
-    for command in (["trust", "-y"], ["mcp", "--install", "claude", "-y"]):
+    for command in (["trust", "-y"], ["connect", "claude", "--mcp", "-y"]):
         subprocess.run([SERVER, *command], check=True, cwd=directory, capture_output=True)
     allowed = ("--mcp-config", ".mcp.json", "--allowedTools", "mcp__llm-kb__propose_subject")
     with serve(fake.answer) as address:

@@ -14,7 +14,7 @@ from llm_kb.host.mcp.server import (
     ProtocolError,
     Server,
     is_response,
-    parse_message,
+    parse_line,
     render_message,
 )
 from llm_kb.knowledge_base.api import KnowledgeBase
@@ -38,10 +38,10 @@ def fuzz(data: bytes) -> None:
     request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
     for message in (data, json.dumps(request).encode()):
         with suppress(ProtocolError):
-            parsed = parse_message(message)
-            if "id" in parsed and not is_response(parsed) and not _writes(parsed):
-                answered = Server(_discover()).answer(parsed, lambda *_: None)
-                render_message({"id": 1, "result": answered})
+            for parsed in parse_line(message):
+                if "id" in parsed and not is_response(parsed) and not _writes(parsed):
+                    answered = Server(_discover()).answer(parsed, lambda *_: None)
+                    render_message({"id": 1, "result": answered})
 
 
 def _read(text: str) -> Any:
@@ -54,7 +54,7 @@ def _writes(request: dict[str, Any]) -> bool:
     """Tell whether a call would fetch something, or write into the repository."""
     params = request.get("params")
     name = params.get("name") if isinstance(params, dict) else None
-    return name in ("reference_topic_create", "emit_knowledge", "annotate")
+    return name in ("reference_topic_create", "emit_knowledge")
 
 
 @cache

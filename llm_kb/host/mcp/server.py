@@ -1,9 +1,9 @@
 """The server of an MCP client: JSON-RPC over standard input and output, one message a line.
 
 Each request is answered on its own and in order. The configuration is read again every time: a
-client that stays connected sees the current files. Calls run in the main thread, where a signal
-can end them whatever they do: at their deadline, when the client cancels them, or a moment after
-it has closed its end. Another thread reads the client's messages meanwhile.
+client that stays connected sees the current files. There is one thread: a call that takes long
+reports its progress between two files, and what the client has sent is read then, a cancellation
+too.
 
 A request that carries the version of the protocol is answered as that version has it, without a
 handshake; all others as the versions before.
@@ -13,21 +13,22 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import signal
 import sys
-import threading
 import time
 import traceback
 from base64 import b64encode
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from queue import SimpleQueue
-from typing import Any, BinaryIO, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeGuard, TypeVar
 
 from llm_kb import __version__
 from llm_kb.errors import KbError
 from llm_kb.host.mcp import tools
 from llm_kb.knowledge_base.api import KnowledgeBase
+from llm_kb.knowledge_base.tool_text import LEARN
 from llm_kb.rendering.presentation import Picture
 from llm_kb.texts.safe import defuse
 
@@ -54,14 +55,13 @@ INVALID_PARAMS, INTERNAL_ERROR, UNSUPPORTED_VERSION = -32602, -32603, -32022
 LARGEST = 4_000_000
 """Maximum number of bytes of a message: an annotation may be long."""
 
-MOST_WAITING = 32_000_000
-"""Maximum number of bytes of the requests read ahead, each counted with `OVERHEAD`."""
+MOST_AHEAD = 8_000_000
+"""Maximum number of bytes of requests read ahead; parsed they take up to thirty times as many."""
 
-OVERHEAD = 1_000
-"""Bytes that a request takes in memory besides its text."""
+CHUNK = 65_536
 
-LAST_SECONDS = 5
-"""Seconds in which requests are still answered after the client has closed its end."""
+PROGRESS_SECONDS = 5
+"""Seconds between two notifications of progress: some clients give up after 60 without one."""
 
 
 class ProtocolError(Exception):
@@ -72,26 +72,32 @@ class ProtocolError(Exception):
         super().__init__(message)
 
 
-def parse_message(data: bytes) -> Message:
-    """Return a request, which has an `id`, a notification or a response. Raises ProtocolError.
+def parse_line(line: bytes) -> list[Message]:
+    """Return the messages of a line: one, or those of a batch, as 2025-03-26 has it.
 
-    Half a surrogate pair, which no answer could quote, is replaced.
+    A message is a request, which has an `id`, a notification or a response. Half a surrogate
+    pair, which no answer could quote, is replaced. Raises ProtocolError.
     """
-    if len(data) > LARGEST:
+    if len(line) > LARGEST:
         raise ProtocolError(INVALID_REQUEST, f"a message has at most {LARGEST:,} bytes")
     try:
-        message = json.loads(_encode(json.loads(data.decode("utf-8", "replace"))))
+        value = json.loads(_encode(json.loads(line.decode("utf-8-sig", "replace"))))
     except (ValueError, RecursionError) as error:
         raise ProtocolError(PARSE_ERROR, "the message is not valid JSON") from error
-    if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
-        raise ProtocolError(INVALID_REQUEST, "the message is not a JSON-RPC 2.0 object")
-    if is_response(message):
-        return message
-    if not isinstance(message.get("method"), str) or type(message.get("id", 0)) not in {str, int}:
-        raise ProtocolError(
-            INVALID_REQUEST, "a message needs a method, and a string or number as id"
-        )
-    return message
+    messages = value if isinstance(value, list) and value else [value]
+    for message in messages:
+        if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
+            raise ProtocolError(INVALID_REQUEST, "the message is not a JSON-RPC 2.0 object")
+        is_named = isinstance(message.get("method"), str) and _is_id(message.get("id", 0))
+        if not (is_named or is_response(message)):
+            problem = "a message needs a method, and a string or number as id"
+            raise ProtocolError(INVALID_REQUEST, problem)
+    return messages
+
+
+def _is_id(value: object) -> TypeGuard[str | int]:
+    """Tell whether a value names a request, or the progress of one."""
+    return type(value) in {str, int}
 
 
 def is_response(message: Message) -> bool:
@@ -109,8 +115,12 @@ def _encode(value: object) -> bytes:
 
 
 def _read(params: Mapping[str, Any], name: str, kind: type[T]) -> T:
-    """Return a parameter of this type, empty if there is none. Raises ProtocolError."""
-    value = kind() if params.get(name) is None else params[name]
+    """Return a parameter of this type, empty if there is none. Raises ProtocolError.
+
+    Some clients write an empty object as an empty list.
+    """
+    value = params.get(name)
+    value = kind() if value in (None, []) else value
     if not isinstance(value, kind):
         raise ProtocolError(INVALID_PARAMS, f"{name} has the wrong type")
     return value
@@ -177,7 +187,7 @@ class Server:
         try:
             return tools.render_tools(self._open(limits))
         except (KbError, OSError) as error:
-            return tools.render_broken(_describe_broken(error))
+            return [tools.render_tool(LEARN, _describe_broken(error))]
 
     def _call_tool(
         self, params: Mapping[str, Any], limits: tools.Limits, report: tools.Report
@@ -243,152 +253,113 @@ def make_result(text: str, pictures: Sequence[Picture] = (), *, is_error: bool =
 def run(discover: Discover) -> None:
     """Serve one client on standard input and output until it disconnects, or until Ctrl-C."""
     # Nothing is lost when the process ends at once: a ref moves completely or not at all.
-    signal.signal(signal.SIGINT, lambda *_: os._exit(130))
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     # What else prints or reads must not disturb the messages.
     source, sink = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDWR)
     os.dup2(nothing, 0)
     os.dup2(2 if sys.stderr else nothing, 1)
     with suppress(BrokenPipeError):  # the client is gone
-        _Conversation(discover, source, sink).hold()
+        _Conversation(Server(discover), source, sink).hold()
 
 
-class _CallEnded(BaseException):
-    """Raised within a call at its deadline, or when nobody waits for its answer."""
-
-
-class _Waiting:
-    """A line that is not answered yet. Several may have the same id."""
-
-    def __init__(self, line: bytes, id_: str | int | None) -> None:
-        self.line = line
-        """As it was sent: what is read of it may take thirty times as much."""
-        self.cost = len(line) + OVERHEAD
-        """The bytes that it takes."""
-        self.id = id_
-        """None for a line that is no message; its answer says why."""
-        self.is_wanted = True
-        """Whether the client still waits for the answer."""
+class _Cancelled(BaseException):
+    """Raised within a call whose answer the client does not want any more."""
 
 
 class _Conversation:
-    """The requests of one client, each with a deadline."""
+    """The requests of one client."""
 
-    def __init__(self, discover: Discover, source: int, sink: int) -> None:
-        self._server, self._source, self._sink = Server(discover), source, sink
-        self._inbox: SimpleQueue[_Waiting | None] = SimpleQueue()
-        """What to answer; None ends the conversation."""
-        self._waiting: list[_Waiting] = []
-        self._room = MOST_WAITING
-        self._has_room = threading.Condition()
-        self._running: _Waiting | None = None
-        self._deadline = 0.0
-        self._main = threading.get_ident()
-        self._is_over = threading.Event()
+    def __init__(self, server: Server, source: int, sink: int) -> None:
+        self._server, self._source, self._sink = server, source, sink
+        self._begun = bytearray()
+        """The line whose end has not come."""
+        self._is_over = False
+        """Whether the client has closed its end."""
+        self._waiting: deque[tuple[Message, int]] = deque()
+        """The requests to answer, each with its number of bytes."""
+        self._ahead = 0
+        self._running: str | int | None = None
+        """The id of the request that is answered; None once the client has cancelled it."""
 
     def hold(self) -> None:
-        """Answer requests until the client closes its end. Call this in the main thread."""
-        signal.signal(signal.SIGALRM, self._end_call)
-        threading.Thread(target=self._read, daemon=True).start()
-        while (item := self._inbox.get()) is not None:
-            with suppress(_CallEnded):  # a second signal, while the first one ends the call
-                self._answer(item)
-            self._running = None
-            self._forget(item)
-        self._is_over.set()
+        """Answer requests until the client closes its end, and what it asked before."""
+        while self._waiting or not self._is_over:
+            self._read(wait=not self._waiting)
+            if self._waiting:
+                request, size = self._waiting.popleft()
+                self._ahead -= size
+                self._running = request["id"]
+                with suppress(_Cancelled):
+                    self._answer(request)
 
-    def _read(self) -> None:
-        """Read messages; runs in a thread of its own."""
-        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGALRM})  # the main thread's
-        with os.fdopen(self._source, "rb") as stream:
-            for line in _iter_lines(stream):
-                self._take(line)
-        self._inbox.put(None)
-        self._end()
+    def _read(self, *, wait: bool) -> None:
+        """Take what the client has sent. Of a line that is too long the beginning is kept."""
+        timeout = None if wait else 0
+        while self._ahead < MOST_AHEAD and not self._is_over:
+            if not select.select([self._source], [], [], timeout)[0]:
+                return
+            data = os.read(self._source, CHUNK)
+            self._is_over, timeout = not data, 0
+            first, *others = data.split(b"\n") if data else (b"", b"")  # its end is that of a line
+            self._begun += first[: LARGEST + 1 - len(self._begun)]
+            for piece in others:
+                self._take(bytes(self._begun))
+                self._begun = bytearray(piece)
 
     def _take(self, line: bytes) -> None:
-        """Let what has an answer wait, or obey a notification; a response is of no use."""
+        """Let the requests of a line wait, and obey notifications; responses are of no use."""
         try:
-            message = parse_message(line)
-        except ProtocolError:
-            message = {"id": None}
-        if is_response(message):
-            return
-        if "id" in message:
-            waiting = _Waiting(line, message["id"])
-            with self._has_room:
-                self._has_room.wait_for(lambda: self._room > 0)
-                self._room -= waiting.cost
-                self._waiting.append(waiting)
-            self._inbox.put(waiting)
-        elif message["method"] == "notifications/cancelled":
-            params = message.get("params")
-            self._cancel(params.get("requestId") if isinstance(params, dict) else None)
-
-    def _forget(self, waiting: _Waiting) -> None:
-        """Make room for other requests."""
-        with self._has_room:
-            self._waiting.remove(waiting)
-            self._room += waiting.cost
-            self._has_room.notify()
-
-    def _cancel(self, id_: object) -> None:
-        if type(id_) not in {str, int}:
-            return
-        with self._has_room:
-            for waiting in self._waiting:
-                waiting.is_wanted = waiting.is_wanted and waiting.id != id_
-        signal.pthread_kill(self._main, signal.SIGALRM)
-
-    def _end(self) -> None:
-        """End the work, since the client reads no answer of a call that takes long from now on."""
-        for seconds in (LAST_SECONDS, *[1] * LAST_SECONDS):
-            if self._is_over.wait(seconds):
-                return
-            with self._has_room:
-                for waiting in self._waiting:
-                    waiting.is_wanted = False
-            signal.pthread_kill(self._main, signal.SIGALRM)
-        os._exit(1)
-
-    def _end_call(self, *_: object) -> None:
-        """End the call that runs if nobody waits for it or it is late, however late this is."""
-        running = self._running
-        if running and (not running.is_wanted or time.monotonic() >= self._deadline):
-            raise _CallEnded
-
-    def _answer(self, waiting: _Waiting) -> None:
-        try:
-            request = parse_message(waiting.line)
+            for message in parse_line(line) if line.strip() else ():
+                if "id" in message and not is_response(message):
+                    self._waiting.append((message, len(line)))
+                    self._ahead += len(line)
+                elif message.get("method") == "notifications/cancelled":
+                    self._cancel(_read(message, "params", dict).get("requestId"))
         except ProtocolError as error:
             self._send({"id": None, "error": error.error})
-            return
-        seconds = tools.find_deadline(request.get("params"))
 
-        def wind(*_: object) -> None:
-            """Set the deadline. Every second, also before it, other threads get their turn."""
-            self._deadline = time.monotonic() + seconds
-            signal.setitimer(signal.ITIMER_REAL, 1, 1)
+    def _cancel(self, id_: object) -> None:
+        if _is_id(id_):
+            self._running = None if self._running == id_ else self._running
+            self._waiting = deque(each for each in self._waiting if each[0]["id"] != id_)
+            self._ahead = sum(size for _, size in self._waiting)
 
-        text = f"ended after {seconds} seconds without progress; ask for less at once"
-        reply = {"result": make_result(text, is_error=True)}
-        wind()
-        try:
-            self._running = waiting
-            if waiting.is_wanted:
-                reply = _reply(self._server, request, wind)
-        except _CallEnded:
-            pass
-        finally:
-            self._running = None
-            signal.setitimer(signal.ITIMER_REAL, 0)
-        if waiting.is_wanted:
-            self._send({"id": waiting.id, **reply})
+    def _answer(self, request: Message) -> None:
+        """Send the answer of a request, and its progress before. Raises _Cancelled."""
+        id_, token, started, told = request["id"], _find_token(request), time.monotonic(), 0.0
+
+        def report(*_: object) -> None:
+            nonlocal told
+            self._listen()
+            seconds = round(time.monotonic() - started, 1)
+            if token is not None and seconds >= told + PROGRESS_SECONDS:
+                told = seconds
+                params = {"progressToken": token, "progress": seconds}
+                self._send({"method": "notifications/progress", "params": params})
+
+        reply = _reply(self._server, request, report)
+        self._listen()
+        self._send({"id": id_, **reply})
+
+    def _listen(self) -> None:
+        """Take what the client has sent. Raises _Cancelled if that ends what is answered."""
+        self._read(wait=False)
+        if self._running is None:
+            raise _Cancelled
 
     def _send(self, message: Message) -> None:
         rest = memoryview(render_message(message))
         while rest:
             rest = rest[os.write(self._sink, rest) :]
+
+
+def _find_token(request: Message) -> str | int | None:
+    """Return the name of a request's progress; None if the client does not want to hear of it."""
+    params = request.get("params")
+    meta = params.get("_meta") if isinstance(params, dict) else None
+    token = meta.get("progressToken") if isinstance(meta, dict) else None
+    return token if _is_id(token) else None
 
 
 def _reply(server: Server, request: Message, report: tools.Report) -> Message:
@@ -400,12 +371,3 @@ def _reply(server: Server, request: Message, report: tools.Report) -> Message:
     except Exception as error:  # noqa: BLE001 - a defect must not end the conversation
         traceback.print_exc()
         return {"error": ProtocolError(INTERNAL_ERROR, f"internal error: {error!r}").error}
-
-
-def _iter_lines(stream: BinaryIO) -> Iterator[bytes]:
-    """Yield the lines of a client but for empty ones; a too long one is cut beyond the bound."""
-    while line := stream.readline(LARGEST + 1):
-        if line.strip():
-            yield line
-        while line and not line.endswith(b"\n"):
-            line = stream.readline(65_536)

@@ -1,8 +1,4 @@
-"""The tools of the MCP server, the functions that answer their calls, and the limits of answers.
-
-Tools that write add notes to the repository, or fetch a reference topic once a person has
-approved its plan.
-"""
+"""The tools of the MCP server, the functions that answer their calls, and the limits of answers."""
 
 from __future__ import annotations
 
@@ -10,7 +6,6 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import accumulate
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from llm_kb import addons
@@ -29,6 +24,7 @@ from llm_kb.knowledge_base.tool_text import (
     read_arguments,
 )
 from llm_kb.references.library import Library
+from llm_kb.rendering.plain_text import count, estimate_tokens
 from llm_kb.rendering.section import describe_topics, render_instructions
 
 if TYPE_CHECKING:
@@ -58,51 +54,15 @@ class Limits:
         missing = len(data) - len(start.encode("utf-8", "replace"))
         return f"{start}\n(note: cut here; {missing:,} bytes are not shown; ask for less at once)"
 
-    def fit(self, value: Any) -> str:
-        """Return a value as JSON that is no longer: of its lists some rows, then what is left out.
-
-        Raises KbError if not even that fits.
-        """
-        if not self.answer or _size(value) <= self.answer:
-            return dump(value)
-        table = value if isinstance(value, dict) else {"rows": value}
-        lists = {key: rows for key, rows in table.items() if isinstance(rows, list)}
-        kept, notes = {**table, **dict.fromkeys(lists, ())}, list[str]()
-        room = self.answer - _size(kept) - len(lists) * MOST_NAMED
-        keys = sorted(lists, key=lambda key: _size(lists[key]))
-        for key in keys:
-            rows = lists[key]
-            # The longest list gets what the others leave.
-            share = room if key == keys[-1] else room // 4
-            ends = accumulate(_size(row) + len(", ") for row in rows)
-            kept[key] = rows[: sum(end <= share for end in ends)]
-            room -= _size(kept[key])
-            if rest := rows[len(kept[key]) :]:
-                notes.append(name_rest(key, rest))
-        kept["warnings"] = [*kept.get("warnings", ()), *notes]
-        if _size(kept) > self.answer:
-            raise KbError(
-                f"the answer has {_size(value):,} bytes, and {self.answer:,} are allowed;"
-                " ask for less at once"
-            )
-        return dump(kept if table is value else [*kept["rows"], {"warnings": notes}])
-
 
 CODEX = Limits(answer=11_000)
 """For models that Codex does not know, it cuts answers at 12,000 bytes, from the middle."""
-
-MOST_NAMED = 300
-"""Bytes of a note that names what was left out of a list."""
-
-SECONDS, FETCH_SECONDS = 120, 900
-"""Seconds that a call may go on without progress: conversions of documents take up to 120, and
-a fetch has bounds of its own."""
 
 REFERENCES = (reference_calls.SEARCH, reference_calls.TOPIC_SEARCH, reference_calls.TOPIC_LIST)
 """The tools that read reference topics."""
 
 Report: TypeAlias = "Callable[..., None]"
-"""Called whenever work was done, which moves the deadline."""
+"""Called whenever work was done; raises an error if nobody waits for the answer any more."""
 
 Arguments: TypeAlias = "Mapping[str, Any]"
 
@@ -151,30 +111,29 @@ def write_instructions(kb: KnowledgeBase, limits: Limits) -> str | None:
     topics |= {topic.id: topic for topic, subjects in kb.preloaded if subjects}
     line = describe_topics(list(topics.values()), limits.first_line)
     room = limits.instructions - len(line) - len("\n\n")
-    section = render_instructions(kb.preloaded, kb.menu(), room)
+    section = render_instructions(kb.preloaded, kb.menu(), room, search=kb.offers_search())
     return f"{line}\n\n{section}" if section else None
 
 
-def find_deadline(params: object) -> int:
-    """Return the seconds that a request with these parameters may go on without progress."""
-    name = params.get("name") if isinstance(params, dict) else None
-    return FETCH_SECONDS if name == reference_calls.CREATE.name else SECONDS
-
-
 def render_tools(kb: KnowledgeBase) -> list[dict[str, Any]]:
-    """Return the tools that are served in this directory, as clients list them."""
+    """Return the tools that are served in this directory."""
     return [
-        _render(tool, kb.describe_learn() if tool is LEARN else tool.description)
+        render_tool(tool, kb.describe_learn() if tool is LEARN else tool.description)
         for tool in find_tools(kb)
     ]
 
 
-def render_broken(description: str) -> list[dict[str, Any]]:
-    """Return the tools of a knowledge base that cannot be read."""
-    return [_render(tool, description) for tool in (LEARN, SEARCH_KNOWLEDGE)]
+def describe_cost(kb: KnowledgeBase) -> str:
+    """Return a line on what a client sends to its model with every session."""
+    kb = fit_client(kb, Limits())
+    listed = render_tools(kb)
+    sent = dump(listed) + (write_instructions(kb, Limits()) or "")
+    tools, tokens = count(len(listed), "tool"), estimate_tokens(sent)
+    return f"{tools} and the menu, about {tokens:,} tokens in every session"
 
 
-def _render(tool: ToolText, description: str) -> dict[str, Any]:
+def render_tool(tool: ToolText, description: str) -> dict[str, Any]:
+    """Return a tool as clients list it."""
     return {
         "name": tool.name,
         "description": description,
@@ -187,38 +146,34 @@ def _render(tool: ToolText, description: str) -> dict[str, Any]:
     }
 
 
-def find_tools(kb: KnowledgeBase) -> list[ToolText]:
-    """Return the tools that are served in this directory."""
-    return [
-        LEARN,
-        SEARCH_KNOWLEDGE,
-        *(REFERENCES if open_references(kb).ids() else []),
-        reference_calls.CREATE,
-        *(text for text, _ in _open_added(kb)),
-    ]
+def find_tools(kb: KnowledgeBase) -> Iterator[ToolText]:
+    """Yield the tools that are served in this directory."""
+    yield LEARN
+    if kb.offers_search():
+        yield SEARCH_KNOWLEDGE
+    if "References" in kb.tools:
+        yield from (*REFERENCES, reference_calls.CREATE)
+    yield from (text for text, _ in _open_added(kb))
 
 
 def _open_added(kb: KnowledgeBase) -> Iterator[tuple[ToolText, Answer]]:
-    """Yield the tools of add-ons that a setting offers."""
+    """Yield the tools of add-ons that are offered or asked for, and of use here."""
     for each in addons.find_tools().values():
-        if each.name in kb.tools:
+        if each.name in kb.tools and not each.find_problem(kb):
             yield from each.open(kb)
 
 
 def answer_call(kb: KnowledgeBase, name: str, arguments: Arguments, report: Report) -> Loaded:
     """Check a call and answer it. Raises KbError."""
-    added = {text.name: answer for text, answer in _open_added(kb)}
-    if name not in ANSWERS and name not in added:
-        known = ", ".join(tool.name for tool in find_tools(kb))
-        raise KbError(f"unknown tool {quote(name)}; tools: {known}")
+    names = [tool.name for tool in find_tools(kb)]
+    if name not in {*names, SEARCH_KNOWLEDGE.name}:  # a rule in AGENTS.md may name it
+        raise KbError(f"unknown tool {quote(name)}; tools: {', '.join(names)}")
     limits = Limits(answer=kb.config.max_result_chars)
-    if name in added:
-        answer = added[name](arguments, report)
-    else:
-        answer = ANSWERS[name](kb, arguments, report)
+    others = {text.name: answer for text, answer in _open_added(kb)}
+    answer = (others.get(name) or partial(ANSWERS[name], kb))(arguments, report)
     if isinstance(answer, Loaded):
         return Loaded(limits.cut(answer.text), answer.pictures)
-    return Loaded(limits.cut(answer) if isinstance(answer, str) else limits.fit(answer))
+    return Loaded(limits.cut(answer if isinstance(answer, str) else dump(answer)))
 
 
 def open_references(kb: KnowledgeBase) -> Library:
@@ -255,24 +210,6 @@ def _create(kb: KnowledgeBase, arguments: Arguments, report: Report) -> Any:
 def dump(value: object) -> str:
     """Return a value as the JSON that models read."""
     return json.dumps(value, ensure_ascii=False)
-
-
-def _size(value: object) -> int:
-    return len(dump(value).encode("utf-8", "replace"))
-
-
-def name_rest(key: str, rows: Sequence[Any]) -> str:
-    """Return a line on the rows of a list that were left out, with the calls that bring them."""
-    line = f"{len(rows):,} more {key} did not fit"
-    calls: list[str] = []
-    for row in rows if key != "warnings" else ():
-        id_ = row.get("topic_id", "")
-        call = f"learn({id_!r}, [{row['file'] + '#L' + row['lines']!r}])" if "file" in row else id_
-        if _size(f"{line}: {', '.join([*calls, call])}; and others") <= MOST_NAMED:
-            calls.append(call)
-    if not calls:
-        return f"{line}; ask for less at once"
-    return f"{line}: {', '.join(calls)}{'; and others' * (len(calls) < len(rows))}"
 
 
 TOOLS: Sequence[tuple[ToolText, Callable[[KnowledgeBase, Arguments, Report], Any]]] = (

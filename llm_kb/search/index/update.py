@@ -145,30 +145,28 @@ def _write_changes(  # noqa: PLR0913 - each is another thing
     gone = known.keys() - {file.path for file in files}
     changed = [file for file in files if known.get(file.path, ())[:4] != file.stamp()]
     _remove(connection, id_, sorted(gone))
-    done = 0
-    for batch in _prepare_all(changed, known, topic):
+    for batch in _prepare_all(changed, known, topic, progress):
         _store(connection, id_, topic, batch)
-        done += len(batch)
-        if progress:
-            progress(done, len(changed))
 
 
 # Reading
 
 
 def _prepare_all(
-    files: Sequence[File], known: Mapping[str, _Known], topic: Documents
+    files: Sequence[File], known: Mapping[str, _Known], topic: Documents, progress: Progress | None
 ) -> Iterator[list[_Prepared]]:
     """Yield prepared files in batches of about `BATCH_CHUNKS` chunks."""
     batch: list[_Prepared] = []
     chunks = 0
-    for file in files:
+    for done, file in enumerate(files, start=1):
         document = _prepare(file, topic, known[file.path][4] if file.path in known else b"")
         batch.append(document)
         chunks += len(document.chunks or ()) + 1
         if chunks >= BATCH_CHUNKS:
             yield batch
             batch, chunks = [], 0
+        if progress:
+            progress(done, len(files))
     if batch:
         yield batch
 

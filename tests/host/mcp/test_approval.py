@@ -25,13 +25,17 @@ def fields(remote: Remote) -> dict[str, Any]:
 def test_a_plan_waits_and_once_approved_the_same_call_carries_it_out(
     remote: Remote, tmp_path: Path
 ) -> None:
-    answer, is_error = call(tmp_path, "reference_topic_create", fields(remote))
+    answer, is_error = call(
+        tmp_path, "reference_topic_create", fields(remote), added=["References"]
+    )
     (plan,) = PendingPlans(current_library()).read_all()[0]
     assert is_error
     assert f"llm kb references approve {plan.id}" in answer
     assert "Tell the user so, go on without it, and do not try again" in answer
     assert current_library().topics()[0] == []
     PendingPlans(current_library()).approve(plan.id)
-    answer, is_error = call(tmp_path, "reference_topic_create", fields(remote))
+    answer, is_error = call(
+        tmp_path, "reference_topic_create", fields(remote), added=["References"]
+    )
     created = {"topic_id": "topic-frob", "file_count": 1, "chunk_count": 1}
     assert (json.loads(answer), is_error) == (created, False)

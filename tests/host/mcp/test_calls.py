@@ -63,7 +63,7 @@ def test_what_is_pre_loaded_can_be_learned_and_does_not_push_the_menu_out(tmp_pa
 
     instructions, listing, loaded = talk(conversation, served)
     assert len(instructions) < 2_048
-    assert "Use the `search_knowledge` tool to find the passages" in instructions
+    assert "search_knowledge" not in instructions
     assert "word word" not in instructions
     assert "`learn` these first: t/large, t/one, t/two\n" in instructions
     assert "- one\n" in listing
@@ -105,7 +105,7 @@ def test_what_was_not_searched_is_named_up_to_a_bound(tmp_path: Path, user_dir: 
         broken = user_dir / "kb" / "references" / f"topic-{number:02}" / "topic.md"
         broken.parent.mkdir(parents=True)
         broken.write_text("not a topic")
-    answer, _ = call(tmp_path, "reference_search", {"question": "anything"})
+    answer, _ = call(tmp_path, "reference_search", {"question": "anything"}, added=["References"])
     warnings = json.loads(answer)["warnings"]
     assert "topic-00" in warnings[0]
     assert warnings[0].endswith(" and 27 more")

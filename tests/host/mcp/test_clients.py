@@ -1,4 +1,4 @@
-"""`llm kb mcp --install` writes the entry for each client, and keeps the rest of the file."""
+"""`llm kb connect` writes the entry for each client, and keeps the rest of the file."""
 
 from __future__ import annotations
 
@@ -30,7 +30,15 @@ IN_EDITOR = {"command": "llm-kb", "args": ["mcp", "--directory", "${workspaceFol
 
 ENTRIES = {
     "claude": ("mcpServers", {"alwaysLoad": True, **STARTED}),
-    "codex": ("mcp_servers", {"required": True, "omit_tools_from": ["deferred"], **STARTED}),
+    "codex": (
+        "mcp_servers",
+        {
+            "required": True,
+            "omit_tools_from": ["deferred"],
+            "env_vars": ["LLM_USER_PATH", "XDG_CONFIG_HOME", "LLM_KB_CONFIG"],
+            **STARTED,
+        },
+    ),
     "cursor": ("mcpServers", IN_EDITOR),
     "gemini": ("mcpServers", STARTED),
     "opencode": ("mcp", {"type": "local", "command": ["llm-kb", "mcp"]}),
@@ -86,131 +94,152 @@ def written(client: str) -> str:
     return json.dumps(document, indent=2) + "\n"
 
 
+CONNECT = {client: ["kb", "connect", client, "--mcp", "-y"] for client in PATHS}
+
+
 @pytest.mark.parametrize("client", PATHS)
-def test_a_new_file_has_the_entry_alone_and_is_written_once(run_llm: RunLlm, client: str) -> None:
-    result = run_llm(["kb", "mcp", "--install", client, "-y"])
+def test_a_new_file_has_the_entry_alone_is_written_once_and_taken_away(
+    run_llm: RunLlm, client: str
+) -> None:
+    result = run_llm(CONNECT[client])
     assert (result.exit_code, read(client)) == (0, written(client))
-    assert result.stdout.strip() == written(client).strip()
+    assert result.stdout == "".join(f"+{line}\n" for line in written(client).splitlines())
     before = Path(PATHS[client]).stat()
-    again = run_llm(["kb", "mcp", "--install", client])
-    assert (again.exit_code, again.stdout) == (0, "")
-    assert again.stderr.endswith("already has this server\n")
+    for command in (CONNECT[client], ["kb", "connect", client, "--mcp", "--check"]):
+        again = run_llm(command)
+        assert (again.exit_code, again.stdout) == (0, "")
+        assert again.stderr == "Everything is up to date.\n"
     assert Path(PATHS[client]).stat() == before
+    undone = run_llm([*CONNECT[client], "--undo"])
+    lines = [f"-{line}\n" for line in written(client).splitlines()]
+    assert undone.stdout == "".join(["@@ line 1 @@\n", *lines])
+    assert not Path(PATHS[client]).exists()
+    assert run_llm([*CONNECT[client], "--undo"]).stderr == "Nothing to take out.\n"
+    assert run_llm(["kb", "connect", client, "--mcp", "--check"]).exit_code == 1
 
 
-@pytest.mark.parametrize("client", JSON)
-def test_the_rest_of_a_json_file_is_kept(run_llm: RunLlm, client: str) -> None:
-    key, entry = ENTRIES[client]
-    before = {"inputs": ["ü", 1.5], key: {"other": {"command": "x", "args": []}}, "z": None}
+OTHERS = {
+    "tabs": '{\n\t"inputs": ["ü", 1.5],\n\t"KEY": {\n\t\t"other": {}\n\t},\n\t"z": null\n}',
+    "in lines": '{"a": 1, "KEY": {"other": {"args": ["a", "b"]}}}\n',
+    "no table": '{\n  "a": 1e3\n}\n',
+    "no table, in a line": '{"a": [1, 2]}',
+    "empty table": '{\n  "KEY": {},\n  "a": 1\n}\n',
+    "spaced table": '{\n  "KEY": {\n  }\n}\n',
+    "comments": '// {\n{\n  /* "KEY": { */\n  "KEY": {\n    // it\n    "o": {}, // that\n  },\n}\n',
+    "a comment": "{\n  // mine\n}\n",
+    "windows": '{\r\n    "KEY": {\r\n        "other": {}\r\n    }\r\n}\r\n',
+    "strings": '{\n  "a": "// no comment",\n  "KEY": {\n    "x,}": {"url": "http://x"}\n  }\n}\n',
+}
+
+
+@pytest.mark.parametrize("client", ["claude", "opencode", "vscode"])
+@pytest.mark.parametrize("text", OTHERS.values(), ids=OTHERS)
+def test_the_rest_of_a_json_file_stays_and_undo_is_to_the_byte(
+    run_llm: RunLlm, client: str, text: str
+) -> None:
+    text = text.replace("KEY", ENTRIES[client][0])
     path = Path(PATHS[client])
     path.parent.mkdir(exist_ok=True)
-    path.write_text(json.dumps(before, indent="\t"), encoding="utf-8")
+    path.write_bytes(text.encode())
     path.chmod(0o640)
-    assert run_llm(["kb", "mcp", "--install", client, "-y"]).exit_code == 0
-    text = read(client)
-    after = json.loads(text)
-    assert after[key].pop("llm-kb") == entry
-    assert after == before
-    assert list(after) == list(before)
-    assert '\n\t"inputs"' in text
-    assert "ü" in text
+    assert run_llm(CONNECT[client]).exit_code == 0
+    after = path.read_bytes().decode()
+    rest = iter(after)
+    assert all(character in rest for character in text)  # nothing was lost
+    assert ("\r\n" in text) == ("\r\n" in after)
+    assert after.count("\n") == after.count("\r\n") or "\r\n" not in text
+    assert after.count('"llm-kb"') >= 1
     assert path.stat().st_mode & 0o777 == 0o640
+    assert run_llm(CONNECT[client]).stderr == "Everything is up to date.\n"
+    assert run_llm([*CONNECT[client], "--undo"]).exit_code == 0
+    assert path.read_bytes() == text.encode()
 
 
-def test_the_rest_of_a_toml_file_is_kept_with_its_comments(run_llm: RunLlm) -> None:
-    before = (
-        '# mine\nmodel = "m"\n\n[mcp_servers.other] # that\ncommand = "x"\n\n'
-        '[profiles.p]\nmodel = "n"\n'
-    )
+def test_an_entry_that_the_client_has_moved_is_taken_out(run_llm: RunLlm) -> None:
+    run_llm(CONNECT["claude"])
+    servers = {"a": {"command": "x"}, **json.loads(read("claude"))["mcpServers"]}
+    Path(".mcp.json").write_text(json.dumps({"mcpServers": servers}, indent=2))
+    assert run_llm([*CONNECT["claude"], "--undo"]).exit_code == 0
+    assert json.loads(read("claude")) == {"mcpServers": {"a": {"command": "x"}}}
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        '# mine\n\n[mcp_servers.other] # that\ncommand = "x"\n\n# p\n[profiles.p]\nmodel = "n"\n',
+        'model = "m"',
+        'model = "m"\r\n\r\n[a]\r\nb = 1\r\n',
+    ],
+)
+def test_the_rest_of_a_toml_file_stays_and_undo_is_to_the_byte(
+    run_llm: RunLlm, before: str
+) -> None:
     path = Path(PATHS["codex"])
     path.parent.mkdir(parents=True)
-    path.write_text(before)
-    assert run_llm(["kb", "mcp", "--install", "codex", "-y"]).exit_code == 0
-    assert [line for line in before.splitlines() if line not in read("codex")] == []
-    assert (
-        '[mcp_servers.llm-kb]\nrequired = true\nomit_tools_from = ["deferred"]\n'
-        'command = "llm-kb"\nargs = ["mcp"]\n'
-    ) in read("codex")
-    assert run_llm(["kb", "mcp", "--install", "codex"]).stderr.endswith("already has this server\n")
+    path.write_bytes(before.encode())
+    assert run_llm(CONNECT["codex"]).exit_code == 0
+    assert path.read_bytes().decode().startswith(before)
+    assert entry_of("codex") == ENTRIES["codex"][1]
+    assert run_llm(CONNECT["codex"]).stderr == "Everything is up to date.\n"
+    assert run_llm([*CONNECT["codex"], "--undo"]).exit_code == 0
+    assert path.read_bytes() == before.encode()
 
 
 @pytest.mark.usefixtures("topic")
 def test_options_are_written_and_replace_those_of_before(run_llm: RunLlm, tmp_path: Path) -> None:
     (tmp_path / "sub").mkdir()
-    run_llm(["kb", "mcp", "--install", "claude", "-y"])
-    options = "-d sub -k project/a -k 'project/b c' --kb-cfg kb.menu_budget=50"
-    result = run_llm(["kb", "mcp", *shlex.split(options), "--install", "claude", "-y"])
+    run_llm(["kb", "connect", "claude", "--mcp", "-y"])
+    options = "-d sub -k project/a -k 'project/b c' --with capture"
+    result = run_llm(["kb", "connect", "claude", "--mcp", "-y", "--", *shlex.split(options)])
     assert result.exit_code == 0
     assert json.loads(read("claude"))["mcpServers"]["llm-kb"]["args"] == [
-        *("mcp", "--directory", str(tmp_path / "sub")),
-        *("-k", "project/a", "-k", "project/b c", "--kb-cfg", "kb.menu_budget=50"),
+        *("mcp", "-d", "sub", "-k", "project/a", "-k", "project/b c", "--with", "capture"),
+        *("--directory", str(tmp_path / "sub")),
     ]
+    assert run_llm(CONNECT["claude"]).stderr == "Everything is up to date.\n"
 
 
 @pytest.mark.usefixtures("topic")
 @pytest.mark.parametrize("client", PATHS)
-def test_what_the_user_added_to_the_entry_is_kept(run_llm: RunLlm, client: str) -> None:
-    run_llm(["kb", "mcp", "-k", "project/a", "--install", client, "-y"])
-    key, _ = ENTRIES[client]
-    path = Path(PATHS[client])
+def test_what_a_person_added_to_the_entry_is_kept(run_llm: RunLlm, client: str) -> None:
     added = {"env": {"A": "b"}, "timeout": 5, "alwaysLoad": False, "required": False}
+    path = Path(PATHS[client])
+    run_llm([*CONNECT[client], "--", "-k", "project/a"])
     if client == "codex":
         document = tomlkit.parse(path.read_text())
-        document[key]["llm-kb"].update(added)
+        document["mcp_servers"]["llm-kb"].update(added)
         path.write_text(tomlkit.dumps(document).replace("timeout", "# mine\ntimeout"))
     else:
         changed = json.loads(path.read_text())
-        changed[key]["llm-kb"].update(added)
-        path.write_text(json.dumps(changed))
+        changed[ENTRIES[client][0]]["llm-kb"].update(added)
+        path.write_text(json.dumps(changed, indent=2))
     before = entry_of(client)
-    again = run_llm(["kb", "mcp", "-k", "project/a", "--install", client])
-    assert again.stderr.endswith("already has this server\n")
+    assert run_llm(CONNECT[client]).stderr == "Everything is up to date.\n"
     assert entry_of(client) == before
-    run_llm(["kb", "mcp", "-k", "project/b", "--install", client, "-y"])
-    text = read(client)
+    assert run_llm([*CONNECT[client], "--", "-k", "project/b"]).exit_code == 0
     assert {name: entry_of(client)[name] for name in added} == added
-    assert "project/b" in text
-    assert "project/a" not in text
-    assert client != "codex" or "# mine" in text
+    assert "project/b" in read(client)
+    assert "project/a" not in read(client)
+    assert client != "codex" or "# mine" in read(client)
 
 
-@pytest.mark.parametrize(
-    ("before", "after"),
-    [
-        pytest.param(
-            'required = true\ncommand = "llm-kb"\nargs = ["mcp"]\n',
-            'required = true\ncommand = "llm-kb"\nargs = ["mcp"]\nomit_tools_from = ["deferred"]\n',
-            id="an entry of before",
-        ),
-        pytest.param(
-            'required = false # mine\nomit_tools_from = []\ncommand = "llm-kb"\nargs = ["mcp"]\n',
-            None,
-            id="the user's own values",
-        ),
-    ],
-)
-def test_what_an_entry_lacks_is_added_to_it(
-    run_llm: RunLlm, before: str, after: str | None
-) -> None:
+def test_what_an_entry_lacks_is_added_to_it(run_llm: RunLlm) -> None:
     path = Path(PATHS["codex"])
     path.parent.mkdir(parents=True)
-    path.write_text(f"[mcp_servers.llm-kb]\n{before}")
-    assert run_llm(["kb", "mcp", "--install", "codex", "-y"]).exit_code == 0
-    assert path.read_text() == f"[mcp_servers.llm-kb]\n{after or before}"
+    before = '[mcp_servers.llm-kb]\nrequired = false # mine\ncommand = "llm-kb"\nargs = ["mcp"]\n'
+    path.write_text(before)
+    assert run_llm(CONNECT["codex"]).exit_code == 0
+    assert path.read_text() == (
+        f'{before}omit_tools_from = ["deferred"]\n'
+        'env_vars = ["LLM_USER_PATH", "XDG_CONFIG_HOME", "LLM_KB_CONFIG"]\n'
+    )
 
 
-@pytest.mark.parametrize("client", PATHS)
-def test_a_broken_configuration_is_reported_and_the_entry_written(
-    run_llm: RunLlm, client: str
-) -> None:
+def test_nothing_is_written_for_a_broken_configuration(run_llm: RunLlm) -> None:
     Path("llm-kb.toml").write_text("[kb.topic")
-    result = run_llm(["kb", "mcp", "--install", client, "-y"])
-    assert (result.exit_code, read(client)) == (0, written(client))
-    assert "llm-kb.toml is not valid TOML" in result.stderr
-    assert "The entry works once that is fixed" in result.stderr
-    Path(PATHS[client]).unlink()
-    assert run_llm(["kb", "mcp", "-k", "t", "--install", client, "-y"]).exit_code == 1
-    assert not Path(PATHS[client]).exists()
+    result = run_llm(CONNECT["claude"])
+    assert (result.exit_code, "llm-kb.toml is not valid TOML" in result.stderr) == (1, True)
+    assert not Path(".mcp.json").exists()
 
 
 @pytest.mark.parametrize("marker", ["llm-kb.toml", ".git/HEAD"])
@@ -223,84 +252,97 @@ def test_the_file_is_that_of_the_project_from_any_directory_in_it(
         make_repo(tmp_path)
     (tmp_path / "sub" / "deeper").mkdir(parents=True)
     monkeypatch.chdir("sub/deeper")
-    result = run_llm(["kb", "mcp", "--install", "claude", "-y"])
-    assert f"Wrote {tmp_path}/.mcp.json; restart claude" in result.stderr
-    assert "Claude Code asks you to approve the server" in result.stderr
+    result = run_llm(["kb", "connect", "claude", "--mcp", "-y"])
+    assert "the menu, about " in result.stderr
+    assert result.stderr.endswith(
+        "\nClaude Code asks you to approve the server when you start it here, and before each call."
+        " To allow those that only read:\n"
+        "claude --allowedTools mcp__llm-kb__learn,mcp__llm-kb__search_knowledge\n"
+        "Changed .mcp.json\n"
+    )
     assert (tmp_path / ".mcp.json").read_text() == written("claude")
 
 
-def test_a_link_stays_and_the_file_it_leads_to_is_named(run_llm: RunLlm, tmp_path: Path) -> None:
+def test_a_link_stays(run_llm: RunLlm, tmp_path: Path) -> None:
     (tmp_path / "shared.json").write_text("{}")
     Path(".mcp.json").symlink_to("shared.json")
-    result = run_llm(["kb", "mcp", "--install", "claude", "-y"])
-    assert "shared.json" in result.stderr
+    assert run_llm(CONNECT["claude"]).exit_code == 0
     assert Path(".mcp.json").is_symlink()
     assert (tmp_path / "shared.json").read_text() == written("claude")
 
 
+@pytest.mark.usefixtures("topic")
+def test_it_says_what_a_session_costs(run_llm: RunLlm) -> None:
+    result = run_llm(CONNECT["opencode"])
+    assert "1 tool and the menu, about 2" in result.stderr
+    assert "tokens in every session\nopencode asks before no call.\n" in result.stderr
+
+
 def test_knowledge_that_does_not_exist_is_not_written(run_llm: RunLlm) -> None:
-    result = run_llm(["kb", "mcp", "-k", "nope", "--install", "claude", "-y"])
+    result = run_llm(["kb", "connect", "claude", "--mcp", "-y", "--", "-k", "nope"])
     assert (result.exit_code, "unknown topic 'nope'" in result.stderr) == (1, True)
     assert not Path(".mcp.json").exists()
 
 
 def test_it_asks_first(run_llm: RunLlm) -> None:
-    result = run_llm(["kb", "mcp", "--install", "claude"])
+    result = run_llm(CONNECT["claude"][:-1])
     assert result.exit_code == 1
-    assert "Pass -y to say yes" in result.stderr
-    assert result.stdout.strip() == written("claude").strip()
+    assert "Change .mcp.json? Pass -y to say yes" in result.stderr
+    assert '+    "llm-kb": {\n' in result.stdout
     assert not Path(".mcp.json").exists()
 
 
 @pytest.mark.parametrize(
     ("client", "text", "reason"),
     [
-        pytest.param(
-            "vscode", '{\n  // mine\n  "servers": {}\n}', "is not plain JSON", id="comment"
-        ),
-        pytest.param("claude", "[]", "is not plain JSON with a table 'mcpServers'", id="list"),
-        pytest.param(
-            "claude",
-            '{"mcpServers": []}',
-            "is not plain JSON with a table 'mcpServers'",
-            id="not a table",
-        ),
-        pytest.param(
-            "gemini",
-            '{"mcpServers": {"llm-kb": 3}}',
-            "is not plain JSON with a table 'mcpServers'",
-            id="number",
-        ),
-        pytest.param("codex", "mcp_servers.llm-kb = 3", "is not TOML with a table", id="entry"),
-        pytest.param("claude", "[" * 100_000, "is not plain JSON", id="deep"),
-        pytest.param("codex", "[mcp_servers", "is not TOML with a table", id="not TOML"),
-        pytest.param("codex", "mcp_servers = 3", "is not TOML with a table", id="number"),
+        ("claude", "[]", "found a list where a table belongs"),
+        ("claude", "null", "found nothing where a table belongs"),
+        ("claude", '{"mcpServers": null}', "found nothing where a table belongs"),
+        ("claude", '{"mcpServers": []}', "found a list where a table belongs"),
+        ("gemini", '{"mcpServers": {"llm-kb": "x"}}', "found 'x' where a table belongs"),
+        ("claude", '{"a" 1}', "Expecting ':' delimiter"),
+        ("claude", "{3: 1}", "Expecting property name enclosed in double quotes"),
+        ("claude", '{"a": {"mcpServers": {}}, "mcpServers": {"x": 1}}', "is not edited in place"),
+        ("codex", "mcp_servers.llm-kb = 3", "found the number 3 where a table belongs"),
+        ("codex", "mcp_servers = {other = {command = 'x'}}", ""),
+        ("claude", "[" * 100_000, "recursion"),
+        ("codex", "[mcp_servers", ""),
     ],
 )
-def test_a_file_that_would_lose_something_stays_as_it_is(
+def test_a_file_that_cannot_be_edited_stays_and_the_text_to_add_is_shown(
     run_llm: RunLlm, client: str, text: str, reason: str
 ) -> None:
     path = Path(PATHS[client])
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
-    result = run_llm(["kb", "mcp", "--install", client, "-y"])
+    result = run_llm(CONNECT[client])
     assert result.exit_code == 1
-    assert reason in result.stderr
-    assert "write this into it yourself" in result.stderr
-    assert '"llm-kb"' in result.stderr or "llm-kb]" in result.stderr
+    assert f"cannot be changed: {reason}" in result.stderr or reason in result.stderr
+    assert result.stderr.endswith(f"\nWrite this into it yourself:\n{written(client)}\n")
     assert path.read_text() == text
+
+
+@pytest.mark.parametrize("client", ["claude", "codex"])
+def test_an_entry_of_another_form_is_not_taken_out(run_llm: RunLlm, client: str) -> None:
+    run_llm(CONNECT[client])
+    path = Path(PATHS[client])
+    path.write_text(read(client).replace('"mcp"', ' "mcp"  '))
+    before = read(client)
+    result = run_llm([*CONNECT[client], "--undo"])
+    assert result.exit_code == 1
+    assert "the entry is not as it was written\nTake this out of it yourself:" in result.stderr
+    assert read(client) == before
 
 
 def test_a_file_that_is_not_utf_8_stays_as_it_is(run_llm: RunLlm) -> None:
     Path(".mcp.json").write_bytes(b'{"a": "\xff"}')
-    result = run_llm(["kb", "mcp", "--install", "claude", "-y"])
-    assert (result.exit_code, "is not plain JSON" in result.stderr) == (1, True)
+    assert run_llm(CONNECT["claude"]).exit_code == 1
     assert Path(".mcp.json").read_bytes() == b'{"a": "\xff"}'
 
 
 def test_a_file_that_cannot_be_read_is_told(run_llm: RunLlm) -> None:
     Path(".mcp.json").mkdir()
-    result = run_llm(["kb", "mcp", "--install", "claude", "-y"])
+    result = run_llm(["kb", "connect", "claude", "--mcp", "-y"])
     assert result.exit_code == 1
     assert result.stderr.startswith("Error: ")
     assert ".mcp.json" in result.stderr
@@ -327,7 +369,7 @@ def test_the_command_is_one_that_a_shell_finds_or_the_script_beside_this_python(
     started: list[str],
 ) -> None:
     put_on_path(monkeypatch, Path("others").absolute(), *there)
-    result = run_llm(["kb", "mcp", "--install", client, "-y"])
+    result = run_llm(["kb", "connect", client, "--mcp", "-y"])
     entry = entry_of(client)
     assert [entry["command"], *entry["args"]] == started
-    assert ("llm-kb is not on your PATH" in result.output) == (started[0] == "llm")
+    assert result.exit_code == 0

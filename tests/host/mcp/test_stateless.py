@@ -24,7 +24,9 @@ def workspace(tmp_path: Path) -> Path:
     """A workspace of one topic, whose subject is too long for an answer."""
     (tmp_path / "kb").mkdir()
     (tmp_path / "kb" / "style.md").write_text("Short lines.\n" * 3_000)
-    (tmp_path / "llm-kb.toml").write_text('[kb.topic.t]\ntitle = "Style"\nsubjects = "kb"\n')
+    (tmp_path / "llm-kb.toml").write_text(
+        '[kb]\nsearch = true\n[kb.topic.t]\ntitle = "Style"\nsubjects = "kb"\n'
+    )
     return tmp_path
 
 
@@ -114,7 +116,7 @@ def test_each_version_has_its_own_methods(workspace: Path) -> None:
 def test_a_broken_configuration_is_the_instructions(workspace: Path) -> None:
     (workspace / "llm-kb.toml").write_text("[kb.topic")
     assert "is not valid TOML" in ask(workspace, "server/discover")["instructions"]
-    (tool, _) = ask(workspace, "tools/list")["tools"]
+    (tool,) = ask(workspace, "tools/list")["tools"]
     assert "is not valid TOML" in tool["description"]
 
 

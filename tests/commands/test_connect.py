@@ -1,4 +1,7 @@
-"""`llm kb agents`: the rule and the skill that tell coding agents about the knowledge base."""
+"""`llm kb connect`: the rule and the skill that tell coding agents about the knowledge base.
+
+The entries of MCP clients are in `tests/host/mcp/test_clients.py`.
+"""
 
 from __future__ import annotations
 
@@ -20,9 +23,9 @@ subjects = "kb"
 """
 SKILL = ".agents/skills/project-knowledge/SKILL.md"
 COPY = ".claude/skills/project-knowledge/SKILL.md"
-WRITE = ["kb", "agents", "-y"]
-CHECK = ["kb", "agents", "--check"]
-REMOVE = ["kb", "agents", "--remove", "-y"]
+WRITE = ["kb", "connect", "agents", "-y"]
+CHECK = ["kb", "connect", "agents", "--check"]
+UNDO = ["kb", "connect", "agents", "--undo", "-y"]
 
 
 @pytest.fixture(autouse=True)
@@ -49,13 +52,13 @@ def test_rule_and_skill_are_shown_and_written(
     golden("agents_block.md", (workspace / "AGENTS.md").read_text())
     golden("agents_skill.md", (workspace / SKILL).read_text())
     assert (workspace / COPY).read_text() == (workspace / SKILL).read_text()
-    for shown in ((workspace / "AGENTS.md").read_text(), (workspace / SKILL).read_text()):
-        assert result.stdout.count(shown) == 1
+    for written in ((workspace / "AGENTS.md").read_text(), (workspace / SKILL).read_text()):
+        assert result.stdout.count("".join(f"+{line}\n" for line in written.splitlines())) == 1
 
 
 def test_nothing_is_written_without_a_yes(workspace: Path, run_llm: RunLlm) -> None:
     before = read_tree(workspace)
-    result = run_llm(["kb", "agents"])
+    result = run_llm(["kb", "connect", "agents"])
     assert (result.exit_code, read_tree(workspace)) == (1, before)
     assert "Pass -y to say yes" in result.stderr
 
@@ -96,37 +99,119 @@ def test_check_reports_what_differs(workspace: Path, run_llm: RunLlm) -> None:
     result = run_llm(CHECK)
     assert result.exit_code == 1
     assert result.stderr == (
-        f"Error: not up to date: AGENTS.md, {SKILL}, {COPY}; run `llm kb agents`\n"
+        f"Error: not up to date: AGENTS.md, {SKILL}, {COPY}\nllm kb connect agents\n"
     )
     run_llm(WRITE)
     (workspace / "llm-kb.toml").write_text(CONFIG.replace("How we work.", "What we decided."))
     result = run_llm(CHECK)
-    assert result.stderr == f"Error: not up to date: {SKILL}, {COPY}; run `llm kb agents`\n"
+    assert result.stderr == f"Error: not up to date: {SKILL}, {COPY}\nllm kb connect agents\n"
     run_llm(WRITE)
     assert "What we decided" in (workspace / COPY).read_text()
 
 
+ALL = ["AGENTS.md", "CLAUDE.md", "GEMINI.md"]
+IMPORT = "@AGENTS.md\n"
+
+
 @pytest.mark.parametrize(
-    ("existing", "chosen"),
-    [(["AGENTS.md", "CLAUDE.md"], "AGENTS.md"), (["CLAUDE.md"], "CLAUDE.md"), ([], "AGENTS.md")],
+    ("client", "existing", "marked"),
+    [
+        ("claude", {}, ["AGENTS.md"]),
+        ("claude", {"AGENTS.md": ""}, ["AGENTS.md"]),
+        ("claude", dict.fromkeys(ALL, "# Mine\n"), ["CLAUDE.md"]),
+        ("claude", {".claude/CLAUDE.md": "x"}, [".claude/CLAUDE.md"]),
+        ("claude", {".claude/CLAUDE.md": "@../AGENTS.md"}, ["AGENTS.md"]),
+        ("claude", {"CLAUDE.md": IMPORT}, ["AGENTS.md"]),
+        ("codex", {"CLAUDE.md": "# Mine\n"}, ["AGENTS.md"]),
+        ("qwen", dict.fromkeys(ALL, "# Mine\n"), ["AGENTS.md"]),
+        ("gemini", {}, ["GEMINI.md"]),
+        ("gemini", {"AGENTS.md": "", "GEMINI.md": f"# G\n{IMPORT}"}, ["AGENTS.md"]),
+        ("agents", {}, ["AGENTS.md"]),
+        ("agents", dict.fromkeys(ALL, "# Mine\n"), ALL),
+        ("agents", {"CLAUDE.md": IMPORT, "GEMINI.md": "# G"}, ["AGENTS.md", "GEMINI.md"]),
+        ("agents", {"CLAUDE.md": f"`{IMPORT[:-1]}`"}, ["AGENTS.md", "CLAUDE.md"]),
+    ],
 )
-def test_block_goes_into_the_file_that_is_there(
-    workspace: Path, run_llm: RunLlm, existing: list[str], chosen: str
+def test_the_rule_goes_into_each_file_that_is_read(
+    workspace: Path, run_llm: RunLlm, client: str, existing: dict[str, str], marked: list[str]
 ) -> None:
-    for name in existing:
-        (workspace / name).write_text("# Mine\n")
-    run_llm(WRITE)
-    names = [name for name in ("AGENTS.md", "CLAUDE.md") if (workspace / name).exists()]
-    assert names == (existing or ["AGENTS.md"])
-    marked = [name for name in names if MARKS.begin in (workspace / name).read_text()]
-    assert marked == [chosen]
+    for name, text in existing.items():
+        (workspace / name).parent.mkdir(exist_ok=True)
+        (workspace / name).write_text(text)
+    before = read_tree(workspace)
+    assert run_llm(["kb", "connect", client, "--rule", "-y"]).exit_code == 0
+    after = read_tree(workspace)
+    assert sorted(name for name, text in after.items() if MARKS.begin in text) == sorted(marked)
+    assert run_llm(["kb", "connect", client, "--rule", "--check"]).exit_code == 0
+    run_llm(["kb", "connect", client, "--undo", "-y"])
+    assert read_tree(workspace) == before
 
 
-def test_block_stays_in_the_file_that_has_it(workspace: Path, run_llm: RunLlm) -> None:
-    (workspace / "CLAUDE.md").write_text("# Mine\n")
+def test_a_linked_file_of_rules_gets_the_rule_once(workspace: Path, run_llm: RunLlm) -> None:
+    (workspace / "AGENTS.md").write_text("# Mine\n")
+    (workspace / "CLAUDE.md").symlink_to("AGENTS.md")
     run_llm(WRITE)
-    (workspace / "AGENTS.md").write_text("# Newer\n")
-    assert run_llm(CHECK).exit_code == 0
+    assert (workspace / "AGENTS.md").read_text().count(MARKS.begin) == 1
+    assert (workspace / "CLAUDE.md").is_symlink()
+    run_llm(UNDO)
+    assert (workspace / "CLAUDE.md").read_text() == "# Mine\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "\n", "x", "x\n", "x\n\n\n", "x\r\n", "a\r\nb", "a\r\n\r\nb\r\n", "  \n"],
+)
+def test_what_was_written_is_taken_out_to_the_byte(
+    workspace: Path, run_llm: RunLlm, text: str
+) -> None:
+    (workspace / "AGENTS.md").write_bytes(text.encode())
+    assert run_llm(WRITE).exit_code == 0
+    assert MARKS.begin.encode() in (workspace / "AGENTS.md").read_bytes()
+    run_llm(UNDO)
+    assert (workspace / "AGENTS.md").read_bytes() == text.encode()
+
+
+def test_a_fence_that_is_not_closed_is_an_error(workspace: Path, run_llm: RunLlm) -> None:
+    (workspace / "AGENTS.md").write_text("```\nopen\n")
+    result = run_llm(WRITE)
+    assert result.stderr == "Error: 'AGENTS.md' ends in a fence that is not closed; close it\n"
+    assert (workspace / "AGENTS.md").read_text() == "```\nopen\n"
+
+
+@pytest.mark.parametrize("fence", ["```", "~~~"])
+def test_a_block_that_is_an_example_in_a_fence_is_not_the_block(
+    workspace: Path, run_llm: RunLlm, fence: str
+) -> None:
+    text = f"# How\n\n{fence}\n{MARKS.begin}\nold\n{MARKS.end}\n{fence}\n"
+    (workspace / "AGENTS.md").write_text(text)
+    run_llm(WRITE)
+    assert (workspace / "AGENTS.md").read_text().startswith(text)
+    assert (workspace / "AGENTS.md").read_text().count(MARKS.begin) == 2
+    run_llm(UNDO)
+    assert (workspace / "AGENTS.md").read_text() == text
+
+
+@pytest.mark.parametrize("command", [WRITE, UNDO], ids=["write", "undo"])
+def test_what_goes_of_a_persons_is_shown(
+    workspace: Path, run_llm: RunLlm, command: list[str]
+) -> None:
+    run_llm(WRITE)
+    block, skill = workspace / "AGENTS.md", workspace / SKILL
+    block.write_text(block.read_text().replace(MARKS.end, f"MY RULE\n{MARKS.end}"))
+    skill.write_text(f"{skill.read_text()}MY STEP\n")
+    result = run_llm(command)
+    assert ("-MY RULE\n" in result.stdout, "-MY STEP\n" in result.stdout) == (True, True)
+    assert "MY" not in "".join(read_tree(workspace).values())
+
+
+@pytest.mark.parametrize("title", ["\ufffe", "a\uffffb", "\U0001f600", "\u2028", "---"])
+def test_a_title_never_breaks_the_front_matter(
+    workspace: Path, run_llm: RunLlm, title: str
+) -> None:
+    (workspace / "llm-kb.toml").write_text(CONFIG.replace("Working here", f"T {title}"))
+    run_llm(WRITE)
+    front = yaml.safe_load((workspace / SKILL).read_text().split("\n---\n")[0])
+    assert "something: T " in front["description"]
 
 
 def test_text_around_the_block_stays_and_lines_in_it_are_reported(
@@ -137,10 +222,8 @@ def test_text_around_the_block_stays_and_lines_in_it_are_reported(
     run_llm(WRITE)
     written = file.read_text() + "\nBelow.\n"
     file.write_text(written.replace("Before you change code", "Never"))
-    result = run_llm(WRITE)
+    run_llm(WRITE)
     assert file.read_text() == written
-    assert "AGENTS.md has other lines between the marks" in result.stderr
-    assert "Never" in result.stdout
 
 
 def test_what_was_written_can_be_removed(workspace: Path, run_llm: RunLlm) -> None:
@@ -149,17 +232,17 @@ def test_what_was_written_can_be_removed(workspace: Path, run_llm: RunLlm) -> No
     (workspace / ".claude" / "settings.json").write_text("{}")
     before = read_tree(workspace)
     run_llm(WRITE)
-    result = run_llm(REMOVE)
+    result = run_llm(UNDO)
     assert (result.exit_code, read_tree(workspace)) == (0, before)
     assert not (workspace / ".agents").exists()
     assert not (workspace / ".claude" / "skills").exists()
-    assert run_llm(REMOVE).stderr == "Nothing to remove.\n"
+    assert run_llm(UNDO).stderr == "Nothing to take out.\n"
 
 
 def test_file_with_nothing_but_the_block_is_removed(workspace: Path, run_llm: RunLlm) -> None:
     before = read_tree(workspace)
     run_llm(WRITE)
-    run_llm(REMOVE)
+    run_llm(UNDO)
     assert read_tree(workspace) == before
 
 
@@ -172,7 +255,7 @@ def test_skill_of_someone_else_is_kept(workspace: Path, run_llm: RunLlm) -> None
     assert result.stderr == (
         f"Error: {SKILL!r} was written by someone else; move it, then try again\n"
     )
-    run_llm(REMOVE)
+    run_llm(UNDO)
     assert read_tree(workspace) == before
 
 
@@ -181,7 +264,7 @@ def test_linked_directory_of_skills_is_written_once(workspace: Path, run_llm: Ru
     (workspace / ".claude" / "skills").symlink_to("../.agents/skills")
     run_llm(WRITE)
     assert (workspace / COPY).read_text() == (workspace / SKILL).read_text()
-    run_llm(REMOVE)
+    run_llm(UNDO)
     assert not (workspace / SKILL).exists()
 
 
@@ -209,11 +292,13 @@ def test_topics_of_the_user_stay_out_of_the_project(
     assert "Secret plans" not in (workspace / SKILL).read_text()
 
 
-def test_without_a_workspace_there_is_nothing_to_tell(workspace: Path, run_llm: RunLlm) -> None:
+def test_without_topics_there_is_no_rule(workspace: Path, run_llm: RunLlm) -> None:
     (workspace / "llm-kb.toml").unlink()
     result = run_llm(WRITE)
-    assert result.exit_code == 1
-    assert "run 'llm kb init' first" in result.stderr
+    assert (result.exit_code, result.stderr) == (
+        1,
+        "Error: no topics are configured here, so there is no rule\nllm kb init\n",
+    )
 
 
 def test_skill_is_no_subject_and_no_page(workspace: Path, run_llm: RunLlm) -> None:
@@ -232,8 +317,7 @@ def test_skill_is_no_subject_and_no_page(workspace: Path, run_llm: RunLlm) -> No
     assert "project-knowledge" not in run_llm(["kb", "search", "knowledge project"]).stdout
     assert "project-knowledge" not in run_llm(["kb", "check"]).output
     (workspace / "llm-kb.toml").unlink()
-    proposed = run_llm(["kb", "init"]).output
-    assert "files that `llm kb agents` wrote" in proposed
+    run_llm(["kb", "init"])
     assert "project-knowledge" not in (workspace / "llm-kb.toml").read_text()
     (workspace / SKILL).write_text("---\nname: mine\n---\n")
     assert "project-knowledge" in run_llm(["kb", "list", "skills", "--all"]).output
