@@ -136,7 +136,7 @@ def commands() -> Iterable[click.Command | Group]:  # type: ignore[empty-body]
 
 @hookspec
 def settings() -> Iterable[tuple[str, Key]]:  # type: ignore[empty-body]
-    """Return keys of the configuration: dotted name and key. `config.value("kb.man.offer")` reads.
+    """Return keys of the configuration: dotted name and key. `kb.value("kb.man.offer")` reads.
 
     `kb.topic.NAME` is a key of each topic's table. One that `acts` affects requests that do not
     ask for it, so that of a workspace counts only once the workspace is trusted.

@@ -67,7 +67,7 @@ def _open_tool(kb: KnowledgeBase) -> Sequence[tuple[ToolText, Answer]]:
 
 
 def _is_offered(kb: KnowledgeBase) -> bool:
-    return bool(kb.config.value(OFFER)) and not _find_problem(kb)
+    return bool(kb.value(OFFER)) and not _find_problem(kb)
 
 
 def _find_problem(kb: KnowledgeBase) -> str:

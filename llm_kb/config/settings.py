@@ -94,7 +94,3 @@ class Config:
     """Dotted keys of the workspace layer that count only once it is trusted."""
     settings: Mapping[str, Setting] = field(default_factory=dict)
     """What the layers set, by dotted key (`kb.topic.project.learned`)."""
-
-    def value(self, key: str, default: Value = False) -> Value:
-        """Return the value of a dotted key, such as one of an add-on."""
-        return self.settings[key].value if key in self.settings else default

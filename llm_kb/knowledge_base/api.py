@@ -170,6 +170,10 @@ class KnowledgeBase:
         kb.tools |= {each.name for each in addons.find_tools().values() if each.is_offered(kb)}
         return kb
 
+    def value(self, key: str) -> object:
+        """Return what a dotted key, such as one of an add-on, is set to; False if it is not."""
+        return self.config.settings[key].value if key in self.config.settings else False
+
     def renew(self) -> None:
         """List the topics and guides anew for another prompt."""
         vars(self).pop("guides", None)

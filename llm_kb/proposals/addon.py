@@ -34,7 +34,7 @@ def _open_tool(kb: KnowledgeBase) -> Sequence[tuple[ToolText, Answer]]:
 
 
 def _find_problem(kb: KnowledgeBase) -> str:
-    if any(kb.config.value(f"kb.topic.{topic.id}.proposals") for topic in kb.config.topics):
+    if any(kb.value(f"kb.topic.{topic.id}.proposals") for topic in kb.config.topics):
         return ""
     return "propose_subject is for topics with `proposals = true`, and there is none"
 

@@ -72,7 +72,7 @@ def find_topic(kb: KnowledgeBase, name: str) -> DirectoryTopic:
     allowed = [
         topic.id
         for topic in kb.config.topics
-        if kb.config.value(f"kb.topic.{topic.id}.proposals") and topic.layout is Layout.FILES
+        if kb.value(f"kb.topic.{topic.id}.proposals") and topic.layout is Layout.FILES
     ]
     topic = kb.find_topic(name).topic
     if topic.config.id in allowed and isinstance(topic, DirectoryTopic):
