@@ -181,7 +181,7 @@ def read_search(kb: KnowledgeBase, question: str) -> Iterator[str]:
 
 
 WAYS = {
-    "learn, whole subjects": (read_subjects, ("kb.menu=subjects", "kb.outline_over=0")),
+    "learn, whole subjects": (read_subjects, ("kb.menu=subjects",)),
     "learn, with parts": (read_subjects, ("kb.menu=subjects",)),
     "search_knowledge, then learn": (read_search, ()),
 }
@@ -215,7 +215,7 @@ def main(arguments: list[str]) -> None:
         place = CACHE / "reading" / requirement.partition("=")[0]
         write_workspace(place, requirement, directory)
         for title, (read, settings) in WAYS.items() if "--write" not in arguments else ():
-            kb = KnowledgeBase.discover(place, fragments=["kb.menu_budget=12000", *settings])
+            kb = KnowledgeBase.discover(place, fragments=settings)
             found = {each: ask(kb, read, each, answer) for each, answer in questions.items()}
             characters = sum(each.characters for each in found.values())
             cost = 10 * sum(each.cost for each in found.values()) / len(found)

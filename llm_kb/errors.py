@@ -116,9 +116,7 @@ class UnknownTopicError(KbError):
             near = f"; did you mean {similar[0]!r}?"
         message = f"unknown topic {quote(name)}; valid topics: {known}{near}"
         if not has_workspace:
-            message += (
-                "; neither this directory nor one above it has an llm-kb.toml or .llm/kb.toml"
-            )
+            message += "; neither this directory nor one above it has an llm-kb.toml"
         super().__init__(message)
 
 

@@ -52,4 +52,4 @@ def test_every_example_is_a_valid_layer() -> None:
     examples = re.findall(r"```toml\n(.*?)```", TEXT, re.DOTALL)
     source = LayerSource(origin=Origin(layer=Layer.USER), base=Path("/u"))
     keys = [parse_layer(decode_toml(example), source).keys() for example in examples]
-    assert [len(key) for key in keys] == [12, 9, 1, 1]
+    assert [len(key) for key in keys] == [8, 9, 1, 1]

@@ -36,7 +36,7 @@ def rewrite(kb: KnowledgeBase, question: str, writer: str) -> str:
     """Return what is searched if a model answers as this writer did."""
     written = REWRITTEN[question][writer]
     rewriting._ask = lambda model, request: written  # noqa: ARG005, SLF001 - in place of a model
-    return rewriting.rewrite_question(kb, question, writer).question
+    return rewriting.rewrite_question(kb, question, writer)[0]
 
 
 def main() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
-from itertools import accumulate, groupby
+from itertools import groupby
 from pathlib import Path
 from shutil import get_terminal_size
 from textwrap import fill
@@ -15,7 +15,7 @@ from llm_kb.config.workspace import find_cwd
 from llm_kb.errors import ConfigError
 from llm_kb.knowledge_base.api import KnowledgeBase
 from llm_kb.knowledge_base.subject_list import name_place
-from llm_kb.rendering.plain_text import count, count_columns
+from llm_kb.rendering.plain_text import count, count_columns, cut_columns
 from llm_kb.terminal.options import kb_cfg_option
 from llm_kb.terminal.output import show, show_json
 from llm_kb.terminal.screen import draw_progress, is_terminal, style
@@ -124,23 +124,15 @@ def _render_source(finding: Finding, width: int) -> Iterator[str]:
     """Yield the line of a finding, cut around its reason, and the marks below that."""
     number = f"{finding.line} | "
     room = max(1, width - len(number) - 2)  # each side has room for what says that it was cut
-    found = _cut(finding.found, room)
+    found = cut_columns(finding.found, room)
     room += 2 - count_columns(found)
     rest = room - count_columns(finding.after)
-    before = _cut(finding.before[::-1], max(room // 2, rest))[::-1]
-    after = _cut(finding.after, room - count_columns(before))
+    before = cut_columns(finding.before[::-1], max(room // 2, rest))[::-1]
+    after = cut_columns(finding.after, room - count_columns(before))
     yield f"{style(number, fg='blue')}{before}{found}{after}"
     mark = style("^" * count_columns(found), fg=_COLORS[finding.rule.level], bold=True)
     bar = style(f"{'| ':>{len(number)}}", fg="blue")
     yield f"{bar}{' ' * count_columns(before)}{mark}"
-
-
-def _cut(text: str, columns: int) -> str:
-    """Return what fits into columns of a terminal, at least one, with an ellipsis if it was cut."""
-    if count_columns(text) <= columns:
-        return text
-    ends = accumulate(map(count_columns, text))
-    return text[: sum(end < columns for end in ends)].rstrip() + "…"
 
 
 def _summarize(findings: Sequence[Finding], subjects: int, ignored: Sequence[str]) -> str:

@@ -10,7 +10,6 @@ import click
 from llm_kb.commands.mcp import mcp
 from llm_kb.config.layers import LayerSource, by_topic
 from llm_kb.config.load import read_layer
-from llm_kb.config.workspace import owner_of
 from llm_kb.files.repository import find_repository
 from llm_kb.host.coding_agents import name_command
 from llm_kb.host.mcp.clients import ASKS, CLIENTS, plan_entry
@@ -46,7 +45,7 @@ def connect(client: str, options: Sequence[str], only: str, does: str, yes: bool
     """
     cwd, is_undone = require_cwd(), does == "undo"
     file, repository = workspace_file(), find_repository(cwd)
-    root = owner_of(file.path) if file else repository.root if repository else cwd
+    root = file.path.parent if file else repository.root if repository else cwd
     plans: list[tuple[list[Change], str]] = []
     if only != "rule" and client in CLIENTS:
         words, cost = ((), "") if is_undone else _read_options(options)

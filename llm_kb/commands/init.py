@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from llm_kb.config.changes import define_topic
-from llm_kb.config.workspace import WORKSPACE_FILES, find_foreign_owner
+from llm_kb.config.workspace import WORKSPACE_FILE, find_foreign_owner
 from llm_kb.errors import show_place
 from llm_kb.files.atomic import create_below, make_directory_below
 from llm_kb.files.containment import resolve_links
@@ -69,7 +69,7 @@ def init(dry_run: bool, yes: bool) -> None:
         llm kb init --dry-run
     """
     root = require_cwd()
-    is_new = not any((root / name).exists() for name in WORKSPACE_FILES)
+    is_new = not (root / WORKSPACE_FILE).exists()
     found = propose_topics(root, () if is_new else load_here().topics)
     topics = found.topics
     if is_new:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from shutil import get_terminal_size
 from typing import Any
 
@@ -13,11 +13,10 @@ from llm_kb.host.coding_agents import name_command
 from llm_kb.host.log import read_turns
 from llm_kb.knowledge_base import subject_list
 from llm_kb.knowledge_base.api import KnowledgeBase
-from llm_kb.knowledge_base.kinds import EmptyTopicError, OpenTopic
+from llm_kb.knowledge_base.kinds import EmptyTopicError
 from llm_kb.rendering.plain_text import estimate_tokens
 from llm_kb.rendering.section import Menu, render_section
 from llm_kb.subjects.patterns import split_knowledge
-from llm_kb.subjects.topics import Selection
 from llm_kb.terminal import configured, options, output
 from llm_kb.terminal.screen import is_terminal, style
 from llm_kb.upkeep.usage import count_uses, render_usage
@@ -41,9 +40,10 @@ def list_(addresses: tuple[str, ...], all_: bool, json_: bool, kb_cfg: tuple[str
         llm kb list 'project/maintainers/*'
     """
     kb = KnowledgeBase.discover(fragments=kb_cfg)
-    listed = [topic for each in addresses for topic in _list_address(kb, each, everything=all_)]
-    if not addresses:
-        listed = list(subject_list.list_topics(kb, everything=all_))
+    listed = [] if addresses else list(subject_list.list_topics(kb, everything=all_))
+    for topic, _, pattern in (address.partition("/") for address in addresses):
+        for id_, patterns in kb.group_patterns(topic, [pattern] if pattern else []).items():
+            listed.append(subject_list.list_topic(kb.topics[id_], patterns, everything=all_))
     if json_:
         records = [record for topic in listed for record in topic.subject_dicts()]
         output.show_json(records if addresses else [topic.as_dict() for topic in listed])
@@ -61,15 +61,6 @@ def list_(addresses: tuple[str, ...], all_: bool, json_: bool, kb_cfg: tuple[str
     output.show("".join(f"{line}\n" for line in lines), nl=False)
     if not any(opened.config.is_offered for opened in kb.topics.values()):
         output.say(f"llm-kb: {kb.explain_nothing()}")
-
-
-def _list_address(
-    kb: KnowledgeBase, address: str, *, everything: bool
-) -> Iterator[subject_list.ListedTopic]:
-    """Yield the topics with the subjects that an address names. Raises KbError."""
-    topic, _, pattern = address.partition("/")
-    for id_, group in kb.group_patterns(topic, [pattern] if pattern else []).items():
-        yield subject_list.list_topic(kb.topics[id_], group, everything=everything)
 
 
 def _style_topic(line: str) -> str:
@@ -108,7 +99,8 @@ def show(addresses: tuple[str, ...], as_model: bool, kb_cfg: tuple[str, ...]) ->
         _show_as_model(kb, addresses)
         return
     # Find all before printing any: partial output is easily mistaken for all of it.
-    for opened, selection in [_find(kb, address) for address in addresses]:
+    names = [split_knowledge(address) for address in addresses]
+    for opened, selection in [(kb.find_topic(*name), kb.require(*name)) for name in names]:
         for data in kb.read_raw(opened, selection):
             output.show_content(data, nl=False)
 
@@ -126,25 +118,13 @@ def _show_as_model(kb: KnowledgeBase, addresses: Sequence[str]) -> None:
         output.say(f"llm-kb: {EmptyTopicError(opened.config, opened.listing)}")
 
 
-def _find(kb: KnowledgeBase, name: str) -> tuple[OpenTopic, Selection]:
-    """Return the topic and the subjects of a name. Raises KbError."""
-    topic, pattern = split_knowledge(name)
-    return kb.find_topic(topic, pattern), kb.require(topic, pattern)
-
-
 @click.command()
 @options.knowledge_options
 @click.option("--preloaded", is_flag=True, help="Without the menu, as -k sends it without -T learn")
 @click.option("--shell", is_flag=True, help="For a model that runs commands and has no such tools")
 @click.option("--tokens", is_flag=True, help="Show what each part costs instead of the section")
-@click.option("json_", "--json", is_flag=True, help="Output the costs as JSON")
 def prompt(
-    knowledge: tuple[str, ...],
-    kb_cfg: tuple[str, ...],
-    preloaded: bool,
-    shell: bool,
-    tokens: bool,
-    json_: bool,
+    knowledge: tuple[str, ...], kb_cfg: tuple[str, ...], preloaded: bool, shell: bool, tokens: bool
 ) -> None:
     """
     Print what llm -T learn adds to the system prompt
@@ -162,14 +142,8 @@ def prompt(
     kb = KnowledgeBase.discover(fragments=kb_cfg, knowledge=knowledge)
     configured.say_withheld(kb.config)
     command = name_command() if shell else ""
-    if tokens or json_:
-        costs = count_costs(kb, learn=not preloaded, shell=command)
-        if json_:
-            output.show_json(costs)
-        else:
-            header, *rows = render_costs(costs).splitlines()
-            rows = [style(row, bold=row.startswith("total ") or None) for row in rows]
-            output.show("\n".join([style(header, dim=True), *rows]))
+    if tokens:
+        output.show(render_costs(count_costs(kb, learn=not preloaded, shell=command)))
         return
     search = not (preloaded or shell) and kb.offers_search()
     section = kb.section(learn=not preloaded, search=search, shell=command)
@@ -183,7 +157,7 @@ def prompt(
 
 
 def count_costs(kb: KnowledgeBase, *, learn: bool, shell: str = "") -> dict[str, Any]:
-    """Return the estimated tokens of a request, as `llm kb prompt --json` prints them.
+    """Return the estimated tokens of a request.
 
     These are those of the whole section, of its guides and menu, of a section with every listed
     subject and no menu (`inlined`), and the same by topic. Subjects not sent count as in `llm kb

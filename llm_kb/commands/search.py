@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
+import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
-from dataclasses import replace
-from datetime import datetime, timezone
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from shutil import get_terminal_size
@@ -16,18 +13,28 @@ import click
 
 from llm_kb.config.workspace import find_cwd
 from llm_kb.errors import join_names
-from llm_kb.files.atomic import WriteError, replace_file
-from llm_kb.host.rewriting import rewrite_question
+from llm_kb.host.rewriting import search_rewritten
 from llm_kb.knowledge_base.api import KnowledgeBase
-from llm_kb.knowledge_base.kinds import find_user_dir
-from llm_kb.knowledge_base.subject_list import name_file
+from llm_kb.knowledge_base.subject_list import name_place
 from llm_kb.knowledge_base.tool_text import DEFAULT_LIMIT
-from llm_kb.rendering.passages import Passage, Passages, find_notes
-from llm_kb.rendering.plain_text import MAX_NAMED, command_line, count_columns, wrap_prose
+from llm_kb.rendering.passages import Passage, find_notes
+from llm_kb.rendering.plain_text import (
+    MAX_NAMED,
+    command_line,
+    count,
+    count_columns,
+    cut_columns,
+    fold_columns,
+    wrap_prose,
+)
 from llm_kb.terminal import options, output
 from llm_kb.terminal.screen import draw_progress, is_terminal, style
+from llm_kb.texts.document import name_lines
 from llm_kb.texts.formats import find_converted, find_format
 from llm_kb.texts.safe import visible_line, visible_text
+
+MOST_ROWS = 12
+"""The most lines of the first passage on a terminal; half of it are the fewest."""
 
 _NOWHERE = "no text that was searched has a word of that; try different or fewer words"
 
@@ -75,28 +82,25 @@ def _read_ends_of_input() -> str:
 @click.option(
     "-n",
     "--count",
+    "limit",
     default=DEFAULT_LIMIT,
     show_default=True,
     type=click.IntRange(1),
     help="Maximum number of passages",
 )
-@click.option("--all", "all_", is_flag=True, help="List what fetched topics have, too, below that")
 @click.option(
     "-m",
     "--model",
     metavar="MODEL",
     help="Let this model write QUERY in the words of an answer, then search for that",
 )
-@click.option("-v", "--verbose", is_flag=True, help="Show what that model is sent")
 @click.option("json_", "--json", is_flag=True, help="Output as JSON")
 @options.kb_cfg_option
 def search(
     query: str,
     topics: tuple[str, ...],
-    count: int,
-    all_: bool,
+    limit: int,
     model: str | None,
-    verbose: bool,
     json_: bool,
     kb_cfg: tuple[str, ...],
 ) -> None:
@@ -104,14 +108,14 @@ def search(
     Find the passages that answer QUERY, the best first
 
     Every topic in the menu is searched, by words and what these mean, also those that were
-    fetched here; -t searches others, and --all lists what they have below the rest. Hidden
-    and disabled subjects are never found. Each passage has its address for `learn` and the
-    headings above it; a terminal also shows its file and line, and breaks long lines of
-    prose between words. The exit status is 1 if nothing is found.
+    fetched here; -t searches others. Hidden and disabled subjects are never found. Each
+    passage has its address, which other commands take. A terminal shows some lines of the
+    first and a sentence of each other one; a pipe gets all of them whole. The exit status
+    is 1 if nothing is found.
 
     With -m, or `rewrite` of [kb] in your own kb.toml, a model first writes the question as
     a sentence of its answer with likely words, and these are searched: people ask in other
-    words than texts answer in. It is sent the question and the menu, which -v shows.
+    words than texts answer in. It is sent the question and the menu.
 
     Without QUERY, or if it is '-', standard input is searched for; of a long log the
     beginning and the end count. A query such as --no-color follows '--'.
@@ -123,76 +127,37 @@ def search(
         make 2>&1 | llm kb search
     """
     kb = KnowledgeBase.discover(fragments=kb_cfg)
+    progress = draw_progress("Indexing")
+    find = partial(kb.find_passages, topics=topics, limit=limit, progress=progress)
     if model := model or kb.config.rewrite:
-        query, note = rewrite_question(kb, query, model, output.say if verbose else None)
+        found, note = search_rewritten(kb, query, model, find)
         output.say(f"llm-kb: {note}")
-    find = partial(kb.find_passages, query, limit=count, progress=draw_progress("Indexing"))
-    found = find(topics=topics)
-    fetched = (
-        [each for each in found.unsearched if kb.find_topic(each).config.kind.is_users]
-        if all_
-        else []
-    )
-    if fetched:
-        found = _join(found, find(topics=fetched))
-    if found.passages:  # else all of them may be why
-        notices = tuple(_choose_unsaid(found.notices, str(kb.config.workspace)))
-        found = replace(found, notices=notices)
-    notes = list(find_notes(found))
+    else:
+        found = find(query)
+    notes = [f"llm-kb: {note}" for note in find_notes(found, 1 if found.passages else MAX_NAMED)]
+    if not found.passages:
+        nowhere = kb.explain_nothing() if not topics and not kb.menu_ids else found.why_nothing
+        notes.insert(0, f"llm-kb: {visible_line(nowhere or _NOWHERE)}")
     is_weak = bool(found.passages and found.counts)
-    _say_all(notes if is_weak else ())  # before somebody believes the passages
+    if is_weak:  # said before somebody believes the passages
+        output.say("\n".join(notes))
     if json_:
         output.show_json([_as_dict(passage) for passage in found.passages])
     else:
-        output.show("\n".join(_render(kb, passage) for passage in found.passages), nl=False)
-        if found.passages and is_terminal(sys.stdout):
-            output.show(f"\n{style(_say_next(found.passages, count), dim=True)}")
-    if not found.passages:
-        nowhere = kb.explain_nothing() if not topics and not kb.menu_ids else found.why_nothing
-        _say_all([visible_line(nowhere or _NOWHERE)])
-    _say_all(() if is_weak else notes)
-    if found.unknown and found.unsearched:
-        output.say("llm-kb: -t TOPIC searches one of them, --all the fetched ones too")
+        output.show("\n".join(_iter_shown(kb, found.passages)), nl=False)
+    if notes and not is_weak:
+        output.say("\n".join(notes))
     if not found.passages:
         raise SystemExit(1)
 
 
-def _say_all(notes: Iterable[str]) -> None:
-    for note in notes:
-        output.say(f"llm-kb: {note}")
-
-
-def _join(found: Passages, fetched: Passages) -> Passages:
-    """Return the result for the workspace with that for fetched topics below it."""
-    unknown = [word for word in found.unknown if word in fetched.unknown]
-    return replace(
-        found,
-        passages=(*found.passages, *fetched.passages),
-        unknown=tuple(unknown),
-        replaced=tuple(pair for pair in found.replaced if pair[0] in unknown),
-        counts=(),
-        unsearched=fetched.unsearched and tuple({*found.unsearched} & {*fetched.unsearched}),
-        notices=(*found.notices, *fetched.notices),
-    )
-
-
-def _choose_unsaid(notices: Iterable[str], workspace: str) -> Iterator[str]:
-    """Yield the notices that no search of this workspace has printed today, and record them."""
-    if not notices:
-        return
-    path, today = find_user_dir() / "kb" / "notices", datetime.now(timezone.utc).date().isoformat()
-    said: list[str] = []
-    with suppress(OSError, ValueError):
-        said = path.read_text().split()
-    said = said if said[:1] == [today] else [today]
-    for notice in notices:
-        text = f"{workspace}\0{notice}".encode("utf-8", "surrogateescape")
-        key = hashlib.sha256(text).hexdigest()
-        if key not in said:
-            said.append(key)
-            yield notice
-    with suppress(WriteError, OSError):  # it is printed again
-        replace_file(path, "\n".join(said).encode())
+def _iter_shown(kb: KnowledgeBase, passages: Sequence[Passage]) -> Iterator[str]:
+    """Yield each passage for people; a terminal gets less of it."""
+    if passages and is_terminal(sys.stdout):
+        for lines in _render_for_eyes(kb, passages, get_terminal_size().columns):
+            yield "".join(f"{line}\n" for line in lines)
+    else:
+        yield from (_render(kb, passage) for passage in passages)
 
 
 def _as_dict(passage: Passage) -> dict[str, object]:
@@ -203,7 +168,6 @@ def _as_dict(passage: Passage) -> dict[str, object]:
         "address": passage.address,
         "lines": f"{passage.first_line}-{passage.last_line}",
         "title": passage.title,
-        "score": passage.score,
         "text": passage.text,
         "also_in": list(passage.also_in),
         "origin": passage.origin,
@@ -211,32 +175,88 @@ def _as_dict(passage: Passage) -> dict[str, object]:
     }
 
 
+def _name(passage: Passage) -> str:
+    return visible_line(f"{passage.topic}/{passage.address}")
+
+
+def _find_place(kb: KnowledgeBase, passage: Passage) -> str:
+    """Return the file and line of a passage, which an editor can follow; empty without a file."""
+    opened = kb.find_topic(passage.topic)
+    file = str(opened.topic.find_file(passage.path) or opened.config.root / passage.path)
+    if not os.path.isfile(file):  # noqa: PTH113 - it never raises
+        return ""
+    name = visible_line(name_place(file, find_cwd() or Path("/")))
+    # An editor would look for a line of the Markdown in the notebook.
+    return name if find_converted(passage.path) else f"{name}:{passage.first_line}"
+
+
+def _list_notes(passage: Passage) -> list[str]:
+    """Return the headings above a passage, its copies, and its origin."""
+    copies = join_names(passage.also_in, MAX_NAMED)
+    notes = (passage.above, f"also in {copies}" if copies else "", passage.origin or "")
+    return [visible_line(note) for note in notes if note]
+
+
 def _render(kb: KnowledgeBase, passage: Passage) -> str:
-    """Return a passage for people: its address, the headings above it, its copies, its text."""
-    address = visible_line(f"{passage.topic}/{passage.address}")
-    copies = join_names(passage.also_in, MAX_NAMED) if passage.also_in else ""
-    notes = [passage.above, f"also in {copies}" if copies else "", passage.origin or ""]
-    lines, text = [visible_line(note) for note in notes if note], visible_text(passage.text)
-    if is_terminal(sys.stdout):
-        width, place = get_terminal_size().columns, visible_line(_name_line(kb, passage))
-        gap = "  " if count_columns(f"{address}  {place}") <= width else "\n  "
-        address = f"{style(address, fg='cyan')}{style(gap + place, dim=True)}"
-        lines = [style(wrap_prose(line, width, is_markdown=False), dim=True) for line in lines]
-        known = find_format(passage.path, text)
-        if known and known.is_flowing:
-            text = wrap_prose(text, width, is_markdown=known.is_markdown)
-    return "\n".join([address, *lines, text, ""])
+    """Return a whole passage with its address and place, as a pipe gets it."""
+    first = f"{_name(passage)}  {_find_place(kb, passage)}".rstrip()
+    return "\n".join([first, *_list_notes(passage), visible_text(passage.text), ""])
 
 
-def _name_line(kb: KnowledgeBase, passage: Passage) -> str:
-    """Return the file and line of a passage, which a terminal or an editor can follow."""
-    file = name_file(kb.find_topic(passage.topic), passage.path, find_cwd() or Path("/"))
-    # An editor that follows it would look for a line of the Markdown in the notebook.
-    return file if find_converted(passage.path) else f"{file}:{passage.first_line}"
+def _render_for_eyes(
+    kb: KnowledgeBase, passages: Sequence[Passage], width: int
+) -> Iterator[Sequence[str]]:
+    """Yield the lines of each passage for a terminal: of the first the text, of others a sentence.
+
+    Four take at most 24 lines, unless addresses are very long.
+    """
+    first, *others = passages
+    name, place = _name(first), _find_place(kb, first)
+    gap = "  " if count_columns(f"{name}  {place}") <= width else "\n  "
+    head = f"{style(name, fg='cyan')}{style(gap + place, dim=True) if place else ''}"
+    notes = [cut_columns(note, width) for note in _list_notes(first)]
+    advice = f"… 10,000 lines more: llm kb show {name}"
+    names = [name, *map(_name, others), *([place] if "\n" in gap else []), advice]
+    wrapped = sum(len(fold_columns(each, width)) - 1 for each in names)
+    wrapped += ("\n" in gap) + max(0, len(notes) - 1)
+    rows, left_out = _choose_rows(first, width, max(MOST_ROWS // 2, MOST_ROWS - wrapped))
+    below = [style(left_out, dim=True)] if left_out else []
+    yield [head, *(style(note, dim=True) for note in notes), *rows, *below]
+    for passage in others:
+        heading = visible_line(passage.title.rpartition(" > ")[2])
+        key = visible_line(passage.key)
+        said = f"{heading}: {key}" if heading and heading not in key else key
+        yield [style(_name(passage), fg="cyan"), cut_columns(f"  {said}", width)]
 
 
-def _say_next(passages: Sequence[Passage], most: int) -> str:
-    """Return what to type to read all of the first passage's part, and to see more passages."""
-    address = visible_line(f"{passages[0].topic}/{passages[0].address}")
-    more = f"more: -n {max(10, 2 * most)}; " if len(passages) >= most else ""
-    return f"{more}open the first: {command_line('show', address)}"
+def _choose_rows(passage: Passage, width: int, most: int) -> tuple[list[str], str]:
+    """Return the rows of a passage around its key sentence, and a line that names what was cut."""
+    text = visible_text(passage.text)
+    known = find_format(passage.path, text)
+    lines = text.split("\n")
+    if known and known.is_flowing:
+        lines = wrap_prose(text, width, is_markdown=known.is_markdown)
+    rows = [
+        (number, row)
+        for number, line in enumerate(lines, passage.first_line)
+        for piece in line.split("\n")
+        for row in fold_columns(piece, width)
+    ]
+    words = set(passage.key.split())
+    near = [len(words & {*row.split()}) * (number >= passage.key_line) for number, row in rows]
+    at = near.index(max(near))
+    start = 0 if at < most - 1 else min(at - most // 3, max(0, len(rows) - most))
+    chosen, rest = rows[start : start + most], rows[start + most :]
+    while len(chosen) > 1 and not chosen[-1][1].strip():
+        rest = [chosen.pop(), *rest]
+    last = chosen[-1][0]
+    following = rest[0][0] if rest and rest[0][0] == last else last + 1
+    begin = passage.before[0] if passage.before else passage.first_line
+    end = passage.after[1] if passage.after else passage.last_line
+    number = end + 1 - following
+    if start:
+        following, number = begin, end + 1 - begin - len({line for line, _ in chosen})
+    address = f"{passage.name}#{name_lines(following, end)}"
+    command = command_line("show", visible_line(f"{passage.topic}/{address}"))
+    left_out = f"… {count(number, 'line')} more: {command}" if number > 0 else ""
+    return [row for _, row in chosen], left_out

@@ -180,13 +180,9 @@ TABLES: Mapping[str, Mapping[str, Key]] = {
         ),
         "guides": Key(fields.read_flag),
         "menu": Key(_choice("topics", "subjects")),
-        "menu_budget": Key(fields.read_count),
         "max_result_chars": Key(fields.read_count),
-        "outline_over": Key(fields.read_count),
         "search": Key(_read_search),
         "rewrite": Key(fields.read_line, user_only=True),
-        "rewrite_menu": Key(fields.read_flag, user_only=True),
-        "rewrite_seconds": Key(partial(fields.read_count, least=1), user_only=True),
         "config_load_paths": Key(read_load_path, is_list=True, is_place=True, work=TOPIC_WORK),
         "allow_links_to": Key(read_directory, is_list=True, user_only=True, is_place=True),
     },
@@ -211,7 +207,6 @@ TABLES: Mapping[str, Mapping[str, Key]] = {
         "include": Key(fields.read_line, is_list=True, replaces=True),
         "ignore": Key(fields.read_line, is_list=True),
         "layout": Key(_choice(*(layout.value for layout in Layout))),
-        "generated": Key(fields.read_flag),
     },
 }
 """The keys of each table; those of `kb.topic` are of each topic's table."""

@@ -68,7 +68,7 @@ def user_source(user_dir: Path) -> LayerSource:
 
 def find_source(file: Path, user_dir: Path) -> LayerSource:
     """Return the source of a workspace layer's file, whose owner no longer matters if trusted."""
-    root = workspace.owner_of(file)
+    root = file.parent
     owned_below = None if trust.is_accepted(file, user_dir) else root
     origin = Origin(layer=Layer.WORKSPACE, place=str(file))
     return LayerSource(origin=origin, base=root, bounds=root, owned_below=owned_below)
@@ -95,7 +95,7 @@ def load_config(  # noqa: PLR0913 - each is one thing that the configuration dep
     if file and withheld and trust.is_trusted(file, found.digest, user_dir):
         withheld = ()
     merged = merge([found.below, _without(found.workspace, withheld)])
-    base = workspace.owner_of(file) if file else (cwd or user_dir)
+    base = file.parent if file else (cwd or user_dir)
     own = LayerSource(origin=Origin(layer=Layer.COMMAND_LINE), base=base)
     for text in excluded:
         layer = parse_assignment(text, own)
@@ -159,7 +159,7 @@ def _add_fragment(merged: Settings, path: Path, own: LayerSource, found: trust.L
     the user may. Raises ConfigError.
     """
     source = replace(own, origin=Origin(layer=Layer.FRAGMENT, place=str(path)))
-    root = workspace.owner_of(found.file) if found.file else None
+    root = found.file.parent if found.file else None
     # A link belongs to the workspace if either of its ends does.
     if root and (
         path.is_relative_to(root) or resolve_links(path).is_relative_to(resolve_links(root))
@@ -251,7 +251,7 @@ def resolve(
         topics=tuple(topic for topic in resolved if "subjects" in fields_of[topic.id]),
         adjustments=tuple(topic for topic in resolved if "subjects" not in fields_of[topic.id]),
         references=References(**references),
-        workspace=workspace.owner_of(file) if file else None,
+        workspace=file.parent if file else None,
         workspace_file=file,
         withheld=withheld,
         settings=merged,
@@ -302,7 +302,7 @@ def _find_problem(
     fields = settings[id_]
     setters = {origin.layer for setting in fields.values() for origin in setting.origins}
     if kind := find_kind(id_, given):
-        for name in ("disabled", "include", "ignore", "layout", "generated"):
+        for name in ("disabled", "include", "ignore", "layout"):
             # An empty list counts as unset: it remains after the last pattern is removed.
             if name in fields and fields[name].value:
                 return (

@@ -68,19 +68,17 @@ class Config:
     guides: bool = False
     """Whether a request with `learn` carries the guides that apply in its directory."""
     menu: str = "topics"
-    menu_budget: int = 1200
+    menu_budget: int = 1_200
+    """The estimated tokens that a menu may take, or the description of `learn`; no key sets it."""
     max_result_chars: int = 100_000
     counts_bytes: bool = False
     """Whether that is the bytes of a whole answer: the limit of a client, which no key sets."""
     outline_over: int = 24_000
+    """The characters above which `learn` answers with an outline; no key sets it."""
     search: bool | str = "auto"
     """Whether `search_knowledge` comes with `learn`; "auto" means for large topics."""
     rewrite: str = ""
     """The model that writes a question in the words of an answer before a search; off if empty."""
-    rewrite_menu: bool = True
-    """Whether that model is sent the menu as well."""
-    rewrite_seconds: int = 8
-    """How long a search waits for it."""
     topics: tuple[TopicConfig, ...] = ()
     adjustments: tuple[TopicConfig, ...] = ()
     """Changes to topics whose subjects are not configured; their `root` is not used."""

@@ -80,7 +80,7 @@ class Layers:
         """The keys of the workspace layer that need trust."""
         if self.file is None:
             return ()
-        root = resolve_links(workspace.owner_of(self.file))
+        root = resolve_links(self.file.parent)
         return find_withheld(self.workspace, self.below, root)
 
     @property
@@ -120,7 +120,7 @@ def is_trusted(file: Path, digest: str, user_dir: Path) -> bool:
 def is_accepted(file: Path, user_dir: Path) -> bool:
     """Tell whether a workspace of another user was ever trusted."""
     is_known = str(file) in read_trust(user_dir)
-    return is_known and workspace.describe_foreign(file, workspace.owner_of(file)) is not None
+    return is_known and workspace.describe_foreign(file, file.parent) is not None
 
 
 def set_trust(file: Path, digest: str | None, user_dir: Path) -> bool:

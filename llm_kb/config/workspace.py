@@ -16,7 +16,7 @@ from llm_kb.errors import MAX_PATH_SHOWN, ConfigError, quote
 from llm_kb.files.containment import open_regular, read_open
 
 USER_FILE = "kb.toml"
-WORKSPACE_FILES = (Path(".llm", "kb.toml"), Path("llm-kb.toml"))
+WORKSPACE_FILE = "llm-kb.toml"
 VARIABLE = "LLM_KB_CONFIG"
 
 
@@ -48,16 +48,10 @@ def find_workspace(cwd: Path | None, environ: Mapping[str, str], *, user_dir: Pa
         found = f"found {quote(named, MAX_PATH_SHOWN)}"
         raise ConfigError(VARIABLE, [f"{found}, but there is no such file"])
     for directory in (cwd, *cwd.parents) if cwd else ():
-        for path in (directory / name for name in WORKSPACE_FILES):
-            if os.path.lexists(path) and not _is_same(path, user_config_path(user_dir)):
-                return path
+        path = directory / WORKSPACE_FILE
+        if os.path.lexists(path) and not _is_same(path, user_config_path(user_dir)):
+            return path
     return None
-
-
-def owner_of(file: Path) -> Path:
-    """Return the workspace of a file: its directory, or the parent of its `.llm`."""
-    owner = file.parent
-    return owner.parent if owner.name == ".llm" and file.name != "llm-kb.toml" else owner
 
 
 def expand_home(path: str) -> str:

@@ -101,7 +101,7 @@ class TopicDocuments:
         # The settings that determine which files are documents.
         chosen = (config.layout, config.include, config.disabled, config.ignore)
         # Another locale reads other names.
-        kept = (list_unread(), hidden, config.generated, sys.getfilesystemencoding())
+        kept = (list_unread(), hidden, sys.getfilesystemencoding())
         self._rules = repr((__version__, rules, *chosen, config.allow_links_to, *kept))
         self._subjects: dict[str, Subject] = {}
         self._listed: Listing | None = None
@@ -139,7 +139,7 @@ class TopicDocuments:
                 stamp = self._topic.stamp(subject.path)
             except OSError:
                 continue  # gone since it was listed
-            yield File(subject.path, *stamp, self._role_of(subject.path), config.generated)
+            yield File(subject.path, *stamp, self._role_of(subject.path))
 
     def find_subject(self, path: str) -> Subject | None:
         """Return the subject at a path; None if it is gone or disabled."""

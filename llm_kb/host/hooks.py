@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,12 +20,12 @@ import llm
 from llm_kb import addons, hookspecs
 from llm_kb.config.load import list_exclusions
 from llm_kb.config.trust import render_skipped, render_withheld
-from llm_kb.config.workspace import find_cwd, find_workspace, owner_of
+from llm_kb.config.workspace import find_cwd, find_workspace
 from llm_kb.errors import KbError, UnknownTopicError
 from llm_kb.host import request as requests
 from llm_kb.host.log import GUIDE, read_memory
 from llm_kb.host.request import Memory, render_memory
-from llm_kb.host.rewriting import rewrite_question
+from llm_kb.host.rewriting import search_rewritten
 from llm_kb.knowledge_base.api import KnowledgeBase, attach
 from llm_kb.knowledge_base.learning import PictureRules
 from llm_kb.references.lookup import recent_references
@@ -247,7 +248,7 @@ def _leave_out(tools: set[str], tool: str, reason: str, *, is_error: bool) -> No
 def _find_here() -> str:
     """Return the directory of the workspace; empty if there is none."""
     file = find_workspace(find_cwd(), os.environ, user_dir=Path(llm.user_dir()))
-    return str(owner_of(file)) if file else ""
+    return str(file.parent) if file else ""
 
 
 def make_tools() -> Iterator[llm.Tool | type[llm.Toolbox]]:
@@ -331,14 +332,14 @@ def load_passages(reference: str) -> llm.Fragment | list[llm.Fragment]:
     topics, question = _split_search(kb, reference)
     if not topics and not kb.menu_ids:
         raise ValueError(kb.explain_nothing())
-    notices: list[str] = []
-    if kb.config.rewrite:
-        question, note = rewrite_question(kb, question, request.model if request else None)
-        notices.append(note)
-        say(note)
     # A model without tools cannot load the rest of a passage.
-    found = kb.find_passages(question, topics, whole=True)
-    found = replace(found, notices=(*notices, *found.notices))
+    find = partial(kb.find_passages, topics=topics, whole=True)
+    if kb.config.rewrite:
+        found, note = search_rewritten(kb, question, request.model if request else None, find)
+        found = replace(found, notices=(note, *found.notices))
+        say(note)
+    else:
+        found = find(question)
     if not found.passages:
         raise ValueError(explain_nothing(found))
     return llm.Fragment(render_passages(found), f"{requests.SEARCH}{reference}")

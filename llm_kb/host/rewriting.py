@@ -6,11 +6,14 @@ People ask in other words than texts answer in. A model that guesses the answer 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from threading import Thread
 
 from llm_kb.knowledge_base.api import KnowledgeBase
+from llm_kb.rendering.passages import Passages
 from llm_kb.rendering.plain_text import bounded_line, shorten
 from llm_kb.rendering.section import render_menu
+from llm_kb.search.question import EmptyQuestionError
 from llm_kb.texts.safe import defuse
 
 MAX_ASKED = 2_000
@@ -28,26 +31,39 @@ without anything else."""
 
 
 def render_request(kb: KnowledgeBase, question: str) -> str:
-    """Return the request to a model: the question, and the menu unless that is turned off."""
+    """Return the request to a model: the question, and the menu."""
     parts = [_REQUEST]
-    if kb.config.rewrite_menu and (menu := kb.menu()).lines:
+    if (menu := kb.menu()).lines:
         parts.append(render_menu(menu))
     asked = question if len(question) <= MAX_ASKED else f"{question[: MAX_ASKED - 1]}…"
     return "\n\n".join([*parts, f"<question>\n{defuse(asked)}\n</question>"])
 
 
+def search_rewritten(
+    kb: KnowledgeBase, question: str, model: str | None, find: Callable[[str], Passages]
+) -> tuple[Passages, str]:
+    """Return what a search finds for a question as a model writes it, and a line about that.
+
+    If that is nothing, the question itself is searched for.
+    """
+    written, note = rewrite_question(kb, question, model)
+    found = None
+    with suppress(EmptyQuestionError):
+        found = find(written)
+    if found is not None and (found.passages or written == question):
+        return found, note
+    return find(question), _say_plain(model, "an answer of which no text has a word")
+
+
 def rewrite_question(
-    kb: KnowledgeBase, question: str, model: str | None, show: Callable[[str], object] | None = None
+    kb: KnowledgeBase, question: str, model: str | None, seconds: float = 8
 ) -> tuple[str, str]:
     """Return a question as a model writes it, which is not logged, and a line about that.
 
-    If the model fails, or takes longer than `rewrite_seconds`, it is the question itself. The name
-    None is llm's default model; `show` is called with the request.
+    If the model fails, or takes longer than so many seconds, it is the question itself. The name
+    None is llm's default model.
     """
     request = render_request(kb, question)
-    if show:
-        show(request)
-    seconds = kb.config.rewrite_seconds
     answers: list[str] = []
     failures: list[str] = []
 
@@ -66,8 +82,12 @@ def rewrite_question(
         return written, f"searched for: {bounded_line(written)}"
     took = f"no answer after {seconds} s" if asking.is_alive() else "an empty answer"
     reason = shorten(bounded_line("".join(failures)), 200) if failures else took
+    return question, _say_plain(model, reason)
+
+
+def _say_plain(model: str | None, reason: str) -> str:
     name = bounded_line(model) if model else "the default model"
-    return question, f"searched for the question as it is; {name}: {reason}"
+    return f"searched for the question as it is; {name}: {reason}"
 
 
 def _ask(model: str | None, request: str) -> str:

@@ -326,7 +326,7 @@ class KnowledgeBase:
         if self.config.workspace is None and not offered:
             return (
                 "there is no knowledge base here: neither this directory nor one above it has"
-                " an llm-kb.toml or .llm/kb.toml. Run 'llm kb init' to write one."
+                " an llm-kb.toml. Run 'llm kb init' to write one."
             )
         if not offered:
             return "no topics are configured; `llm kb add` makes one"

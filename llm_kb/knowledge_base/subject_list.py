@@ -175,12 +175,6 @@ def _list_each(opened: OpenTopic, subjects: Iterable[Subject]) -> list[ListedSub
     return found
 
 
-def name_file(opened: OpenTopic, path: str, cwd: Path) -> str:
-    """Return the name of a subject's file, or topic and path for a captured subject."""
-    file = opened.topic.find_file(path)
-    return name_place(str(file), cwd) if file else f"{opened.config.id}/{path}"
-
-
 def name_place(path: str, cwd: Path) -> str:
     """Return a path relative to the current directory, if it is below that."""
     return path.removeprefix(f"{cwd}{os.sep}")

@@ -112,7 +112,6 @@ def _make_config(described: TopicFile, directory: Path) -> TopicConfig:
         introduction=topic_file.make_snippet(described.body) or None,
         description=topic_file.without_heading(described.title, described.body) or None,
         is_offered=described.status is not Status.OBSOLETE,
-        generated=described.generated,
         tags=described.tags,
         # Anchored, so that only our files at the topic's root are ignored, not fetched ones.
         ignore=tuple(f"/{name}" for name in sorted(topic_directory.RESERVED)),

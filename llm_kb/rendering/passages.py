@@ -153,7 +153,7 @@ def _render(passage: Passage, origin: str | None, room: int, quoted: int | None)
     if passage.origin and passage.origin != origin:
         source += f"source: {defuse(one_line(passage.origin))}\n"
     copies = f", also in {name_some(passage.also_in)}" if passage.also_in else ""
-    place = f'"{attribute(passage.heading)}", score {passage.score}{attribute(copies)}'
+    place = f'"{attribute(passage.heading)}"{attribute(copies)}'
     return f"<passage {place}>\n{source}{notes[0]}{defuse(text)}\n{notes[1]}</passage>\n"
 
 

@@ -47,8 +47,8 @@ _WORDS = re.compile(r"[\w\"'(\[`*]")
 _COLUMNS = re.compile(r"[|\t]|[^\s.,;:!?] {2,}\S")
 
 
-def wrap_prose(text: str, width: int, *, is_markdown: bool) -> str:
-    """Return Markdown or reStructuredText whose long lines of prose are broken between words.
+def wrap_prose(text: str, width: int, *, is_markdown: bool) -> list[str]:
+    """Return the lines of Markdown or reStructuredText, those of long prose broken between words.
 
     What is in columns, or may be code by its indentation, stays as it is; in Markdown what is
     fenced as well, and a text that begins or ends within a fence as a whole.
@@ -58,9 +58,7 @@ def wrap_prose(text: str, width: int, *, is_markdown: bool) -> str:
     if is_markdown:
         *marked, (is_open, _) = mark_fenced([*lines, ""])
     deepest = 3 if is_markdown else 0
-    return "\n".join(
-        line if is_open or is_code else _wrap(line, width, deepest) for is_code, line in marked
-    )
+    return [line if is_open or is_code else _wrap(line, width, deepest) for is_code, line in marked]
 
 
 def _wrap(line: str, width: int, deepest: int) -> str:
@@ -85,6 +83,24 @@ def count_columns(text: str) -> int:
     if text.isascii():
         return len(text)
     return len(text) + sum(unicodedata.east_asian_width(sign) in "WF" for sign in text)
+
+
+def cut_columns(text: str, columns: int) -> str:
+    """Return what fits into columns of a terminal, at least one, with an ellipsis if it was cut."""
+    if count_columns(text) <= columns:
+        return text
+    ends = accumulate(map(count_columns, text))
+    return text[: sum(end < columns for end in ends)].rstrip() + "…"
+
+
+def fold_columns(line: str, columns: int) -> list[str]:
+    """Return a line as a terminal of so many columns breaks it."""
+    rows = []
+    while count_columns(line) > columns:
+        at = max(1, sum(end <= columns for end in accumulate(map(count_columns, line))))
+        rows.append(line[:at])
+        line = line[at:]
+    return [*rows, line]
 
 
 def bounded_line(text: str) -> str:

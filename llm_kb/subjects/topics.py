@@ -127,8 +127,6 @@ class TopicConfig:
     """Directories outside `root` that links may lead to, without links; set by the user layer."""
     is_offered: bool = True
     """Whether a menu may have it; other topics are read by name."""
-    generated: bool = False
-    """Whether a search includes generated files: lock files, minified scripts, tables."""
     tags: tuple[str, ...] = ()
     """Words that narrow a search to topics."""
     kind: Kind = CONFIGURED

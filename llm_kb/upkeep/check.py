@@ -23,7 +23,7 @@ from llm_kb.files.topic_documents import find_unsearched
 from llm_kb.files.walk import OUTSIDE
 from llm_kb.knowledge_base.api import KnowledgeBase
 from llm_kb.knowledge_base.kinds import EmptyTopicError, OpenTopic
-from llm_kb.knowledge_base.subject_list import name_file, name_place
+from llm_kb.knowledge_base.subject_list import name_place
 from llm_kb.rendering.plain_text import count
 from llm_kb.rendering.presentation import present
 from llm_kb.search.index.documents import MAX_FILE_BYTES, TOO_LARGE, describe_unread
@@ -264,7 +264,7 @@ def check_pages(
             key = (UNSEARCHED, NO_TEXT) if is_empty else (SKIPPED, error.reason)
             unread[key].append(file)
         else:
-            if reason := _explain_unsearched(opened, subject, content):
+            if reason := _explain_unsearched(subject, content):
                 unread[UNSEARCHED, f"no search reads it: it is {reason}"].append(file)
             if content.size <= MAX_FILE_BYTES:
                 yield from _check_page(links, opened, subject, content)
@@ -279,12 +279,11 @@ CHECKS: tuple[Callable[[KnowledgeBase], Iterable[Finding]], ...] = (
 """Everything that is looked for."""
 
 
-def _explain_unsearched(opened: OpenTopic, subject: Subject, content: Content) -> str:
+def _explain_unsearched(subject: Subject, content: Content) -> str:
     """Return why no search reads a text; empty if it is searched."""
     if content.size > MAX_FILE_BYTES:
         return TOO_LARGE
-    text = "" if opened.config.generated else decode_text(content.data) or ""
-    return explain_unsearched(subject.path, text)
+    return explain_unsearched(subject.path, decode_text(content.data) or "")
 
 
 def _sum_up(rule: Rule, files: Sequence[str], reason: str) -> Finding:
@@ -298,7 +297,8 @@ def _find_cwd(kb: KnowledgeBase) -> Path:
 
 
 def _name(kb: KnowledgeBase, opened: OpenTopic, path: str) -> str:
-    return name_file(opened, path, _find_cwd(kb))
+    file = opened.topic.find_file(path)
+    return name_place(str(file), _find_cwd(kb)) if file else f"{opened.config.id}/{path}"
 
 
 def _find_setting(kb: KnowledgeBase, *keys: str) -> str:

@@ -114,30 +114,31 @@ def give(*paths: Path) -> None:
         os.chown(path, NOBODY, NOBODY, follow_symlinks=False)
 
 
+FILE = "llm-kb.toml"
+
+
 def foreign_link(shared: Path, mine: Path) -> None:
-    """Another user's `.llm` is a link to the directory of my configuration."""
-    (shared / ".llm").symlink_to(mine / ".llm")
-    give(shared / ".llm")
+    """Another user's file is a link to my configuration."""
+    (shared / FILE).symlink_to(mine / FILE)
+    give(shared / FILE)
 
 
 def foreign_directory(shared: Path, mine: Path) -> None:
-    """Another user's `.llm` holds a hard link to my configuration."""
-    (shared / ".llm").mkdir()
-    (shared / ".llm" / "kb.toml").hardlink_to(mine / ".llm" / "kb.toml")
-    give(shared / ".llm")
+    """Another user's directory holds a hard link to my configuration."""
+    (shared / FILE).hardlink_to(mine / FILE)
+    give(shared)
 
 
 def foreign_link_on_the_way(shared: Path, mine: Path) -> None:
-    """My `.llm` is a link to a link of another user."""
-    (shared / "way").symlink_to(mine / ".llm")
-    (shared / ".llm").symlink_to("way")
+    """My file is a link to a link of another user."""
+    (shared / "way").symlink_to(mine / FILE)
+    (shared / FILE).symlink_to("way")
     give(shared / "way")
 
 
 def foreign_topic(shared: Path, mine: Path) -> None:
     """My configuration names a directory that another user made."""
-    (shared / ".llm").mkdir()
-    (shared / ".llm" / "kb.toml").write_bytes((mine / ".llm" / "kb.toml").read_bytes())
+    (shared / FILE).write_bytes((mine / FILE).read_bytes())
 
 
 @as_root
@@ -148,10 +149,10 @@ def test_what_another_user_can_change_reaches_no_prompt(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, attack: Callable[[Path, Path], None]
 ) -> None:
     shared, mine = tmp_path / "shared", tmp_path / "mine"
-    for directory in (shared / "kb", mine / ".llm", mine / "kb"):
+    for directory in (shared / "kb", mine / "kb"):
         directory.mkdir(parents=True)
     (shared / "kb" / "evil.md").write_text("EVIL")
-    (mine / ".llm" / "kb.toml").write_text('[kb.topic.p]\nsubjects = "kb"\nlearned = ["**"]\n')
+    (mine / FILE).write_text('[kb.topic.p]\nsubjects = "kb"\nlearned = ["**"]\n')
     give(shared / "kb")
     attack(shared, mine)
     monkeypatch.chdir(shared)
@@ -163,9 +164,9 @@ def test_links_and_directories_of_ones_own_are_followed(tmp_path: Path) -> None:
     ws, real = tmp_path / "ws", tmp_path / "real"
     (ws / "kb").mkdir(parents=True)
     real.mkdir()
-    (real / "kb.toml").write_text('[kb.topic.p]\nsubjects = "kb"\n')
-    (ws / "way").symlink_to(real)
-    (ws / ".llm").symlink_to("way")
+    (real / FILE).write_text('[kb.topic.p]\nsubjects = "kb"\n')
+    (ws / "way").symlink_to(real / FILE)
+    (ws / FILE).symlink_to("way")
     config = load_config(ws, user_dir=tmp_path / "user", environ={})
     assert [topic.id for topic in config.topics] == ["p"]
 

@@ -68,7 +68,7 @@ def workspace(tmp_path: Path) -> Path:
     for number in range(300):
         (directory / f"{number}.md").write_text(f"# Page {number}\n\nA page of the zoo.\n")
     (directory / "walrus.md").write_text("# Walrus\n\nA large animal.\n")
-    (tmp_path / "llm-kb.toml").write_text('[kb.topic.zoo]\nsubjects = "kb"\ngenerated = true\n')
+    (tmp_path / "llm-kb.toml").write_text('[kb.topic.zoo]\nsubjects = "kb"\n')
     return tmp_path
 
 
@@ -181,7 +181,7 @@ def test_what_is_shown_costs_by_its_length_and_not_by_that_of_a_line(
 ) -> None:
     (tmp_path / "kb").mkdir()
     (tmp_path / "kb" / name).write_text(LINES[name])
-    (tmp_path / "llm-kb.toml").write_text('[kb.topic.zoo]\nsubjects = "kb"\ngenerated = true\n')
+    (tmp_path / "llm-kb.toml").write_text('[kb.topic.zoo]\nsubjects = "kb"\n')
     kb = KnowledgeBase.discover(tmp_path)
     kb.find_passages("walrus")  # indexed here
 

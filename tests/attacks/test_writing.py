@@ -26,10 +26,9 @@ CONFIG = '[kb.topic.p]\nsubjects = "kb"\n'
 
 COMMANDS: dict[str, tuple[str, Sequence[str]]] = {
     "a topic": ("llm-kb.toml", ["add", "q", "kb"]),
-    "a topic in .llm": (".llm/kb.toml", ["add", "q", "kb"]),
     "a topic that goes": ("llm-kb.toml", ["remove", "p", "-y"]),
     "a pre-loaded subject": ("llm-kb.toml", ["preload", "p/a"]),
-    "a disabled subject": (".llm/kb.toml", ["disable", "p/a"]),
+    "a disabled subject": ("llm-kb.toml", ["disable", "p/a"]),
     "a new subject": ("kb/n.md", ["new", "p/n"]),
     "a new subject below": ("kb/d/n.md", ["new", "p/d/n"]),
     "a subject": ("kb/b.md", ["edit", "p/b", "-y"]),
@@ -113,7 +112,7 @@ def test_no_command_writes_through_a_link_of_a_clone(
     workspace: Path, run_llm: RunLlm, case: tuple[str, Sequence[str], str]
 ) -> None:
     name, arguments, way = case
-    if arguments[0] == "init" or name.startswith(".llm"):
+    if arguments[0] == "init":
         (workspace / "llm-kb.toml").unlink()
     if name == "kb":
         for file in (workspace / "kb").iterdir():

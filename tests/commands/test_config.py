@@ -13,9 +13,9 @@ from tests.conftest import RunLlm
 @pytest.fixture
 def workspace(tmp_path: Path, user_dir: Path) -> Path:
     """A user layer and a workspace that adds to it."""
-    (user_dir / "kb.toml").write_text("[kb]\nmenu_budget = 7\n")
+    (user_dir / "kb.toml").write_text("[kb]\nmax_result_chars = 9\n")
     (tmp_path / "llm-kb.toml").write_text(
-        '[kb]\nmenu_budget = 8\nauto = true\n[kb.topic."v1.2"]\nsubjects = "kb"\n'
+        '[kb]\nmax_result_chars = 8\nauto = true\n[kb.topic."v1.2"]\nsubjects = "kb"\n'
         f'title = "T"\ndescription = "{"long " * 40}"\n'
     )
     return tmp_path
@@ -30,7 +30,7 @@ def test_each_value_is_shown_with_its_layer(
         0,
         f"""\
 [kb]
-menu_budget = 8                           # workspace
+max_result_chars = 8                      # workspace
 
 [kb.topic."v1.2"]
 subjects = "{workspace}/kb"  # workspace
@@ -52,8 +52,8 @@ def test_json_has_every_value_with_all_its_origins(
     rows = {
         row["key"]: row for row in json.loads(run_llm(["kb", "config", "--all", "--json"]).stdout)
     }
-    assert rows["kb.menu_budget"] == {
-        "key": "kb.menu_budget",
+    assert rows["kb.max_result_chars"] == {
+        "key": "kb.max_result_chars",
         "value": 8,
         "layer": "workspace",
         "place": str(workspace / "llm-kb.toml"),

@@ -411,12 +411,10 @@ def test_a_directory_of_another_user_is_named_before_it_is_written_to(
     ]
 
 
-@pytest.mark.parametrize("name", ["llm-kb.toml", ".llm/kb.toml"])
-def test_nothing_is_overwritten(tmp_path: Path, run_llm: RunLlm, name: str) -> None:
-    (tmp_path / name).parent.mkdir(exist_ok=True)
-    (tmp_path / name).write_text("# mine\n")
+def test_nothing_is_overwritten(tmp_path: Path, run_llm: RunLlm) -> None:
+    (tmp_path / "llm-kb.toml").write_text("# mine\n")
     assert run_llm(["kb", "init"]).exit_code == 0
-    assert (tmp_path / name).read_text() == "# mine\n"
+    assert (tmp_path / "llm-kb.toml").read_text() == "# mine\n"
 
 
 def test_not_even_a_dangling_link(tmp_path: Path, run_llm: RunLlm) -> None:

@@ -158,7 +158,7 @@ def test_without_topics_it_says_how_to_begin(run_llm: RunLlm, workspace: Path) -
 
 NO_KNOWLEDGE_BASE = (
     "there is no knowledge base here: neither this directory nor one above it has an"
-    " llm-kb.toml or .llm/kb.toml. Run 'llm kb init' to write one."
+    " llm-kb.toml. Run 'llm kb init' to write one."
 )
 
 

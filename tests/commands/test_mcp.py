@@ -122,8 +122,7 @@ def test_search_answers_with_places_and_never_with_what_is_hidden(workspace: Pat
 
     assert talk(conversation, workspace) == [
         (
-            '<passage "project/review#review (lines 1-3)", score 1.0>\n'
-            "# Review\n\nTwo eyes.\n</passage>\n",
+            '<passage "project/review#review (lines 1-3)">\n# Review\n\nTwo eyes.\n</passage>\n',
             False,
         ),
         (

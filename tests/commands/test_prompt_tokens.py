@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -117,14 +116,9 @@ def test_what_is_sent_of_a_topic_is_never_more_than_all_of_it(
     assert costs["section"] - costs["menu"] <= costs["inlined"]
 
 
-def test_the_command_prints_both(run_llm: RunLlm, tmp_path: Path) -> None:
+def test_the_command_prints_the_table(run_llm: RunLlm, tmp_path: Path) -> None:
     (tmp_path / "kb").mkdir()
     (tmp_path / "kb" / "a.md").write_text("x" * 400, encoding="utf-8")
     (tmp_path / "llm-kb.toml").write_text('[kb.topic.t]\nsubjects = "kb"\n', encoding="utf-8")
-    printed = json.loads(run_llm(["kb", "prompt", "-k", "t/a", "--preloaded", "--json"]).stdout)
-    assert printed["topics"] == [
-        {"id": "t", "tokens": 100, "inlined": 100, "subjects": [{"slug": "a", "tokens": 100}]}
-    ]
-    assert printed["menu"] == 0
     table = run_llm(["kb", "prompt", "-k", "t/a", "--preloaded", "--tokens"]).stdout
     assert "\n  a            100\n" in table

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +11,7 @@ from subprocess import PIPE, Popen
 
 import pytest
 
+from llm_kb.rendering.plain_text import count, fold_columns
 from tests.commands.workspaces import write_files
 from tests.conftest import RunLlm
 from tests.preloaded import Process
@@ -49,30 +51,64 @@ def workspace(tmp_path: Path) -> Path:
 def test_passages_are_headed_by_their_address(run_llm: RunLlm) -> None:
     result = run_llm(["kb", "search", "review", "tests"])
     assert result.stdout == (
-        "skills/testing#L1-L3\n"
+        "skills/testing#L1-L3  kb/skills/testing.md:1\n"
         "Write tests.\nTests are code;\nreview the tests too.\n"
-        "\nproject/review#review\n# Review\n\nRead the tests first.\n"
-        "\nproject/style#L1\nStyle is part of a review.\n"
+        "\nproject/review#review  kb/project/review.md:1\n# Review\n\nRead the tests first.\n"
+        "\nproject/style#L1  kb/project/style.md:1\nStyle is part of a review.\n"
     )
     assert result.stderr == ""
-    shown, _ = run_on_terminal(["kb", "search", "-n", "1", "review", "tests"])
-    assert "skills/testing#L1-L3\x1b[0m\x1b[2m  kb/skills/testing.md:1\x1b[0m\n" in shown
-    last = "more: -n 10; open the first: llm kb show 'skills/testing#L1-L3'"
-    assert shown.endswith(f"\n\n\x1b[2m{last}\x1b[0m\n")
+    shown, _ = run_on_terminal(["kb", "search", "review", "tests"])
+    assert shown == (
+        "\x1b[36mskills/testing#L1-L3\x1b[0m\x1b[2m  kb/skills/testing.md:1\x1b[0m\n"
+        "Write tests.\nTests are code;\nreview the tests too.\n"
+        "\n\x1b[36mproject/review#review\x1b[0m\n  Review: Read the tests first.\n"
+        "\n\x1b[36mproject/style#L1\x1b[0m\n  Style is part of a review.\n"
+    )
 
 
-def test_a_notice_is_printed_once_a_day(run_llm: RunLlm, tmp_path: Path, user_dir: Path) -> None:
-    write_files(tmp_path, {"kb/skills/long.md": "tests " * 3_400_000})
-    notice = "llm-kb: not searched: skills/long.md (larger than 20 MB)\n"
+PARAGRAPH = "A walrus rests on the ice for a while and then swims on to the next floe. " * 4
+LONG = f"{'x' * 60}/{'y' * 60}"
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(("page{}", "\n\n".join([PARAGRAPH] * 9), 22), id="prose"),
+        pytest.param(("page{}", "\n".join(f"walrus {n}" for n in range(90)), 23), id="lines"),
+        # Six lines of the first passage are shown all the same.
+        pytest.param((f"{LONG}{{}}", "\n\n".join([PARAGRAPH] * 9), 27), id="long names"),
+        pytest.param(("page{}", "海象在冰上休息。walrus" * 60, 23), id="wide signs"),
+        pytest.param(("page{}", "A walrus.\n", 15), id="short"),
+    ],
+)
+def test_four_hits_fit_on_a_terminal(
+    run_llm: RunLlm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: tuple[str, str, int]
+) -> None:
+    place, text, rows = case
+    for n in range(4):
+        page = f"# Page {n}\n\n## Of ice {n}\n\n{text}\n"
+        write_files(tmp_path, {f"kb/skills/{place.format(n)}.md": page})
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("NO_COLOR", "1")
+    shown, _ = run_on_terminal(["kb", "search", "walrus"])
+    lines = shown.splitlines()
+    assert sum(len(fold_columns(line, 80)) for line in lines) == rows
+    for line in lines:
+        if line.startswith("… "):
+            command = line.partition(": llm ")[2]
+            read = run_llm(shlex.split(command)).stdout
+            assert line.startswith(f"… {count(read.count(chr(10)), 'line')} more: llm kb show ")
+
+
+def test_what_is_not_searched_is_one_line(run_llm: RunLlm, tmp_path: Path) -> None:
     search = ["kb", "search", "review", "tests"]
-    assert [run_llm(search).stderr for _ in range(2)] == [notice, ""]
+    write_files(tmp_path, {"kb/skills/long.md": "tests " * 3_400_000})
+    said = "llm-kb: not searched: skills/long.md (larger than 20 MB)\n"
+    assert run_llm(search).stderr == said
     write_files(tmp_path, {"kb/skills/longer.md": "tests " * 3_400_000})
-    assert run_llm(search).stderr == notice.replace("long", "longer")
-    recorded = user_dir / "kb" / "notices"
-    assert len(recorded.read_text().split()) == 3
-    for damage in (b"2001-01-01", b"\xff", b""):
-        recorded.write_bytes(damage)
-        assert run_llm(search).stderr.count("not searched") == 2
+    assert (
+        run_llm(search).stderr == f"{said}llm-kb: 1 more thing not searched: see `llm kb check`\n"
+    )
 
 
 def test_other_files_with_a_text_are_named_once_and_the_file_itself_is_not(
@@ -97,7 +133,6 @@ def test_as_json(run_llm: RunLlm) -> None:
         "address": "testing#L1-L3",
         "lines": "1-3",
         "title": "",
-        "score": 1.0,
         "text": "Write tests.\nTests are code;\nreview the tests too.",
         "also_in": [],
         "origin": None,
@@ -276,20 +311,6 @@ def test_where_there_is_no_knowledge_base_the_search_says_so(
     assert "there is no knowledge base here" in run_llm(["kb", "search", "hello"]).stderr
 
 
-@pytest.mark.usefixtures("fetched")
-def test_fetched_topics_that_the_menu_lacks_are_listed(run_llm: RunLlm, tmp_path: Path) -> None:
-    assert "Turn the knob" not in run_llm(["kb", "search", "knob"]).stdout
-    listed = run_llm(["kb", "list"]).stdout
-    assert listed.endswith("\n  on request: -T References or -k for prompts, -t for searches\n")
-    assert listed.count("on request\n") == 1
-    (tmp_path / "llm-kb.toml").write_text("[kb.references]\nmenu = true\n")
-    assert run_llm(["kb", "trust", "-y"]).exit_code == 0
-    assert "on request" not in run_llm(["kb", "list"]).stdout
-    (tmp_path / "llm-kb.toml").write_text("")
-    named = run_llm(["kb", "search", "-t", "frob", "knob"])
-    assert "Turn the knob" in named.stdout
-
-
 def test_the_headings_above_a_passage_are_named(run_llm: RunLlm, tmp_path: Path) -> None:
     filler = "".join(f"Nothing is said here {n}.\n\n" for n in range(90))
     text = f"# Zoo\n\n## Seals\n\n{filler}A seal juggles.\n\n{filler}"
@@ -305,24 +326,15 @@ FETCHED = pytest.mark.usefixtures("fetched")
 
 
 @FETCHED
-def test_all_lists_fetched_topics_below_the_workspace(run_llm: RunLlm) -> None:
-    result = run_llm(["kb", "search", "--all", "review", "knob"])
-
-    own, fetched = result.stdout.index("review#review"), result.stdout.index("Turn the knob")
-    assert own < fetched
-    assert "not found" not in result.stderr
-    found = json.loads(run_llm(["kb", "search", "--all", "--json", "review", "knob"]).stdout)
-    assert found[-1]["topic"] == "topic-frob"
-
-
-@FETCHED
-def test_what_was_not_searched_is_named_with_a_word_that_was_not_found(run_llm: RunLlm) -> None:
+def test_what_was_not_searched_is_named_with_a_word_that_was_not_found(
+    run_llm: RunLlm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_files(tmp_path / "other", {"llm-kb.toml": CONFIG, "kb/project/review.md": "Review.\n"})
+    monkeypatch.chdir(tmp_path / "other")
     result = run_llm(["kb", "search", "review", "knob"])
 
-    assert "llm-kb: no good match" not in result.stderr
-    assert "llm-kb: not found here: knob; not searched: topic-frob\n" in result.stderr
-    assert "--all the fetched ones" in result.stderr
-    assert "not found in any text" not in result.stderr
+    assert result.stderr == "llm-kb: not found here: knob; not searched: topic-frob\n"
+    assert "Turn the knob" in run_llm(["kb", "search", "-t", "frob", "knob"]).stdout
 
 
 @FETCHED

@@ -50,7 +50,7 @@ def said(text: str) -> tuple[Origin, ...]:
         pytest.param('kb.topic."v1.2".title=T', "kb.topic.v1.2.title", "T", id="quoted id"),
         pytest.param(" kb.menu = subjects ", "kb.menu", "subjects", id="spaces"),
         pytest.param("kb.auto=true", "kb.auto", True, id="flag"),
-        pytest.param("kb.menu_budget=1_000", "kb.menu_budget", 1000, id="number"),
+        pytest.param("kb.max_result_chars=1_000", "kb.max_result_chars", 1000, id="number"),
         pytest.param(
             "kb.topic.p.subjects=~/notes", "kb.topic.p.subjects", "/home/notes", id="home"
         ),
@@ -108,7 +108,7 @@ def test_a_table_sets_several() -> None:
         (
             "kb.topic.p.zzz=1",
             (
-                "kb.topic.p.zzz: unknown key; allowed: description, disabled, enable, generated, "
+                "kb.topic.p.zzz: unknown key; allowed: description, disabled, enable, "
                 "ignore, include, introduction, layout, learned, proposals, subjects, title"
             ),
         ),

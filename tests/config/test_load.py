@@ -18,7 +18,6 @@ from llm_kb.config.workspace import (
     find_cwd,
     find_workspace,
     mentions_auto,
-    owner_of,
 )
 from llm_kb.errors import ConfigError, KbError
 from llm_kb.knowledge_base.kinds import given_kinds
@@ -87,41 +86,21 @@ def test_the_nearest_directory_wins(workspace: Path) -> None:
     (inner / "llm-kb.toml").touch()
     assert find_workspace(inner / "b" / "c", {}, user_dir=Path("/u")) == inner / "llm-kb.toml"
     assert find_workspace(workspace / "kb", {}, user_dir=Path("/u")) == workspace / "llm-kb.toml"
-    assert owner_of(workspace / "llm-kb.toml") == workspace
-
-
-def test_the_dot_directory_comes_first(workspace: Path) -> None:
-    (workspace / ".llm").mkdir()
-    (workspace / ".llm" / "kb.toml").touch()
-    assert find_workspace(workspace, {}, user_dir=Path("/u")) == workspace / ".llm" / "kb.toml"
-
-
-def test_a_directory_that_happens_to_be_called_so_is_the_workspace_of_its_file() -> None:
-    assert owner_of(Path("/home/me/.llm/llm-kb.toml")) == Path("/home/me/.llm")
-
-
-def test_topics_of_the_dot_directory_start_from_its_parent(workspace: Path, user_dir: Path) -> None:
-    (workspace / ".llm").mkdir()
-    (workspace / "llm-kb.toml").rename(workspace / ".llm" / "kb.toml")
-    assert load(workspace, user_dir).topics[0].root == workspace / "kb" / "project"
 
 
 @pytest.mark.parametrize(
     ("value", "path", "root"),
     [
         pytest.param("{w}/conf/x.toml", "conf/x.toml", "conf", id="any name"),
-        pytest.param("{w}/.llm/kb.toml", ".llm/kb.toml", ".", id="parent of .llm"),
         pytest.param("conf/x.toml", "conf/x.toml", "conf", id="relative to cwd"),
         pytest.param("kb/../conf/x.toml", "conf/x.toml", "conf", id="normalised"),
     ],
 )
 def test_the_environment_names_the_file(workspace: Path, value: str, path: str, root: str) -> None:
-    for name in ("conf/x.toml", ".llm/kb.toml"):
-        (workspace / name).parent.mkdir()
-        (workspace / name).touch()
+    (workspace / "conf").mkdir()
+    (workspace / "conf/x.toml").touch()
     environ = {"LLM_KB_CONFIG": value.format(w=workspace)}
     assert find_workspace(workspace, environ, user_dir=Path("/u")) == workspace / path
-    assert owner_of(workspace / path) == workspace / root
 
 
 def test_the_environment_may_name_it_from_home(workspace: Path, home: Path) -> None:
@@ -172,8 +151,8 @@ def test_a_deleted_current_directory_leaves_the_user_layer(
     monkeypatch.chdir(gone)
     gone.rmdir()
     assert find_cwd() is None
-    (user_dir / "kb.toml").write_text("[kb]\nmenu_budget = 7\n")
-    assert load(find_cwd(), user_dir).menu_budget == 7
+    (user_dir / "kb.toml").write_text("[kb]\nmax_result_chars = 7\n")
+    assert load(find_cwd(), user_dir).max_result_chars == 7
     with pytest.raises(ConfigError, match="there is no such file"):
         find_workspace(None, {"LLM_KB_CONFIG": "x.toml"}, user_dir=Path("/u"))
 
@@ -191,15 +170,15 @@ def test_layers_lie_over_one_another(
 ) -> None:
     write('[kb]\nmenu = "subjects"\n[kb.topic.project]\nsubjects = "kb/project"\n')
     (user_dir / "kb.toml").write_text(
-        '[kb]\nmenu = "topics"\nmenu_budget = 1\n[kb.topic.notes]\nsubjects = "~/notes"\n'
+        '[kb]\nmenu = "topics"\nmax_result_chars = 1\n[kb.topic.notes]\nsubjects = "~/notes"\n'
     )
-    config = load(workspace, user_dir, "kb.menu_budget=2", 'kb.topic.notes.learned+="**"')
-    assert (config.menu, config.menu_budget) == ("subjects", 2)
+    config = load(workspace, user_dir, "kb.max_result_chars=2", 'kb.topic.notes.learned+="**"')
+    assert (config.menu, config.max_result_chars) == ("subjects", 2)
     assert [(t.id, t.root, t.learned) for t in config.topics] == [
         ("notes", user_dir.parent / "notes", ("**",)),
         ("project", workspace / "kb" / "project", ()),
     ]
-    assert [origin.layer for origin in config.settings["kb.menu_budget"].origins] == [
+    assert [origin.layer for origin in config.settings["kb.max_result_chars"].origins] == [
         Layer.USER,
         Layer.COMMAND_LINE,
     ]
@@ -241,7 +220,7 @@ def test_a_file_that_is_no_toml_is_refused(
         pytest.param("[kb]\n[kb]\n", id="duplicate table"),
         pytest.param("[kb]\nauto = true\nauto = false\n", id="duplicate key"),
         pytest.param("kb = 1\n[kb.topic.x]\n", id="contradiction"),
-        pytest.param("[kb]\nmenu_budget = " + "9" * 5000, id="a number no one can count to"),
+        pytest.param("[kb]\nmax_result_chars = " + "9" * 5000, id="a number no one can count to"),
         pytest.param("[kb\n", id="unclosed"),
     ],
 )
@@ -265,8 +244,8 @@ def test_malformed_toml_names_the_line_first(
 
 
 def test_a_byte_order_mark_passes(workspace: Path, user_dir: Path) -> None:
-    (workspace / "llm-kb.toml").write_bytes(b"\xef\xbb\xbf[kb]\r\nmenu_budget = 5\r\n")
-    assert load(workspace, user_dir).menu_budget == 5
+    (workspace / "llm-kb.toml").write_bytes(b"\xef\xbb\xbf[kb]\r\nmax_result_chars = 5\r\n")
+    assert load(workspace, user_dir).max_result_chars == 5
 
 
 def test_a_directory_in_the_files_place_is_refused(workspace: Path, user_dir: Path) -> None:
@@ -533,8 +512,8 @@ def test_a_path_is_told_from_a_name(workspace: Path, user_dir: Path, text: str) 
     home = user_dir.parent
     for path in (workspace / "own", workspace / "own.toml", home / "own.toml", workspace / text):
         path.parent.mkdir(exist_ok=True)
-        path.write_text("[kb]\nmenu_budget = 3\n")
-    assert load(workspace, user_dir, text).menu_budget == 3
+        path.write_text("[kb]\nmax_result_chars = 3\n")
+    assert load(workspace, user_dir, text).max_result_chars == 3
 
 
 def test_an_unknown_fragment_is_told_with_what_there_is(
@@ -551,9 +530,9 @@ def test_an_unknown_fragment_is_told_with_what_there_is(
 def test_a_directory_to_look_in_may_lie_above(workspace: Path, user_dir: Path) -> None:
     shared = workspace.parent / "common"
     shared.mkdir()
-    (shared / "review.toml").write_text("[kb]\nmenu_budget = 3\n")
+    (shared / "review.toml").write_text("[kb]\nmax_result_chars = 3\n")
     (user_dir / "kb.toml").write_text('[kb]\nconfig_load_paths = ["../common"]\n')
-    assert load(workspace, user_dir, "review").menu_budget == 3
+    assert load(workspace, user_dir, "review").max_result_chars == 3
 
 
 def test_an_assignment_to_a_mistyped_topic_names_the_near_one(
@@ -627,8 +606,8 @@ def test_what_a_run_excludes_stays_excluded(workspace: Path, user_dir: Path) -> 
 
 def test_an_assignment_adds_a_place_to_look_for_the_next(workspace: Path, user_dir: Path) -> None:
     (workspace / "more").mkdir()
-    (workspace / "more" / "x.toml").write_text("[kb]\nmenu_budget = 3\n")
-    assert load(workspace, user_dir, "kb.config_load_paths+=more", "x").menu_budget == 3
+    (workspace / "more" / "x.toml").write_text("[kb]\nmax_result_chars = 3\n")
+    assert load(workspace, user_dir, "kb.config_load_paths+=more", "x").max_result_chars == 3
 
 
 def test_relative_directories_of_an_assignment_start_from_the_workspace(

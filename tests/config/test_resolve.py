@@ -106,13 +106,13 @@ ELSEWHERE = (
             id="search",
         ),
         pytest.param(
-            {"kb": {"menu_budget": True}},
-            "kb.menu_budget: found true; allowed: a whole number, 0 or more",
+            {"kb": {"max_result_chars": True}},
+            "kb.max_result_chars: found true; allowed: a whole number, 0 or more",
             id="a bool is no number",
         ),
         pytest.param(
-            {"kb": {"menu_budget": -1}},
-            "kb.menu_budget: found the number -1; allowed: a whole number, 0 or more",
+            {"kb": {"max_result_chars": -1}},
+            "kb.max_result_chars: found the number -1; allowed: a whole number, 0 or more",
             id="negative",
         ),
         pytest.param(
@@ -136,8 +136,8 @@ ELSEWHERE = (
             id="table for a list",
         ),
         pytest.param(
-            {"kb": {"menu_budget": [100] * 50}},
-            "kb.menu_budget: found a list; allowed: a whole number, 0 or more",
+            {"kb": {"max_result_chars": [100] * 50}},
+            "kb.max_result_chars: found a list; allowed: a whole number, 0 or more",
             id="a long list",
         ),
         pytest.param(
@@ -433,7 +433,6 @@ def test_every_key_reaches_the_result(monkeypatch: pytest.MonkeyPatch) -> None:
     kb = {
         "auto": True,
         "menu": "subjects",
-        "menu_budget": 7,
         "max_result_chars": 0,
         "search": False,
         "config_load_paths": ["conf", "~/conf"],
@@ -470,7 +469,6 @@ def test_every_key_reaches_the_result(monkeypatch: pytest.MonkeyPatch) -> None:
     assert config == Config(
         auto=True,
         menu="subjects",
-        menu_budget=7,
         max_result_chars=0,
         search=False,
         topics=(

@@ -69,7 +69,7 @@ def workspace(tmp_path: Path, user_dir: Path) -> Path:
     (tmp_path / "kb/a.md").write_text("A")
     (tmp_path / "other.txt").write_text("other")
     (tmp_path / "llm-kb.toml").write_text('[kb.topic.project]\nsubjects = "kb"\n')
-    (user_dir / "kb.toml").write_text("[kb]\nmenu_budget = 100\n")
+    (user_dir / "kb.toml").write_text("[kb]\nmax_result_chars = 100\n")
     return tmp_path
 
 

@@ -332,7 +332,7 @@ def test_a_template_outside_its_workspace_says_where_topics_are_looked_for(
     assert (result.exit_code, script.requests) == (1, [])
     assert result.stderr == (
         "Error: unknown topic 'project'; valid topics: none here ('llm kb add' makes one); "
-        "neither this directory nor one above it has an llm-kb.toml or .llm/kb.toml\n"
+        "neither this directory nor one above it has an llm-kb.toml\n"
     )
 
 

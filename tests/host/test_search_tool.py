@@ -14,8 +14,8 @@ from tests.conftest import RunLlm
 from tests.scripted import Script
 
 CONFIG = '[kb]\nsearch = {}\n[kb.topic.zoo]\ntitle = "Zoo"\nsubjects = "kb"\n'
-HEADED = '<passage "zoo/walrus#walrus (lines 1-3)", score '
-PASSAGE = f"{HEADED}1.0>\n# Walrus\n\nTusks.\n</passage>\n"
+HEADED = '<passage "zoo/walrus#walrus (lines 1-3)"'
+PASSAGE = f"{HEADED}>\n# Walrus\n\nTusks.\n</passage>\n"
 
 
 @pytest.fixture(autouse=True)

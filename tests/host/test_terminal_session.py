@@ -91,7 +91,7 @@ def session(tmp_path: Path, home: Path) -> Iterator[Session]:
 def test_from_an_empty_directory_to_a_model_that_learns(session: Session, tmp_path: Path) -> None:
     assert session.run("llm kb list") == (
         "llm-kb: there is no knowledge base here: neither this directory nor one above it has"
-        " an llm-kb.toml or .llm/kb.toml. Run 'llm kb init' to write one.\n"
+        " an llm-kb.toml. Run 'llm kb init' to write one.\n"
     )
     session.run("llm kb init")
     config = (tmp_path / "llm-kb.toml").read_text(encoding="utf-8")

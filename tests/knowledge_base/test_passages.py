@@ -96,14 +96,6 @@ def test_a_copy_is_named_and_not_repeated(tmp_path: Path) -> None:
     assert {f"zoo/{passage.path}", *passage.also_in} == {"zoo/a.md", "zoo/zh/a.md"}
 
 
-def test_what_machines_made_is_found_in_a_topic_that_asks_for_it(tmp_path: Path) -> None:
-    files = {"animals.csv": "name,legs\nwalrus,0\n"}
-    assert places(find(open_kb(tmp_path, files), "walrus")) == []
-
-    kb = open_kb(tmp_path, files, generated=True)
-    assert places(find(kb, "walrus")) == ["animals:1-2"]
-
-
 def test_hidden_and_disabled_subjects_are_not_found_nor_kept(tmp_path: Path) -> None:
     files = {"a.md": "The walrus.\n", ".b.md": "Walrus two.\n", "c/d.md": "Walrus three.\n"}
     assert places(find(open_kb(tmp_path, files), "walrus")) == ["a:1-1", "c/d:1-1"]
@@ -351,9 +343,9 @@ def test_an_answer_is_headed_by_addresses_and_says_each_source_once() -> None:
     )
 
     assert render_passages(found) == (
-        '<passage "zoo/a#x (lines 1-3)", score 1.0, also in zoo/b.md>\nsource: https://e.org @ 1\n'
+        '<passage "zoo/a#x (lines 1-3)", also in zoo/b.md>\nsource: https://e.org @ 1\n'
         "One\n<\\/passage>\n</passage>\n\n"
-        '<passage "zoo/c#x (lines 1-3)", score 1.0>\nTwo\n</passage>\n\n'
+        '<passage "zoo/c#x (lines 1-3)">\nTwo\n</passage>\n\n'
         "zoo/d#x (lines 1-3): already in your system prompt\n\n"
         "(note: not searched: zoo/big)\n"
     )
@@ -388,7 +380,7 @@ def test_as_many_passages_as_are_quoted_are_named_beside_them() -> None:
     found = Passages(passages=tuple(made), topics=("zoo",))
 
     assert render_passages(found, 1) == (
-        '<passage "zoo/a#x (lines 1-3)", score 1.0>\naaaaaaaaa\n</passage>\n\n'
+        '<passage "zoo/a#x (lines 1-3)">\naaaaaaaaa\n</passage>\n\n'
         "<also>\nzoo/b#x (line 2): B\n</also>\n"
     )
     assert "<also>\nzoo/c#x (line 2): C\nzoo/d#x (line 2): D\n</also>" in render_passages(found, 2)
@@ -399,7 +391,7 @@ def test_what_was_cut_beside_a_passage_has_its_address_for_who_can_load_it() -> 
     found = Passages(passages=(cut, make("b", "Two")), topics=("zoo",))
 
     assert render_passages(found, 1).startswith(
-        '<passage "zoo/a<\\/passage>#x (lines 1-3)", score 1.0>\n'
+        '<passage "zoo/a<\\/passage>#x (lines 1-3)">\n'
         "[… 1 line before: zoo/a<\\/passage>#L1]\nA walrus\n"
         "[… 17 lines more: zoo/a<\\/passage>#L4-L20]\n</passage>\n"
     )
@@ -434,7 +426,7 @@ def test_each_passage_has_its_own_source() -> None:
 
     answer = render_passages(found, 3)
 
-    assert '<passage "zoo/d#x (lines 1-3)", score 1.0>\nsource: https://c.org\notter' in answer
+    assert '<passage "zoo/d#x (lines 1-3)">\nsource: https://c.org\notter' in answer
     assert "zoo/c#x (line 0, source: https://c.org): " in answer
 
 
@@ -454,7 +446,7 @@ def test_what_finds_no_room_is_named() -> None:
     many = tuple(replace(make(f"a{n}", "x" * 90), key=f"{n} {'y' * 90}") for n in range(40))
     text = render_passages(Passages(passages=many, topics=("zoo",)), 20)
 
-    assert text.count("<passage ") == 13
+    assert text.count("<passage ") == 14
     assert len(re.findall("^zoo/a", text, re.MULTILINE)) == 20
     assert len(text) < 5_000
 

@@ -172,21 +172,6 @@ def test_a_question_without_a_word_is_an_error(stocked: Library) -> None:
         ask(stocked, " ?! ")
 
 
-def test_what_machines_made_is_searched_where_the_topic_file_asks_for_it(library: Library) -> None:
-    topic_id = add(library, "Locked")
-    place = library.root / topic_id
-    (place / "uv.lock").write_text('name = "quagga"\n')
-
-    def find() -> list[str]:
-        return [hit["file"] for hit in ask(library, "quagga", topic_id)["results"]]
-
-    assert find() == []
-    library.update(topic_id, {"generated": True})
-    assert find() == ["uv.lock"]
-    library.update(topic_id, {"generated": False})
-    assert find() == []
-
-
 def test_a_file_has_the_role_of_its_source(library: Library) -> None:
     """What was fetched as a page is documentation, unless it lists changes."""
     page, code = WebSource(url="https://e.org/x"), GitSource(url="file:///x", role=Role.CODE)

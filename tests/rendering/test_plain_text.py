@@ -68,7 +68,7 @@ def test_count(number: int, text: str) -> None:
     ],
 )
 def test_prose_is_wrapped(text: str, wrapped: str) -> None:
-    assert wrap_prose(text, 13, is_markdown=True) == wrapped
+    assert "\n".join(wrap_prose(text, 13, is_markdown=True)) == wrapped
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_prose_is_wrapped(text: str, wrapped: str) -> None:
     ],
 )
 def test_code_and_tables_are_not_wrapped(text: str) -> None:
-    assert wrap_prose(text, 13, is_markdown=True) == text
+    assert "\n".join(wrap_prose(text, 13, is_markdown=True)) == text
 
 
 @pytest.mark.parametrize(("text", "columns"), [("kb/a", 4), ("kb/é", 4), ("kb/한글", 7), ("文", 2)])
@@ -112,10 +112,10 @@ def test_characters_of_east_asia_take_two_columns(text: str, columns: int) -> No
 def test_the_size_of_a_wrapped_text_does_not_grow_with_its_nesting() -> None:
     for levels in (10, 150):
         text = "> " * levels + "a " * 160
-        assert len(wrap_prose(text, 60, is_markdown=True)) <= 2 * len(text)
+        assert len("\n".join(wrap_prose(text, 60, is_markdown=True))) <= 2 * len(text)
 
 
 def test_in_rest_any_indentation_may_be_code_and_a_tilde_is_no_fence() -> None:
     text = "Heading\n~~~~~~~\n\none two three four::\n\n  one two three four\n"
     shown = "Heading\n~~~~~~~\n\none two three\nfour::\n\n  one two three four\n"
-    assert wrap_prose(text, 13, is_markdown=False) == shown
+    assert "\n".join(wrap_prose(text, 13, is_markdown=False)) == shown

@@ -29,8 +29,7 @@ def folder(
 ) -> TopicDocuments:
     """Return the files below a directory, hidden ones included, its own ones left out."""
     own = ("/topic.md", "/.provenance.json")
-    generated = options.pop("generated", False)
-    topic = TopicConfig(id=directory.name, root=directory, ignore=own, generated=generated)
+    topic = TopicConfig(id=directory.name, root=directory, ignore=own)
     merged: dict[str, Any] = {"index": index_path(directory), "hidden": True} | options
     return kind(DirectoryTopic(topic), **merged)
 

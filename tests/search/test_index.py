@@ -199,26 +199,12 @@ def test_any_content_is_indexed_or_left_out(
     assert update(topic)[0] == 3
 
 
-def test_what_machines_made_is_indexed_where_it_is_asked_for(topic: Path) -> None:
-    write(topic, "uv.lock", 'name = "giraffe"\n')
-    before = count_chunks(topic)
-
-    assert update(topic, generated=True) == (3, 1)
-    with open_index(index_path(topic)) as index:
-        assert index.count_chunks() == before + 1
-        assert [hit.path for hit in index.read_hits(index.match("giraffe", 9), {})] == ["uv.lock"]
-    assert update(topic, generated=True) == (3, 0)
-    assert update(topic) == (3, 0)
-    assert count_chunks(topic) == before
-
-
 def test_a_machine_made_file_that_was_touched_is_still_left_out(topic: Path) -> None:
     write(topic, "uv.lock", 'name = "giraffe"\n')
     assert update(topic) == (3, 2)
     os.utime(topic / "uv.lock", (1, 1))
 
     assert update(topic) == (3, 0)
-    assert update(topic, generated=True) == (3, 1)
 
 
 def test_a_notebook_is_searched_as_the_text_a_model_reads(topic: Path) -> None:

@@ -80,9 +80,9 @@ def fit_client(kb: KnowledgeBase, limits: Limits) -> KnowledgeBase:
     """
     kb.repeat_preloaded()
     most = _find_most(kb, limits)
-    kb.config = replace(kb.config, max_result_chars=most, counts_bytes=True)
-    if "kb.menu_budget" not in kb.config.settings:
-        kb.config = replace(kb.config, menu_budget=limits.menu)
+    kb.config = replace(
+        kb.config, max_result_chars=most, counts_bytes=True, menu_budget=limits.menu
+    )
     return kb
 
 

@@ -69,8 +69,6 @@ class TopicFile:
     files: tuple[str, ...] = ()
     """The fetched files, if there are few; `.provenance.json` lists all."""
     file_count: int = 0
-    generated: bool = False
-    """Whether a search includes generated files, like `Topic.generated`."""
 
     @property
     def digest(self) -> str:
@@ -147,7 +145,6 @@ def parse_topic_file(text: str, where: str) -> TopicFile:
         status=Status(fields.choice("status", STATUSES, Status.ACTIVE.value)),
         files=files,
         file_count=fields.count("file_count", len(files)),
-        generated=fields.flag("generated", default=False),
     )
     refuse_problems(fields, where)
     return topic

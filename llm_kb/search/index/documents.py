@@ -37,8 +37,6 @@ class File(NamedTuple):
     """When it changed in any way, which no program can set: copies and builds set the other."""
     role: str = ""
     """The role given by its owner; if empty, the role is found by its path."""
-    generated: bool = False
-    """Whether it is indexed even if a machine made it."""
 
     def stamp(self) -> tuple[int, int, int, str]:
         """Return size, times and the owner's wishes, by which a change is noticed.
@@ -47,8 +45,7 @@ class File(NamedTuple):
         """
         mtime_ns = max(-_MAX_INTEGER, min(self.mtime_ns, _MAX_INTEGER))
         ctime_ns = max(-_MAX_INTEGER, min(self.ctime_ns, _MAX_INTEGER))
-        wishes = f"{self.role} generated" if self.generated else self.role
-        return self.size, mtime_ns, ctime_ns, wishes
+        return self.size, mtime_ns, ctime_ns, self.role
 
 
 def tick(mtime_ns: int) -> int:

@@ -187,7 +187,7 @@ def _prepare(file: File, topic: Documents, indexed: bytes = b"") -> _Prepared:
             problem, mtime_ns = error.reason, _UNCERTAIN
     digest = hashlib.blake2b(data, digest_size=16, key=wishes.encode()).digest()
     text, _ = hide_embedded(decode_text(data) or "")
-    reason = "" if file.generated else explain_unsearched(file.path, text)
+    reason = explain_unsearched(file.path, text)
     problem = problem or (reason if reason == ONE_LINE else "")
     document = _Prepared(file, mtime_ns, digest, problem)
     if digest == indexed:

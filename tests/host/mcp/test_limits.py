@@ -269,7 +269,7 @@ def test_a_workspace_may_only_lower_the_users_limit(  # noqa: PLR0917 - a table'
     most: int,
     fragment: bool,
 ) -> None:
-    limit = "[kb]\nmax_result_chars = {}\noutline_over = 0\n"
+    limit = "[kb]\nmax_result_chars = {}\n"
     if user:
         (user_dir / "kb.toml").write_text(limit.format(user))
     config = limit.format(workspace) if workspace else ""
