@@ -9,7 +9,7 @@ PYTEST_ARGS ?= -n auto
 # The suite starts many processes, of which each would compile the package anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test test-all test-base test-lowest test-sdist field field-table check fuzz coverage lint format \
+.PHONY: help demo test test-all test-base test-lowest test-sdist field field-table check drop example fuzz coverage lint format \
 	types docs check-docs site bench clean
 
 help:
@@ -22,6 +22,8 @@ help:
 	@echo 'make test-sdist   build the sdist and run the suite that it holds'
 	@echo 'make field        ask the plugins of real providers, against a model of our own (FIELD=llm-ollama),'
 	@echo '                  and let the protocol'\''s own tools ask llm-kb mcp (needs node 22)'
+	@echo 'make drop         take an add-on out in a copy, and run the suite there (NAME=capture)'
+	@echo 'make example      install the add-on of docs/examples, and run its tests'
 	@echo 'make fuzz         run each fuzz target for a minute (FUZZ_SECONDS=…)'
 	@echo 'make coverage     run the whole suite; fails below 95 % of branches and lines'
 	@echo 'make lint         ruff, formatting, the import contract'
@@ -89,6 +91,20 @@ field:
 field-table:
 	rm -f $(VENV)-field/.installed-field
 	$(MAKE) field FIELD='--write docs/models.md'
+
+# To take an add-on out for good, do the same here.
+drop:
+	rm -rf build/drop-$(NAME)
+	mkdir -p build/drop-$(NAME)
+	git archive HEAD | tar -xf - -C build/drop-$(NAME)
+	cd build/drop-$(NAME) && rm -r llm_kb/$(NAME) tests/$(NAME) && \
+		sed -i.bak '/^    "$(NAME)",$$/d' llm_kb/addons.py && rm llm_kb/addons.py.bak && \
+		git init --quiet . && git add --all && $(MAKE) docs lint types test
+
+example: $(VENV)/.installed-dev
+	$(BIN)/python -m pip install --quiet --no-build-isolation --no-deps docs/examples/man_pages
+	$(BIN)/python -m pytest docs/examples/man_pages
+	$(BIN)/python -m pip uninstall --quiet --yes llm-kb-man-pages
 
 FUZZ_SECONDS ?= 60
 

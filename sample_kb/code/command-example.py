@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from llm_kb.knowledge_base.user_dir import load_here
+from llm_kb.knowledge_base.kinds import load_here
 from llm_kb.terminal.output import show, show_json
 
 
