@@ -10,6 +10,7 @@ from llm_kb.rendering.plain_text import shorten
 from llm_kb.search.question import find_stems
 from llm_kb.texts.document import Document, Section, find_line, find_line_numbers, name_lines
 from llm_kb.texts.folding import find_sources, fold
+from llm_kb.texts.markup import drop_unsaid
 
 CLOSE = 1_200
 """Longest part, in characters, that names an excerpt of it."""
@@ -68,12 +69,7 @@ _NOT_SHOWN = re.compile(
 """Blank lines, the label of a cross reference, the end of a block of code, or the inclusion of
 another text above a passage: pages that include one are found for its name, and say nothing."""
 
-_NOT_SAID = re.compile(
-    r"^ {0,3}\[(?!\^)[^\[\]\n]{1,200}\]:[ \t]+<?(?:[a-z][a-z0-9+.-]*:|[/.#])\S*"
-    r"|^(?:\[\[[^\]\n]{1,200}\]\]|\.\. _[^\n]{1,200}:)[ \t]*$|^[ \t]*(?:`{3}|~{3}).*",
-    re.MULTILINE,
-)
-"""Addresses of links in Markdown, labels above headings, fences: no text says their words."""
+_FENCE = re.compile(r"^[ \t]*(?:`{3}|~{3}).*", re.MULTILINE)
 
 
 def find_excerpt(
@@ -170,7 +166,7 @@ def _choose(
     if high < limits[1] and blocks[-1][0] >= span[1]:
         del blocks[-1]
     blocks = [piece for block in blocks for piece in _split(text, *block, most)]
-    texts = (_NOT_SAID.sub("", text[start:end]) for start, end in blocks)
+    texts = (drop_unsaid(text[start:end]) for start, end in blocks)
     words = [set(find_stems(each, rarities)) for each in texts]
     best, first, last = (-1.0, False, False), 0, 1
     for at, (start, end) in enumerate(blocks):
@@ -224,7 +220,7 @@ def _is_joined(document: Document, start: int, edge: int, end: int, opens: set[i
     text = document.text
     before = text[start:edge].rstrip()
     # A label above a heading is no line of its own.
-    lines = _WORDS.findall(_NOT_SAID.sub("", before))
+    lines = _WORDS.findall(drop_unsaid(before))
     if len(lines) <= sum(start <= each < edge for each in opens):
         return True  # headings alone
     if edge in opens:
@@ -259,7 +255,7 @@ def find_key_sentence(text: str, rarities: Mapping[str, float]) -> tuple[int, st
     It is on one line, has no HTML tags and at most `LONGEST_SENTENCE` characters, of a longer one
     those around the first of the words.
     """
-    text = _NOT_SAID.sub("", text)
+    text = _FENCE.sub("", drop_unsaid(text))
     pieces = ((match.start(), _TAG.sub("", match[0])) for match in _SENTENCE.finditer(text))
 
     def rate(piece: tuple[int, str]) -> float:

@@ -12,7 +12,7 @@ from llm_kb.files.fields import TomlError, decode_toml
 from llm_kb.rendering.plain_text import shorten
 from llm_kb.texts.decoding import decode_text
 from llm_kb.texts.formats import Format, find_format
-from llm_kb.texts.markup import COMMENT, LINK, TAG, mark_fenced
+from llm_kb.texts.markup import COMMENT, LINK, TAG, mark_fenced, read_header_title
 from llm_kb.texts.outlines.lines import find_purpose
 from llm_kb.texts.outlines.markdown import outline_markdown
 from llm_kb.texts.outlines.outline import outline_markup
@@ -46,7 +46,6 @@ _MDX_IMPORT = re.compile(r"(?:import|export)\s(?:.*\sfrom\s|\s*(?:[\"'{*]|defaul
 
 _MARKUP = re.compile(r"[^\w\"'(\[*`:]|:[^:]+:(?:[ \t]|$)|__[ \t]")
 """Lines of another markup than Markdown that are not text: directives, fields, indented ones."""
-_TITLE_FIELD = re.compile(r"^[ \t]{0,8}(?:#\+|:)?title:[ \t]+(.+)$", re.IGNORECASE | re.MULTILINE)
 _FIELDS = 1_000
 """Characters at the start of a text in which titles are looked for that are not headings."""
 
@@ -71,7 +70,8 @@ def summarize(data: bytes, path: str, slug: str = "", limit: int = LONGEST_SUMMA
     summary = next(filter(None, (one_line(found.get(key, "")) for key in KEYS)), "")
     if not summary:
         lines = chain(
-            [one_line(_find_written_title(found, rest))], _prose_lines(rest[:LOOKED_AT], known)
+            [one_line(found.get("title", "") or "".join(read_header_title(rest)))],
+            _prose_lines(rest[:LOOKED_AT], known),
         )
         summary = _choose(lines, _loosen(slug.rpartition("/")[2]))
     if not summary and known.is_built:
@@ -119,15 +119,10 @@ def _find_title(found: Mapping[str, str], rest: str, known: Format) -> str:
         for text in starts
     )
     headings = (each.title for outline in outlines for each in outline.sections[:1])
-    named = (find_purpose(known.markup, rest), _find_written_title(found, rest))
+    written = found.get("title", "") or "".join(read_header_title(rest))
+    named = (find_purpose(known.markup, rest), written)
     titles = chain(named, headings)
     return next(filter(_has_words, map(_plain, titles)), "")
-
-
-def _find_written_title(found: Mapping[str, str], rest: str) -> str:
-    """Return the title in front matter, or in the fields above a text, as of a BIP or a PEP."""
-    field = _TITLE_FIELD.search(rest[:_FIELDS])
-    return found.get("title", "") or (field[1] if field else "")
 
 
 def _choose(lines: Iterable[str], name: str) -> str:

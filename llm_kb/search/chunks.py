@@ -169,7 +169,7 @@ def _name(pieces: Sequence[_Piece], separator: str) -> tuple[str, str]:
 
     The title is the breadcrumb of its first section and the titles of the others.
     """
-    title = separator.join(pieces[0].titles)
+    title = next(filter(None, (separator.join(piece.titles) for piece in pieces)), "")
     heading = pieces[0].heading
     if len(pieces) > 1:
         names = [title, *(piece.titles[-1] for piece in pieces[1:] if piece.titles)]

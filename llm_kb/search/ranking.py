@@ -15,6 +15,8 @@ from llm_kb.search.question import Question, find_stems, join_words, list_words,
 from llm_kb.search.roles import Role
 from llm_kb.search.word_vectors import Meaning
 from llm_kb.subjects.editions import rank_versions
+from llm_kb.texts.folding import fold
+from llm_kb.texts.markup import drop_unsaid
 
 CANDIDATES = 150
 """Number of chunks found by their words that are compared."""
@@ -38,6 +40,7 @@ TRUST = 0.2
 """Gain of a document with full trust (10 of 10), and cost of one with none (0)."""
 
 _BREADCRUMB = " > "
+_NUMBERED = re.compile(r"(?<![^\W_])([a-z]?[ei]p|rfc|adr|erc)[-_ #/]?0*([1-9][0-9]{0,5})(?![0-9])")
 _SIGNATURE = re.compile(r"[(<\[{]")
 
 
@@ -117,6 +120,7 @@ WEIGHTS = {
     "meaning": (4, 0),
     "role": (1, 1),
     "named": (1, 1),
+    "numbered": (10, 10),
     "quoted": (100, 100),
 }
 """The weights of the features, whose sum orders the hits: for a question, and for what is looked
@@ -126,13 +130,15 @@ up, which is mentioned elsewhere too, in whatever words."""
 def rank(hits: Sequence[Hit], question: Question, rarities: Rarities) -> list[Hit]:
     """Return the hits, best first, each text once, with how well each answers."""
     words = [hit.bm25 for hit in hits]
-    runs = [_measure_run(question.sequence, hit.text) for hit in hits]
+    texts = [drop_unsaid(hit.text) for hit in hits]
+    runs = [_measure_run(question.sequence, text) for text in texts]
     pasted = max(runs, default=0.0)
+    numbers = _find_numbers(question.text)
     features: dict[str, Callable[[], Sequence[float]]] = {
         "words": lambda: _compare(words, 1e-9 if all(words) else LEAST),
         "page": lambda: _compare(_score_pages(hits), LEAST),
         # How often it has the words, which BM25 hardly counts.
-        "uses": lambda: [rarities.measure_uses(hit.text) for hit in hits],
+        "uses": lambda: list(map(rarities.measure_uses, texts)),
         "run": lambda: runs,
         "meaning": lambda: _measure_meaning(hits, question),
         # What is pasted may be from anywhere.
@@ -140,6 +146,10 @@ def rank(hits: Sequence[Hit], question: Question, rarities: Rarities) -> list[Hi
             (1 - pasted) * (TRUST * (hit.trust - 5) / 5 - COSTS.get(hit.role, 0.0)) for hit in hits
         ],
         "named": lambda: _find_named(hits, question),
+        "numbered": lambda: [
+            bool(numbers & _find_numbers(f"{hit.path} {hit.title.split(_BREADCRUMB)[0]}"))
+            for hit in hits
+        ],
         "quoted": lambda: [
             sum(f" {phrase}" in list_words(hit.text) for phrase in question.phrases) for hit in hits
         ],
@@ -157,6 +167,11 @@ def rank(hits: Sequence[Hit], question: Question, rarities: Rarities) -> list[Hi
         score = round(min(1.0, share or max(0.0, hit.cosine or 0.0)), 2)
         scored.append(hit._replace(score=score))
     return _join_copies(scored)
+
+
+def _find_numbers(text: str) -> set[tuple[str, str]]:
+    """Return the documents of a series that a text names: `pep 572` is `PEP-0572`."""
+    return {(found[1], found[2]) for found in _NUMBERED.finditer(fold(text))}
 
 
 def _compare(scores: Sequence[float], least: float) -> list[float]:

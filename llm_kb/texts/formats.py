@@ -164,7 +164,7 @@ FORMATS = (
     _prose("MediaWiki", "mediawiki wiki wikitext", "mediawiki"),
     _prose("another markup", "creole typ textile lhs rdoc"),
     _prose("Texinfo", "texi texinfo", "texinfo", is_built=True),
-    _prose("R documentation", "rd"),
+    _prose("R documentation", "rd", "rd"),
     _prose(
         "man page",
         "1 2 3 4 5 6 7 8 9 n 1m 1p 1ssl 3p 3pm 3perl 3ssl 3x 5ssl 7ssl man mdoc roff",

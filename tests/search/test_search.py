@@ -454,3 +454,26 @@ def test_the_words_in_which_a_question_is_put_find_no_other_page(
     topic = make_topic(tmp_path, "topic-forms", PAGES)
 
     assert search([topic], question).hits[0].path == page
+
+
+@pytest.mark.parametrize(
+    "asked", ["PEP 572", "pep-0572", "PEP572 walrus", "what does PEP 0572 say"]
+)
+def test_a_document_of_a_series_is_found_by_its_number(asked: str, tmp_path: Path) -> None:
+    other = (
+        "PEP: 577\nTitle: Others\n\nRationale\n=========\n\nPEP 572, the walrus, and PEP 572 say.\n"
+    )
+    files = {
+        "pep-0572.rst": "PEP: 572\nTitle: Walrus\nStatus: Withdrawn\n\nWhy\n===\n\nText.\n",
+        **{f"pep-0{n}.rst": other.replace("577", str(n)) for n in range(577, 583)},
+    }
+    hits = search([make_topic(tmp_path, "peps", files)], asked).hits
+    assert hits[0].path == "pep-0572.rst"
+    assert hits[0].title.startswith("PEP 572: Walrus (Withdrawn)")
+
+
+def test_a_page_is_not_found_by_where_its_links_lead(tmp_path: Path) -> None:
+    files = {"a.md": "# A\n\n[top](#travel) [b](./travel.md)\n", "b.md": "# B\n\nWe travel.\n"}
+    assert [hit.path for hit in search([make_topic(tmp_path, "t", files)], "travel").hits] == [
+        "b.md"
+    ]

@@ -26,12 +26,18 @@ TEXTS = {
     '.SS "Two \\fBwords\\fP"\n',
     "x.8": ".Dd today\n.Sh One\n.Ss Two words\n",
     "a.asc": "= One\n\n----\n= no\n----\n\n== Two words\n",
+    "a.Rd": "% no\n\\name{no}\n\\title{One}\n\\section{Two words}{\nText.\n}\n",
     "a.rmd": "# One\n\n```{r}\n# no\n```\n\n## Two words\n",
     "a.mdown": "# One\n\n## Two words\n",
     "a.livemd": "# One\n\n## Two words\n",
     "a.org": "* One :tag:\n#+BEGIN_SRC sh\n* no\n#+END_SRC\n** Two words\n",
     "a.texi": "@chapter One\n@example\n@chapter no\n@end example\n@section Two @code{words}\n",
 }  # fmt: skip
+
+
+def test_the_fixed_sections_of_r_are_headings() -> None:
+    text = "\\title{One}\n\\usage{\nf(x)\n}\n\\description{Text.}\n"
+    assert [title for _, title, _ in headings("a.Rd", text)] == ["One", "usage", "description"]
 
 
 def test_each_markup_of_documentation_has_a_text() -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from llm_kb.errors import KbError
 
-VERSION = 36
+VERSION = 37
 """Version of the schema and of how files become rows; other versions are rebuilt."""
 
 BUSY_SECONDS = 20

@@ -24,6 +24,7 @@ from llm_kb.search.question import space, split_identifiers
 from llm_kb.search.roles import ONE_LINE, explain_unsearched, find_role
 from llm_kb.texts.decoding import decode_text, hide_embedded
 from llm_kb.texts.folding import compose, fold_composed
+from llm_kb.texts.markup import drop_unsaid
 
 UNUSED_DAYS = 30
 """Days after which an index, or a topic in one, that no search has used is deleted."""
@@ -282,7 +283,7 @@ def _insert(connection: Connection, new: Sequence[tuple[str, int | None, Chunk]]
 
 def list_columns(path: str, title: str, heading: str, text: str) -> tuple[str, ...]:
     """Return the columns of a chunk in the full-text index, in its letters."""
-    heading, text = compose(heading), compose(text)
+    heading, text = compose(heading), compose(drop_unsaid(text))
     columns = (
         f"{heading} {split_identifiers(heading)}",
         compose(f"{path} {title}"),

@@ -104,6 +104,15 @@ MARKUPS = {
         closes=rf"\\end\{{{_VERBATIM}\}}",
         noise=r"\\(?:label|index|footnote|thanks)\{[^{}]*|\\[A-Za-z]*\*?|[{}~$]",
     ),
+    "rd": Markup(
+        heading=r"^\\(?=(?P<mark>title|(?:sub)?section|description|usage|arguments|value|details"
+        r"|examples|seealso|note|references)\{)(?:(?:title|(?:sub)?section)\{)?"
+        r"(?P<title>[^\n{}]+)",
+        depths={
+            "title": 1, "section": 2, "subsection": 3, "description": 2, "usage": 2, "arguments": 2,
+            "value": 2, "details": 2, "examples": 2, "seealso": 2, "note": 2, "references": 2,
+        },
+    ),
     "mediawiki": Markup(
         heading=r"^(?P<mark>={1,6})(?=[^=\n])(?P<title>[^\n]*[^=\s])[ \t]*=+[ \t]*\r?$",
         opens=r"<(pre|nowiki|source|syntaxhighlight|code|math)\b(?:[^<>\n]*[^<>\n/])?>|<!(--)",

@@ -5,16 +5,11 @@ from __future__ import annotations
 import re
 from array import array
 from bisect import bisect_left
-from collections.abc import Sequence
 from typing import cast
 
-from llm_kb.texts.document import Document, Mark, make_document, make_mark, shorten_title
+from llm_kb.texts.document import Document, Mark, make_document, make_mark
 from llm_kb.texts.markup import FRONT_MATTER
 from llm_kb.texts.outlines.html import ClosingTags, find_own_anchor, read_title
-
-_TITLE = re.compile(
-    r"^title[ \t]*[:=][ \t]*(?P<quote>[\"']?)(?P<title>.{1,300}?)(?P=quote)[ \t]*\r?$", re.MULTILINE
-)
 
 _BLOCKS = (
     "address|article|aside|blockquote|body|center|details|dialog|dd|dir|div|dl|dt|fieldset"
@@ -97,8 +92,7 @@ def outline_markdown(text: str) -> Document:
         else:
             marks.append(mark)
         floor = position
-    title = _read_title(front[0], marks) if front else ""
-    return make_document(text, marks, wholes)._replace(body=body, title=title)
+    return make_document(text, marks, wholes)._replace(body=body)
 
 
 def _read_tag(text: str, match: re.Match[str], tags: ClosingTags) -> tuple[Mark, int]:
@@ -119,13 +113,6 @@ def _read_heading(text: str, match: re.Match[str], floor: int) -> Mark:
     if start is None:
         return Mark(match.start(), depth, "")
     return _make_mark(start, depth, text[start : match.start()])
-
-
-def _read_title(front: str, marks: Sequence[Mark]) -> str:
-    """Return the title in the front matter of a page that has no heading with the same words."""
-    found = _TITLE.search(front)
-    title = shorten_title(found["title"]) if found else ""
-    return "" if any(title.lower() == mark.title.lower() for mark in marks[:1]) else title
 
 
 def _strip_hashes(title: str) -> str:
