@@ -25,12 +25,9 @@ from llm_kb.terminal.editor import open_editor
 from llm_kb.terminal.options import complete_address
 from llm_kb.terminal.output import say, show_content
 from llm_kb.terminal.screen import confirm_on_tty, has_terminal, is_terminal
-from llm_kb.texts.decoding import explain_conversion, is_binary
+from llm_kb.texts.decoding import MOST_BYTES, TOO_LARGE, explain_conversion, is_binary
 from llm_kb.texts.formats import MARKDOWN_ENDING
 from llm_kb.texts.safe import visible_line
-
-MOST_TEXT = 20_000_000
-"""The most bytes of a text; a search reads no more of a file."""
 
 from_option = click.option(
     "source",
@@ -102,7 +99,7 @@ def edit(name: str, source: BinaryIO | None, yes: bool, shorter: bool) -> None:
         shown = join_names([f"{topic.id}/{subject.name}" for subject in subjects])
         raise KbError(f"{name!r} names several subjects: {shown}")
     path = topic.root / subjects[0].path
-    before = read_regular(path, follow_link=True, most=MOST_TEXT)
+    before = read_regular(path, follow_link=True, most=MOST_BYTES)
     if problem := explain_conversion(before):  # what is written here is UTF-8
         raise KbError(f"cannot edit {show_place(path)}: {problem}")
     text = _read_text(source)
@@ -150,7 +147,7 @@ def _is_piped() -> bool:
 
 def _replace_subject(topic: TopicConfig, path: Path, before: bytes, text: bytes) -> None:
     """Replace a file of a topic, or one outside to which the user lets its links lead."""
-    if read_regular(path, follow_link=True, most=MOST_TEXT) != before:
+    if read_regular(path, follow_link=True, most=MOST_BYTES) != before:
         raise KbError(f"{show_place(path)} has just been changed; nothing was written")
     real = resolve_links(path)
     roots = (topic.root, *topic.allow_links_to)
@@ -173,9 +170,9 @@ def _read_text(source: BinaryIO | None) -> bytes:
     """Return the text given with an option or piped in; empty for none."""
     if source is None and (sys.stdin is None or sys.stdin.closed or is_terminal(sys.stdin)):
         return b""
-    text = (source or sys.stdin.buffer).read(MOST_TEXT + 1)
-    if len(text) > MOST_TEXT:
-        raise click.ClickException(f"the text is larger than {MOST_TEXT // 1_000_000} MB")
+    text = (source or sys.stdin.buffer).read(MOST_BYTES + 1)
+    if len(text) > MOST_BYTES:
+        raise click.ClickException(f"the text is {TOO_LARGE}")
     if is_binary(text):
         raise click.ClickException("that is not text; copy such a file into the topic's directory")
     return text

@@ -24,7 +24,7 @@ from xml.etree import ElementTree as ET
 
 from llm_kb.documents.addon import NEEDS
 from llm_kb.errors import KbError
-from llm_kb.files.conversion import MAX_BYTES, NO_TEXT
+from llm_kb.files.conversion import NO_TEXT
 from llm_kb.search.word_vectors import is_word
 from llm_kb.texts.html.formulas import formula_text
 from llm_kb.texts.html.to_markdown import html_to_markdown
@@ -57,8 +57,6 @@ def main() -> None:
         if not text.strip():
             raise BadDocumentError(NO_TEXT)  # noqa: TRY301
         written = text.encode("utf-8", "replace")
-        if len(written) > MAX_BYTES:  # who reads it holds all of it
-            raise BadDocumentError(f"its text is larger than {MAX_BYTES // 1_000_000} MB")  # noqa: TRY301
     except BaseException as error:  # noqa: BLE001 - whatever a library raises on hostile content
         reason = _explain(error)
         sys.stderr.write(f"\n{reason}")

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from llm_kb.errors import KbError
 from llm_kb.files.atomic import replace_file
+from llm_kb.texts.decoding import MOST_BYTES, TOO_LARGE
 from llm_kb.texts.formats import Format
 
 VERSION = 3
@@ -22,9 +23,6 @@ KEPT_SECONDS, FAILED_SECONDS = 60 * 86_400, 86_400
 """How long an unused text is kept, and after how long a failed conversion is tried again."""
 
 _PROBLEM, _LENGTH = ".problem", ".length"
-
-MAX_BYTES = 20_000_000
-"""Size limit for a document, and for its text."""
 
 NO_TEXT = "it has no text, perhaps only pictures of it"
 """Why a document is not converted that was scanned, or is a picture."""
@@ -150,7 +148,7 @@ def _run(command: Sequence[str], data: bytes, seconds: float) -> bytes:
     try:
         ended = run_program(
             command,
-            max_output=MAX_BYTES,
+            max_output=MOST_BYTES,
             stdin=data,
             # In the package's directory, so that nothing in the current one is imported.
             cwd=Path(__file__).parents[2],
@@ -159,7 +157,7 @@ def _run(command: Sequence[str], data: bytes, seconds: float) -> bytes:
     except TimedOutError as error:
         raise _TooSlowError(f"converting it takes more than {seconds:g} seconds") from error
     except TooMuchOutputError as error:
-        reason = f"its text is larger than {MAX_BYTES // 1_000_000} MB"
+        reason = f"its text is {TOO_LARGE}"
         raise ConversionError(reason) from error
     except OSError as error:
         raise NotYetError(error.strerror or str(error)) from error

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from llm_kb.errors import UnreadableError
 from llm_kb.files.containment import Containment
-from llm_kb.files.conversion import MAX_BYTES, ConversionError, Conversions
+from llm_kb.files.conversion import ConversionError, Conversions
 from llm_kb.files.git_ignored import GitIgnored, Ignored
 from llm_kb.files.layouts import SKILL_FILE, find_skill
 from llm_kb.files.topic_documents import TopicDocuments, find_place
@@ -31,10 +31,7 @@ from llm_kb.subjects.topics import (
     strip_extension,
 )
 from llm_kb.texts import formats
-from llm_kb.texts.decoding import to_utf_8
-
-START_BYTES = 4096
-"""A read of at most so many bytes does not start the conversion of a document."""
+from llm_kb.texts.decoding import MOST_BYTES, START, TOO_LARGE, to_utf_8
 
 NO_SKILL = f"it is not in a directory with a {SKILL_FILE}"
 
@@ -181,7 +178,7 @@ class DirectoryTopic:
         """Read a subject, at most its first `limit` bytes; a document or notebook as Markdown."""
         path, converter = subject.path, formats.find_converted(subject.path)
         try:
-            most = MAX_BYTES if converter else limit
+            most = MOST_BYTES if converter else limit
             data, size, real = self._containment.read_file(path, most)
         except OSError as error:
             raise UnreadableError(path, describe(error)) from error
@@ -196,7 +193,7 @@ class DirectoryTopic:
         if converter.is_unread:
             raise UnreadableError(path, f"it is a document; to read it: {converter.needs}")
         if size > len(data):
-            raise UnreadableError(path, f"it is larger than {MAX_BYTES // 1_000_000} MB")
+            raise UnreadableError(path, f"it is {TOO_LARGE}")
         text = self._convert(path, converter, data, limit)
         if converter.program:
             with suppress(OSError):  # gone since it was read
@@ -208,7 +205,7 @@ class DirectoryTopic:
     ) -> bytes:
         """Return the Markdown of a document or a notebook."""
         # A menu reads the start of every subject, which must not start a conversion.
-        is_start = limit is not None and limit <= START_BYTES
+        is_start = limit is not None and limit <= START
         conversions = self._conversions()
         read = conversions.find if is_start else conversions.convert
         try:

@@ -11,6 +11,7 @@ from llm_kb.errors import KbError
 from llm_kb.files.containment import Containment
 from llm_kb.subjects.ignore import find_fault
 from llm_kb.subjects.topics import Layout, Subject, is_portable, slugify, strip_extension
+from llm_kb.texts.decoding import START
 from llm_kb.texts.formats import MARKDOWN_ENDING, find_extension, find_format
 from llm_kb.texts.safe import visible_line
 
@@ -26,16 +27,13 @@ AGENT_SKILL = "project-knowledge"
 AGENT_MARK = "<!-- written by `llm kb connect`, which replaces it -->"
 """A line of that skill, by which we know it: it is about the topics, so it is not a subject."""
 
-_MOST_MARKED = 8_192
-"""The bytes of a skill in which its mark is looked for."""
-
 
 def is_agent_skill(containment: Containment, path: str) -> bool:
     """Tell whether a file is the skill that `llm kb connect` wrote; others are not opened."""
     if not f"{containment.prefix}{path}".endswith(f"/{AGENT_SKILL}/{SKILL_FILE}"):
         return False
     try:
-        return AGENT_MARK.encode() in containment.read_file(path, _MOST_MARKED)[0]
+        return AGENT_MARK.encode() in containment.read_file(path, START)[0]
     except OSError:
         return False
 

@@ -13,8 +13,9 @@ from llm_kb import __version__
 from llm_kb.files.containment import resolve_links
 from llm_kb.files.layouts import is_shown
 from llm_kb.files.walk import Stamps, are_unchanged
-from llm_kb.search.index.documents import MAX_FILE_BYTES, File, bound_files
+from llm_kb.search.index.documents import File, bound_files
 from llm_kb.subjects.topics import Content, Listing, Subject, TopicConfig
+from llm_kb.texts.decoding import MOST_BYTES
 from llm_kb.texts.formats import is_readable, is_unread_document, list_unread
 
 INDEXES = Path("kb", "index")
@@ -149,7 +150,7 @@ class TopicDocuments:
 
     def read(self, path: str) -> bytes:
         """Return the content of a listed subject."""
-        return self._topic.read(self._subjects[path], MAX_FILE_BYTES + 1).data
+        return self._topic.read(self._subjects[path], MOST_BYTES + 1).data
 
 
 def stamp_content(data: bytes) -> tuple[int, int, int]:

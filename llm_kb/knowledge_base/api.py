@@ -58,6 +58,7 @@ from llm_kb.subjects.topics import (
     require_few,
     select,
 )
+from llm_kb.texts.decoding import MOST_BYTES
 
 if TYPE_CHECKING:
     import llm
@@ -454,7 +455,7 @@ class KnowledgeBase:
                 opened,
                 selection,
                 subject,
-                most=learning.MOST_READ,
+                most=MOST_BYTES,
                 pictures=rules.after(list_pictures(pieces)),
             )[0]
         return tuple(pieces)

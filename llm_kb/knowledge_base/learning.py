@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 from llm_kb.config.settings import Config
 from llm_kb.errors import NoMatchError, NoPartError, UnreadableError
-from llm_kb.files.directory_topic import START_BYTES
 from llm_kb.files.layouts import SKILL_FILE, find_bundled, list_bundled
 from llm_kb.knowledge_base.kinds import OpenTopic
 from llm_kb.rendering import learn_text
@@ -21,7 +20,7 @@ from llm_kb.rendering.section import LONGEST_DESCRIPTION, Menu, MenuSubject, Men
 from llm_kb.rendering.summaries import find_label, summarize
 from llm_kb.subjects.patterns import parse_pattern
 from llm_kb.subjects.topics import NEAR_PATTERNS, Layout, Selection, Subject, find_near, select
-from llm_kb.texts.decoding import is_binary
+from llm_kb.texts.decoding import MOST_BYTES, START, is_binary
 from llm_kb.texts.formats import find_media_type, is_readable
 
 OUTLINE_BYTES = learn_text.BYTES_A_CHARACTER * (OPENING + LONGEST_OUTLINE)
@@ -29,12 +28,6 @@ OUTLINE_BYTES = learn_text.BYTES_A_CHARACTER * (OPENING + LONGEST_OUTLINE)
 
 LEAST_SHARE = 2_000
 """Least number of bytes for the subjects of a topic, if one call asks for those of several."""
-
-SUMMARY_BYTES = 4096
-"""Number of bytes of a subject that are read for its summary."""
-
-MOST_READ = 20_000_000
-"""Maximum number of bytes of a subject that are searched for parts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,7 +94,7 @@ def load(  # noqa: PLR0913 - the last are options
             continue
         most = answer.read_limit
         if limit.in_bytes and answer.is_empty:
-            most = MOST_READ  # if it is cut, the lines that are left are named
+            most = MOST_BYTES  # if it is cut, the lines that are left are named
         has_room = most is None or most >= OUTLINE_BYTES
         over = outline_over if has_room else 0
         pieces, errors = read_asked(
@@ -184,11 +177,11 @@ def read_asked(  # noqa: PLR0913 - the last are options
     asked = selection.asked_of(subject)
     is_whole = WHOLE in asked or (asked == (None,) and not outline_over)
     try:
-        content = opened.topic.read(subject, most if is_whole else MOST_READ)
+        content = opened.topic.read(subject, most if is_whole else MOST_BYTES)
     except UnreadableError as error:
         return [present_unreadable(subject, error)], []
-    start = content.data[:START_BYTES]
-    is_binary_or_cut = is_binary(start) or len(start) < min(START_BYTES, content.size)
+    start = content.data[:START]
+    is_binary_or_cut = is_binary(start) or len(start) < min(START, content.size)
     if asked == (None,) and subject.identity in selection.exact and is_binary_or_cut:
         picture = present_picture(opened, subject, pictures)
         if picture:
@@ -202,7 +195,7 @@ def read_asked(  # noqa: PLR0913 - the last are options
 def present_picture(opened: OpenTopic, subject: Subject, rules: PictureRules) -> Presented | None:
     """Return a picture with its note: attached, or skipped and why; None for anything else."""
     try:
-        start = opened.topic.read(subject, START_BYTES)
+        start = opened.topic.read(subject, START)
         if not is_binary(start.data) or not find_media_type(start.data):
             return None
         content = opened.topic.read(subject, rules.most_bytes)
@@ -308,7 +301,7 @@ def describe_each(
 
 def _read_start(opened: OpenTopic, subject: Subject) -> bytes:
     try:
-        return opened.topic.read(subject, SUMMARY_BYTES).data
+        return opened.topic.read(subject, START).data
     except UnreadableError:
         return b""  # the menu still names it; loading it gives the reason
 

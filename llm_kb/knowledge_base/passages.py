@@ -19,13 +19,12 @@ from llm_kb.rendering.excerpt import (
 )
 from llm_kb.rendering.passages import Passage, Passages
 from llm_kb.search.index.database import DocumentsGoneError
-from llm_kb.search.index.documents import MAX_FILE_BYTES
 from llm_kb.search.index.index import Embedder
 from llm_kb.search.index.update import Progress
 from llm_kb.search.question import find_stems, parse_question
 from llm_kb.search.roles import Scope
 from llm_kb.search.search import SearchResult, search
-from llm_kb.texts.decoding import decode_text, hide_embedded
+from llm_kb.texts.decoding import MOST_BYTES, open_text
 from llm_kb.texts.document import find_line, find_line_numbers
 from llm_kb.texts.outlines.outline import read_document
 
@@ -142,15 +141,14 @@ def _open(opened: OpenTopic, documents: TopicDocuments, path: str) -> _Source | 
     if subject is None or (subject.hidden and not is_shown(subject, opened.config.layout)):
         return None
     try:
-        content = opened.topic.read(subject, MAX_FILE_BYTES + 1)
+        content = opened.topic.read(subject, MOST_BYTES + 1)
     except UnreadableError:
         return None
-    text = decode_text(content.data)
-    if text is None:
+    found = open_text(content.data)
+    if found.problem:
         return None
-    text, _ = hide_embedded(text)
     is_preloaded = subject.identity in opened.preloaded
-    outline = read_document(subject.path, text)
+    outline = read_document(subject.path, found.text)
     return _Source(subject, outline, content.origin, is_preloaded, [])
 
 

@@ -10,7 +10,7 @@ from itertools import chain, takewhile
 
 from llm_kb.files.fields import TomlError, decode_toml
 from llm_kb.rendering.plain_text import shorten
-from llm_kb.texts.decoding import decode_text
+from llm_kb.texts.decoding import open_text
 from llm_kb.texts.formats import Format, find_format
 from llm_kb.texts.markup import COMMENT, LINK, TAG, mark_fenced, read_header_title
 from llm_kb.texts.outlines.lines import find_purpose
@@ -60,7 +60,7 @@ def summarize(data: bytes, path: str, slug: str = "", limit: int = LONGEST_SUMMA
     not prose, by its format, only the first comment counts. Empty for a binary file or one
     without an informative line.
     """
-    text = decode_text(data, whole=False) or ""
+    text = open_text(data, whole=False).text
     known = find_format(path, text)
     if known and (purpose := one_line(find_purpose(known.markup, text))):
         return shorten(purpose, limit)
@@ -85,7 +85,7 @@ def find_label(data: bytes, path: str, slug: str) -> str:
     A title tells something if its letters are not those of the slug. Empty without one, and for
     what is not prose, by its format.
     """
-    text = decode_text(data, whole=False) or ""
+    text = open_text(data, whole=False).text
     known = find_format(path, text)
     if known is None or not known.is_prose:
         return ""

@@ -12,10 +12,13 @@ import re
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-SNIFFED_BYTES = 8192
-"""The number of first bytes by which a file is judged."""
+MOST_BYTES = 20_000_000
+"""The bytes of the largest text that is read: whoever reads a text has at most so many."""
 
-BINARY = "binary file"
+START = 8_192
+"""The first bytes, or characters, by which a text is judged."""
+
+BINARY, TOO_LARGE = "binary file", f"larger than {MOST_BYTES // 1_000_000} MB"
 
 _MARKS = (  # those of UTF-32 first: one of them begins as one of UTF-16 does
     (codecs.BOM_UTF32_LE, "UTF-32LE"),
@@ -34,8 +37,6 @@ _DECLARATION = re.compile(
     re.IGNORECASE,
 )
 """What a page, XML or source code says of its charset in its first lines."""
-
-_DECLARING_BYTES = 4096
 
 
 class Text(NamedTuple):
@@ -56,9 +57,9 @@ def decode(data: bytes, *, whole: bool = True) -> Text:
 
     A byte order mark is removed, and so is an incomplete character at the end of first bytes.
     """
-    if charset := _find_wide(data[:SNIFFED_BYTES]):
+    if charset := _find_wide(data[:START]):
         return Text(_end_lines(_decode_as(data, charset, whole=whole)), charset)
-    if data.find(0, 0, SNIFFED_BYTES) >= 0:
+    if data.find(0, 0, START) >= 0:
         return Text(problem=BINARY)
     data = data.removeprefix(codecs.BOM_UTF8)
     try:
@@ -69,19 +70,20 @@ def decode(data: bytes, *, whole: bool = True) -> Text:
 
 def is_binary(data: bytes) -> bool:
     """Tell by its first bytes whether a file is not text."""
-    return data.find(0, 0, SNIFFED_BYTES) >= 0 and not _find_wide(data[:SNIFFED_BYTES])
+    return data.find(0, 0, START) >= 0 and not _find_wide(data[:START])
 
 
-def decode_text(data: bytes, *, whole: bool = True) -> str | None:
-    """Return the text of a file to be searched; None if it is binary.
+def open_text(data: bytes, *, whole: bool = True) -> Text:
+    """Return the text of a file's bytes as each reader has it: the one door for text.
 
-    Undecodable bytes are replaced, and NULs are removed.
+    Behind it, a text is of at most MOST_BYTES, has no NUL and no undecodable byte, and a
+    placeholder for each file embedded in it. Every reader is linear in its length.
     """
+    if len(data) > MOST_BYTES:
+        return Text(problem=TOO_LARGE)
     found = decode(data, whole=whole)
-    if found.problem:
-        return None
     text = ESCAPED_BYTE.sub("\ufffd", found.text) if found.invalid else found.text
-    return text.replace("\0", "")
+    return found._replace(text=hide_embedded(text.replace("\0", ""))[0])
 
 
 def to_utf_8(data: bytes, *, whole: bool = True) -> tuple[bytes, str]:
@@ -162,7 +164,7 @@ def _decode_legacy(data: bytes, *, whole: bool) -> Text:
 
 def _find_declaration(data: bytes) -> Any:
     """Return the charset that a text declares in its first bytes; None if none is known."""
-    found = _DECLARATION.search(data[:_DECLARING_BYTES])
+    found = _DECLARATION.search(data[:START])
     return _lookup(found[found.lastindex or 0].decode("latin-1")) if found else None
 
 

@@ -15,6 +15,9 @@ from typing import NamedTuple
 
 from llm_kb.texts.markup import LINK, TAG
 
+LONGEST_HEADING = 2_000
+"""Most characters read of a heading, with its markup."""
+
 MAX_TITLE = 200
 """Longest title, in characters; longer ones are shortened."""
 
@@ -148,6 +151,7 @@ def make_document(
 
 def make_mark(offset: int, depth: int, title: str) -> Mark:
     """Return the mark of a heading; an anchor at its end is taken off its title."""
+    title = title[:LONGEST_HEADING]
     own = _OWN_ANCHOR.search(title)
     if not own:
         return Mark(offset, depth, shorten_title(title))

@@ -14,11 +14,7 @@ from functools import cache, lru_cache
 from importlib.util import find_spec
 
 from llm_kb import addons, hookspecs
-from llm_kb.texts.decoding import decode_text
-
-START = 4_096
-"""Bytes, or characters, at the start of a file by which an ambiguous extension is decided."""
-
+from llm_kb.texts.decoding import START, open_text
 
 POINTER = "its content is in Git LFS and not here; in a clone of your own: git lfs pull"
 """Why there is nothing to read in a pointer."""
@@ -332,7 +328,7 @@ def find_stem(path: str) -> str:
 
 def _start(data: str | bytes) -> str:
     start = data[:START]
-    return start if isinstance(start, str) else decode_text(start, whole=False) or ""
+    return start if isinstance(start, str) else open_text(start, whole=False).text
 
 
 def find_fence_language(path: str) -> str | None:

@@ -26,11 +26,11 @@ from llm_kb.knowledge_base.kinds import EmptyTopicError, OpenTopic
 from llm_kb.knowledge_base.subject_list import name_place
 from llm_kb.rendering.plain_text import count
 from llm_kb.rendering.presentation import present
-from llm_kb.search.index.documents import MAX_FILE_BYTES, TOO_LARGE, describe_unread
+from llm_kb.search.index.documents import describe_unread
 from llm_kb.search.roles import explain_unsearched
 from llm_kb.subjects.ignore import LEFTOVER
 from llm_kb.subjects.topics import Content, Subject
-from llm_kb.texts.decoding import SNIFFED_BYTES, decode_text, explain_conversion
+from llm_kb.texts.decoding import MOST_BYTES, START, TOO_LARGE, explain_conversion, open_text
 from llm_kb.texts.formats import is_readable, is_unread_document
 from llm_kb.texts.outlines.outline import read_document
 from llm_kb.texts.safe import REORDERING, TAG_CHARACTERS, visible_text
@@ -258,7 +258,7 @@ def check_pages(
     for number, (opened, subject) in enumerate(pages, start=1):
         file = _name(kb, opened, subject.path)
         try:
-            content = opened.topic.read(subject, MAX_FILE_BYTES)
+            content = opened.topic.read(subject, MOST_BYTES)
         except UnreadableError as error:
             is_empty = error.reason.endswith(NO_TEXT)
             key = (UNSEARCHED, NO_TEXT) if is_empty else (SKIPPED, error.reason)
@@ -266,7 +266,7 @@ def check_pages(
         else:
             if reason := _explain_unsearched(subject, content):
                 unread[UNSEARCHED, f"no search reads it: it is {reason}"].append(file)
-            if content.size <= MAX_FILE_BYTES:
+            if content.size <= MOST_BYTES:
                 yield from _check_page(links, opened, subject, content)
         if number % 100 == 0 or number == len(pages):
             progress(number, len(pages))
@@ -281,9 +281,9 @@ CHECKS: tuple[Callable[[KnowledgeBase], Iterable[Finding]], ...] = (
 
 def _explain_unsearched(subject: Subject, content: Content) -> str:
     """Return why no search reads a text; empty if it is searched."""
-    if content.size > MAX_FILE_BYTES:
+    if content.size > MOST_BYTES:
         return TOO_LARGE
-    return explain_unsearched(subject.path, decode_text(content.data) or "")
+    return explain_unsearched(subject.path, open_text(content.data).text)
 
 
 def _sum_up(rule: Rule, files: Sequence[str], reason: str) -> Finding:
@@ -321,7 +321,7 @@ def _check_page(
     file = _name(links.kb, opened, subject.path)
     presented = present(subject, content)
     if presented.binary:
-        what = f"it is binary: a NUL byte is in its first {SNIFFED_BYTES:,} bytes"
+        what = f"it is binary: a NUL byte is in its first {START:,} bytes"
         yield Finding(ENCODING, file, what)
         return
     if problem := explain_conversion(content.data):

@@ -27,7 +27,7 @@ from llm_kb.subjects.editions import find_editions, list_places
 from llm_kb.subjects.ignore import is_always_ignored
 from llm_kb.subjects.topics import Layout, Slug, Subject, TopicConfig, find_flaw
 from llm_kb.texts import formats
-from llm_kb.texts.decoding import decode_text
+from llm_kb.texts.decoding import START, open_text
 from llm_kb.texts.formats import Proposed, find_extension, find_stem
 from llm_kb.texts.safe import UNUSABLE
 
@@ -217,7 +217,7 @@ def _is_page(root: Path, path: str) -> bool:
     known = formats.find_format(path)
     if formats.is_ambiguous(path):
         with suppress(OSError):
-            start = Containment(root, ()).read_file(path, formats.START)[0]
+            start = Containment(root, ()).read_file(path, START)[0]
             known = formats.find_format(path, start)
     if known is None or known.is_unread:
         return False
@@ -478,6 +478,6 @@ def _find_title(root: Path, path: str) -> str:
     """Return the title of a page; empty without one, and for that of a template."""
     with suppress(OSError):
         data = Containment(root, ()).read_file(path, _READ_BYTES)[0] if path else b""
-        title = find_title(decode_text(data, whole=False) or "", path)
+        title = find_title(open_text(data, whole=False).text, path)
         return "" if "{" in title else shorten(UNUSABLE.sub("", title), _LONGEST_TITLE)
     return ""

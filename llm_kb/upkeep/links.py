@@ -19,10 +19,10 @@ from llm_kb.knowledge_base.api import KnowledgeBase
 from llm_kb.knowledge_base.kinds import OpenTopic
 from llm_kb.rendering.plain_text import name_some
 from llm_kb.rendering.presentation import present
-from llm_kb.search.index.documents import MAX_FILE_BYTES
 from llm_kb.subjects.links import WIKI_LINK, LinkTargets, find_imports, is_guide
 from llm_kb.subjects.patterns import parse_pattern
 from llm_kb.subjects.topics import Subject
+from llm_kb.texts.decoding import MOST_BYTES
 from llm_kb.texts.document import name_title
 from llm_kb.texts.formats import find_extension, find_format
 from llm_kb.texts.markup import hide_unread
@@ -206,7 +206,7 @@ class Links:
             if place in self._files and len(self._anchors) <= _MOST_FOLLOWED:
                 opened, subject = self._files[place]
                 with suppress(UnreadableError):
-                    text = present(subject, opened.topic.read(subject, MAX_FILE_BYTES)).body
+                    text = present(subject, opened.topic.read(subject, MOST_BYTES)).body
                     self._anchors[place] = list_anchors(subject.path, text)
         return self._anchors[place]
 

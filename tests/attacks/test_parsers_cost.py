@@ -17,9 +17,10 @@ from llm_kb.rendering.summaries import read_front_matter, summarize
 from llm_kb.search.chunks import chunk_document
 from llm_kb.search.question import space, split_identifiers
 from llm_kb.search.roles import explain_unsearched
+from llm_kb.texts.decoding import START
 from llm_kb.texts.document import Section
 from llm_kb.texts.folding import fold
-from llm_kb.texts.formats import START, find_format
+from llm_kb.texts.formats import find_format
 from llm_kb.texts.markup import mark_fenced
 from llm_kb.texts.outlines.outline import read_document
 from llm_kb.texts.safe import defuse, one_line, visible_text

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from llm_kb.search.chunks import CAP, chunk_document
 from llm_kb.search.question import space, split_identifiers
-from llm_kb.texts.decoding import decode_text
+from llm_kb.texts.decoding import open_text
 from llm_kb.texts.folding import fold
 from llm_kb.texts.formats import FORMATS, find_format
 from llm_kb.texts.outlines.outline import read_document
@@ -27,9 +27,7 @@ PATHS = (
 def fuzz(data: bytes) -> None:
     """Cut the bytes after the first as the kind of file that the first one chooses."""
     path = PATHS[data[0] % len(PATHS)] if data else PATHS[0]
-    text = decode_text(data[1:])
-    if text is None:
-        return
+    text = open_text(data[1:]).text
     chunks = chunk_document(path, text)
     joined = "".join(chunk.text for chunk in chunks)
     found = read_document(path, text)

@@ -10,12 +10,14 @@ from hypothesis import strategies as st
 
 from llm_kb.texts.decoding import (
     BINARY,
+    MOST_BYTES,
+    START,
     Text,
     decode,
     decode_page,
-    decode_text,
     explain_conversion,
     is_binary,
+    open_text,
     to_utf_8,
 )
 
@@ -54,7 +56,7 @@ def test_wide_text_is_read_with_a_byte_order_mark(mark: bytes, charset: str) -> 
 def test_all_else_with_a_zero_is_binary(data: bytes) -> None:
     assert decode(data) == Text(problem=BINARY)
     assert is_binary(data)
-    assert decode_text(data) is None
+    assert open_text(data) == Text(problem=BINARY)
     assert to_utf_8(data) == (data, "")
     assert explain_conversion(data) == ""
 
@@ -72,7 +74,7 @@ def test_no_charset_is_guessed(charset: str, text: str) -> None:
     found = decode(data)
     assert (found.text, found.charset) == (data.decode("utf-8", "surrogateescape"), "")
     assert found.invalid == sum("\udc80" <= each <= "\udcff" for each in found.text) > 0
-    assert decode_text(data) == data.decode("utf-8", "surrogateescape").translate(
+    assert open_text(data).text == data.decode("utf-8", "surrogateescape").translate(
         dict.fromkeys(range(0xDC80, 0xDD00), "\ufffd")
     )
     assert to_utf_8(data) == (data, "")
@@ -99,7 +101,7 @@ def test_what_is_utf_8_stays_as_it_is(text: str) -> None:
     data = text.encode("utf-8", "ignore")
     if "\r" not in text or "\n" in text:
         assert to_utf_8(data) == (data, "")
-        assert decode_text(data) == data.decode()
+        assert open_text(data).text == data.decode()
 
 
 @pytest.mark.parametrize(
@@ -136,3 +138,12 @@ def test_line_ends_of_old_macs_are_lines() -> None:
 )
 def test_pages_are_read_as_browsers_read_them(data: bytes, declared: str, text: str) -> None:
     assert decode_page(data, declared) == text
+
+
+def test_one_door_has_every_bound_of_a_text() -> None:
+    assert open_text(b"a\xff b" + b"\n" * START + b"\0c") == Text(
+        f"a\ufffd b{chr(10) * START}c", invalid=1
+    )
+    assert open_text(b"x" * (MOST_BYTES + 1)) == Text(problem="larger than 20 MB")
+    picture = f"![](data:image/png;base64,{'A' * 1_000})"
+    assert open_text(picture.encode()).text == "![](data:image/png;base64,…)"

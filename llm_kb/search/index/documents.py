@@ -10,12 +10,8 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from llm_kb.search.roles import Role, find_role
+from llm_kb.texts.decoding import MOST_BYTES
 from llm_kb.texts.formats import find_extension, find_format, is_unread_document
-
-MAX_FILE_BYTES = 20_000_000
-"""Largest file that is indexed; of larger ones only the name is kept."""
-
-TOO_LARGE = f"larger than {MAX_FILE_BYTES // 1_000_000} MB"
 
 MAX_FILES = 100_000
 MAX_BYTES = 500_000_000
@@ -128,7 +124,7 @@ def _keep_most_useful(files: Sequence[File], most: int, count: int) -> set[str]:
 
 
 def _indexed_size(file: File) -> int:
-    return file.size if file.size <= MAX_FILE_BYTES else 0
+    return file.size if file.size <= MOST_BYTES else 0
 
 
 def _is_docs(file: File) -> bool:

@@ -13,8 +13,6 @@ from llm_kb.errors import UnreadableError
 from llm_kb.search.chunks import Chunk, chunk_safely
 from llm_kb.search.index.database import DocumentsGoneError, transaction
 from llm_kb.search.index.documents import (
-    MAX_FILE_BYTES,
-    TOO_LARGE,
     Documents,
     File,
     bound_files,
@@ -22,7 +20,7 @@ from llm_kb.search.index.documents import (
 )
 from llm_kb.search.question import space, split_identifiers
 from llm_kb.search.roles import ONE_LINE, explain_unsearched, find_role
-from llm_kb.texts.decoding import decode_text, hide_embedded
+from llm_kb.texts.decoding import MOST_BYTES, TOO_LARGE, open_text
 from llm_kb.texts.folding import compose, fold_composed
 from llm_kb.texts.markup import drop_unsaid
 
@@ -176,7 +174,7 @@ def _prepare(file: File, topic: Documents, indexed: bytes = b"") -> _Prepared:
     """Return a file with its chunks, or without them if it is the one with the `indexed` hash."""
     size, mtime_ns, ctime_ns, wishes = file.stamp()
     problem, data = "", b""
-    if size > MAX_FILE_BYTES:
+    if size > MOST_BYTES:
         problem = TOO_LARGE
     else:
         now = time.time_ns()
@@ -187,7 +185,7 @@ def _prepare(file: File, topic: Documents, indexed: bytes = b"") -> _Prepared:
         except UnreadableError as error:
             problem, mtime_ns = error.reason, _UNCERTAIN
     digest = hashlib.blake2b(data, digest_size=16, key=wishes.encode()).digest()
-    text, _ = hide_embedded(decode_text(data) or "")
+    text = open_text(data).text
     reason = explain_unsearched(file.path, text)
     problem = problem or (reason if reason == ONE_LINE else "")
     document = _Prepared(file, mtime_ns, digest, problem)

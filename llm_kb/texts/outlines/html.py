@@ -7,7 +7,7 @@ from bisect import insort
 from collections.abc import Sequence
 from html import unescape
 
-from llm_kb.texts.document import Document, Mark, make_document, shorten_title
+from llm_kb.texts.document import LONGEST_HEADING, Document, Mark, make_document, shorten_title
 from llm_kb.texts.markup import TAG
 
 _HIDDEN = re.compile(
@@ -49,9 +49,6 @@ _ANCHOR = re.compile(r"\s(?:id|name)=[\"']?([\w.:-]{1,200})", re.IGNORECASE)
 _NAMED = re.compile(r"\s*<a\s[^<>]{0,200}?\b(?:id|name)=[\"']?([\w.:-]{1,200})", re.IGNORECASE)
 _CLOSINGS = {name: re.compile(f"</{name}", re.IGNORECASE) for name in _DEPTHS}
 _TEMPLATE = re.compile(r"\{[{%]|<[?%](?!xml)")
-
-_LONGEST = 2000
-"""Most characters read of a heading, including its tags."""
 
 
 def outline_html(text: str) -> Document:
@@ -101,7 +98,7 @@ class ClosingTags:
 
 def read_title(text: str, start: int, end: int) -> str:
     """Return the words between a heading's tags; empty if it is too long, or not closed."""
-    if end - start > _LONGEST or end == len(text):
+    if end - start > LONGEST_HEADING or end == len(text):
         return ""
     title = unescape(TAG.sub("", text[start:end]))
     return shorten_title(_PERMALINK.sub("", title))
@@ -109,7 +106,7 @@ def read_title(text: str, start: int, end: int) -> str:
 
 def find_own_anchor(opening: str, inner: str) -> str:
     """Return the anchor that a heading's tag sets, or a link in it; empty if none does."""
-    found = _ANCHOR.search(opening) or _NAMED.match(inner[:_LONGEST])
+    found = _ANCHOR.search(opening) or _NAMED.match(inner[:LONGEST_HEADING])
     return found[1].lower() if found else ""
 
 

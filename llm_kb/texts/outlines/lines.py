@@ -12,10 +12,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from llm_kb.texts.document import Document, Mark, make_document, make_mark
-
-LONGEST_TITLE = 500
-"""The most characters of a heading that are read."""
+from llm_kb.texts.document import LONGEST_HEADING, Document, Mark, make_document, make_mark
 
 _FLAGS = re.MULTILINE | re.IGNORECASE
 
@@ -71,7 +68,7 @@ def _make_mark(markup: Markup, found: re.Match[str]) -> Mark | None:
     """Return the mark of a heading; None if it is none after all."""
     sign = found["mark"]
     depth = len(sign) if markup.depths is None else markup.depths.get(sign.lower(), 0)
-    title = re.sub(markup.noise, "", found["title"][:LONGEST_TITLE], flags=re.IGNORECASE).strip()
+    title = re.sub(markup.noise, "", found["title"][:LONGEST_HEADING], flags=re.IGNORECASE).strip()
     return make_mark(found.start(), depth, title) if depth and title else None
 
 

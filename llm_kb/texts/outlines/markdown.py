@@ -38,9 +38,6 @@ _NO_PARAGRAPH = re.compile(
 
 
 _LINK = re.compile(r"!?\[([^\[\]\n]{1,200})\]\([^()\s]{0,500}\)")
-_LONGEST_HEADING = 2_000
-"""Most characters read of a heading."""
-
 _CLOSER = re.compile(r"^([ \t]*)(`{3,}|~{3,})[ \t]*\r?(?:\n|\Z)", re.MULTILINE)
 _BLANK = re.compile(r"\n[ \t\r]*\n")
 _LEAST_CODE = 3
@@ -124,7 +121,7 @@ def _strip_hashes(title: str) -> str:
 
 def _make_mark(offset: int, depth: int, title: str) -> Mark:
     """Return the mark of a heading, with links as their text."""
-    return make_mark(offset, depth, _LINK.sub(r"\1", title[:_LONGEST_HEADING].rstrip()))
+    return make_mark(offset, depth, _LINK.sub(r"\1", title.rstrip()))
 
 
 class _Fences:

@@ -38,9 +38,6 @@ _LINE_START = re.compile(r"\n([ \t]*)(?=\S)")
 _OBJECTS = 100
 """Depth of the first described object, which is below every title."""
 
-_LOOKED_BACK = 1000
-"""Characters above a title that are searched for its link targets."""
-
 
 def outline_rst(text: str) -> Document:
     """Return the titles of sections, the descriptions of objects, and blocks to keep whole.
@@ -117,7 +114,6 @@ def _take_in_description(text: str, title: int, marks: list[Mark]) -> int:
 
 def _before_targets(text: str, offset: int, floor: int) -> int:
     """Return the start of the link targets and index entries above a title."""
-    floor = max(floor, offset - _LOOKED_BACK)
     start = end = offset
     while end > floor:
         above = text.rfind("\n", 0, end - 1) + 1
