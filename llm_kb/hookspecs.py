@@ -159,31 +159,6 @@ def skills() -> Iterable[Path]:  # type: ignore[empty-body]
     """
 
 
-class Source(Protocol):
-    """A kind of source from which reference topics are fetched."""
-
-    option: str
-    """The option of `references create`, and the key of its table in `topic.md`: `man`."""
-    help: str
-    """The help of the option."""
-
-    def fetch(self, source: str, into: Path) -> Sequence[str]:
-        """Write the files of a source into an empty directory, and return notes on what is missing.
-
-        Text in Markdown or another known format. Raises KbError.
-        """
-
-
-@hookspec
-def sources() -> Iterable[Source]:  # type: ignore[empty-body]
-    """Return kinds of sources of reference topics.
-
-    @hookimpl
-    def sources():
-        return [ManPages()]
-    """
-
-
 @hookspec
 def converters() -> Iterable[Format]:  # type: ignore[empty-body]
     """Return formats that are turned into Markdown, each as a row of the table of formats.

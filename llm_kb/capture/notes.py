@@ -19,6 +19,8 @@ from llm_kb.files.git import GitError, read_objects, run_git
 
 KNOWLEDGE_REF = "refs/notes/chronicle-knowledge"
 ANNOTATIONS_REF = "refs/notes/chronicle"
+KEPT_REF = "refs/llm-kb/knowledge"
+"""Our last own state of the entries, where no refspec for notes replaces it."""
 
 EMPTY_TREES = {
     40: "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
@@ -155,6 +157,7 @@ def move_refs(directory: Path, moves: Sequence[Move]) -> None:
     lines = "".join(
         f"option no-deref\nupdate {ref} {new} {old or '0' * len(new)}\n" for ref, new, old in moves
     )
+    lines += "".join(f"update {KEPT_REF} {new}\n" for ref, new, _ in moves if ref == KNOWLEDGE_REF)
     try:
         run_git("update-ref", "-m", "llm-kb", "--stdin", cwd=directory, stdin=lines.encode())
     except GitError as error:

@@ -113,9 +113,16 @@ def pull(directory: Path, remote: str) -> list[str]:
 
     Raises DamagedStoreError for a remote whose store cannot be read.
     """
-    store.require_repository(directory)
-    fetched = fetch_notes(directory, remote)
     name = hide_secrets(remote)
+    fetched = fetch_notes(directory, remote)
+    lines = _merge_fetched(directory, fetched, name)
+    if notes.KNOWLEDGE_REF not in fetched:
+        lines.append(f"{name}: the remote has no knowledge store.")
+    return lines or [f"{name}: nothing new."]
+
+
+def _merge_fetched(directory: Path, fetched: Mapping[str, str], name: str) -> list[str]:
+    """Merge the commits of refs into ours, and return what changed."""
 
     def decide(snapshot: store.Snapshot) -> tuple[list[str], Sequence[notes.Move]]:
         lines: list[str] = []
@@ -135,10 +142,7 @@ def pull(directory: Path, remote: str) -> list[str]:
             moves.append((ref, new, ours))
         return lines, moves
 
-    lines = store.change_store(directory, decide)
-    if notes.KNOWLEDGE_REF not in fetched:
-        lines.append(f"{name}: the remote has no knowledge store.")
-    return lines or [f"{name}: nothing new."]
+    return store.change_store(directory, decide)
 
 
 def _merge_entries(
@@ -173,6 +177,8 @@ def sync(directory: Path, remote: str) -> Iterator[str]:
 
     Where the push is refused what was pulled stays, and a line says so.
     """
+    if kept := notes.read_ref(directory, notes.KEPT_REF):
+        yield from _merge_fetched(directory, {notes.KNOWLEDGE_REF: kept}, "this repository")
     yield from pull(directory, remote)
     refs = [ref for ref in SHARED_REFS if notes.read_ref(directory, ref)]
     place = hide_secrets(remote)

@@ -59,7 +59,7 @@ def test_one_entry_at_a_time_is_kept_edited_or_rejected(
     # conv-2, whose place is gone: reject it; conv-1: keep it; ap-1: edit its `instead`.
     output = answer("review", typed="r\nk\ne\n\nneither\ns\n")
     assert "1/3\n- use x always here — `gone/`, provisional (conv-2; " in output
-    assert "; place gone)\n  near: conv-1 (src/): Use x always\n" in output
+    assert "; place gone)\n" in output
     assert "Removed: conv-2" in output
     assert "Kept: conv-1 (src/): Use x always" in output
     store = repo.note_json()

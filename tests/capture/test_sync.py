@@ -49,7 +49,8 @@ def test_what_is_pushed_is_pulled(clones: tuple[Repo, Repo]) -> None:
     assert two.git("rev-parse", KNOWLEDGE_REF) == one.git("rev-parse", KNOWLEDGE_REF)
     assert pull(two.path, "origin") == ["origin: nothing new."]
     assert push(two.path, "origin") == ["Pushed 1 entry to origin."]
-    assert one.git("for-each-ref", "refs/llm-kb") == two.git("for-each-ref", "refs/llm-kb") == ""
+    kept = [each.git("for-each-ref", "--format=%(refname)", "refs/llm-kb") for each in clones]
+    assert kept == ["refs/llm-kb/knowledge"] * 2
 
 
 @pytest.mark.parametrize("first", [0, 1], ids=["one pushes first", "two pushes first"])
@@ -148,6 +149,21 @@ def test_a_hook_of_a_remote_on_this_disk_is_not_run_and_that_is_said(
     hook.write_text("#!/bin/sh\nexit 1\n")
     hook.chmod(0o755)
     assert list(sync(one.path, "origin"))[-1] == f"Pushed 1 entry to origin{HOOKS}."
+
+
+def test_what_a_forced_fetch_deleted_is_brought_back(clones: tuple[Repo, Repo]) -> None:
+    """As a refspec for `refs/notes/*` in a clone's configuration makes it."""
+    one, two = clones
+    one.record("shared")
+    push(one.path, "origin")
+    two.record("never pushed")
+    two.git("fetch", "--quiet", "--prune", "origin", "+refs/notes/*:refs/notes/*")
+    assert rules(two) == {"conv-1": "shared"}
+    push(two.path, "origin")
+    assert sorted(rules(two).values()) == ["never pushed", "shared"]
+    two.git("update-ref", "-d", KNOWLEDGE_REF)
+    assert next(sync(two.path, "origin")).startswith("Received: ")
+    assert sorted(rules(two).values()) == ["never pushed", "shared"]
 
 
 def test_push_sends_nothing_but_the_store(clones: tuple[Repo, Repo]) -> None:

@@ -23,22 +23,20 @@ def list_waiting(here: Path) -> Sequence[Waiting]:
     doubts = store.read_doubts(here, kept.entries)
     waiting = [entry for entry in kept.entries if doubts.get(entry.anchor)]
     waiting += [e for e in kept.entries if not doubts.get(e.anchor) and not e.is_settled]
-    return [_Entry(here, kept, entry) for entry in waiting]
+    return [_Entry(here, entry) for entry in waiting]
 
 
 class _Entry:
     """An entry that waits. Implements `Waiting`."""
 
-    def __init__(self, here: Path, kept: entries.KnowledgeStore, entry: entries.Entry) -> None:
-        self._here, self._kept, self._entry = here, kept, entry
+    def __init__(self, here: Path, entry: entries.Entry) -> None:
+        self._here, self._entry = here, entry
         self.id = entry.id
 
     def show(self) -> Iterator[str]:
-        """Yield the entry with any reason for doubt, and those that are much like it."""
+        """Yield the entry with any reason for doubt."""
         doubts = store.read_doubts(self._here, [self._entry])
         yield rendering.render_item(self._entry, doubts)[:_LONGEST]
-        for near in self._kept.find_nearest(self._entry):
-            yield f"  near: {render_short(near)}"
 
     def describe(self) -> Mapping[str, object]:
         """Return the entry's fields."""
