@@ -38,6 +38,8 @@ class PictureRules:
     """Tells whether the model, or the client, takes a media type."""
     most: int = 4
     most_bytes: int = 3_000_000
+    verb: str = "attached"
+    """What becomes of a picture, for its note."""
     attached: int = 0
     """The number of pictures that the answer has already."""
 
@@ -213,7 +215,7 @@ def present_picture(opened: OpenTopic, subject: Subject, rules: PictureRules) ->
         reason = f"{rules.most} pictures are attached already; load it with another call"
     else:
         picture = Picture(media_type, content.data)
-        noted = present_notice(subject, f"{media_type}, {size}, attached")
+        noted = present_notice(subject, f"{media_type}, {size}, {rules.verb}")
         return noted._replace(picture=picture)
     return present_notice(subject, f"binary file, {size}, skipped: {reason}")
 

@@ -84,12 +84,13 @@ def read_arguments(tool: ToolText, arguments: Mapping[str, Any]) -> dict[str, An
 
     Accepts what models write in place of the schema's types: a list as its JSON, as its only
     item, or as names between commas; a number for a text, and the reverse; null or nothing for an
-    omitted argument; one letter s too many or too few at the end of a name. Unknown arguments
+    omitted argument; one letter s too many or too few at the end of a name; `query` for a
+    question. Unknown arguments
     are ignored. Contents are checked where they are used.
     """
     properties: Mapping[str, Any] = tool.schema["properties"]
     required = tool.schema["required"]
-    fields = Fields({name: _find_value(arguments, name, properties) for name in properties})
+    fields = Fields({name: _find_value(arguments, name, tool.schema) for name in properties})
     given = {name: fields.get(name, partial(_read, schema)) for name, schema in properties.items()}
     for name in required:
         if not fields.has(name):
@@ -180,19 +181,21 @@ SEARCH_KNOWLEDGE = ToolText(
 
 def read_filters(tool: ToolText, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return `scope` and `tags` of a search from its arguments. Raises KbError."""
-    role, paths = given.get("role"), given.get("paths", ())
+    role, paths = given.get("role"), [each.removeprefix("./") for each in given.get("paths", ())]
     if role and role not in ROLES:
         raise KbError(f"{tool.name}: role: {BadValueError(describe(role), ', '.join(ROLES))}")
     scope = Scope(roles=[Role(role)] if role else (), paths=paths)
     return {"scope": scope if role or paths else None, "tags": given.get("tags", ())}
 
 
-def _find_value(arguments: Mapping[str, Any], name: str, known: Mapping[str, Any]) -> Any:
-    """Return an argument, also under its name in the singular or plural if that is unknown."""
+def _find_value(arguments: Mapping[str, Any], name: str, schema: Mapping[str, Any]) -> Any:
+    """Return an argument, also under its name in the singular or plural, or that of other tools."""
     other = name.removesuffix("s") if name.endswith("s") else f"{name}s"
+    other = "query" if name == "question" else other
     value = arguments.get(name)
-    value = arguments.get(other) if value is None and other not in known else value
-    return None if value in _EMPTY else value
+    value = arguments.get(other) if value is None and other not in schema["properties"] else value
+    is_omitted = value in _EMPTY or (value == "null" and name not in schema["required"])
+    return None if is_omitted else value
 
 
 _MOST_OBJECTS = 10_000

@@ -301,6 +301,8 @@ def select(topic: Listed, patterns: Iterable[str]) -> Selection:
     missing = []
     for text, pattern in parsed.items():
         found, anchor = find_exact(topic, text)
+        if not found and pattern.literal and (plain := _read_reference(text)) not in {text, ""}:
+            found, anchor = find_exact(topic, plain)
         exact.update(subject.identity for subject in found)
         if not found and pattern.literal is None:
             listed = topic.list().listed if listed is None else listed
@@ -316,6 +318,14 @@ def select(topic: Listed, patterns: Iterable[str]) -> Selection:
         missing=tuple(missing),
         anchors={id_: tuple(each) for id_, each in asked.items() if [*each] != [None]},
     )
+
+
+def _read_reference(text: str) -> str:
+    """Return a reference written as by other tools, or as a line of a listing, in our form."""
+    name = text.strip("` \t\n").lstrip("-@` ").removeprefix("./")
+    name = re.split(r": | \(~", name, maxsplit=1)[0]
+    lines = re.fullmatch(r"(.+):(\d{1,9})(?:-(\d{1,9}))?", name)
+    return f"{lines[1]}#L{lines[2]}-L{lines[3] or lines[2]}" if lines else name
 
 
 def find_exact(topic: Listed, text: str) -> tuple[Sequence[Subject], str | None]:

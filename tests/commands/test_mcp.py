@@ -60,7 +60,8 @@ def test_tools_are_those_of_the_knowledge_base(workspace: Path) -> None:
         return (await client.list_tools()).tools
 
     learn, search = talk(list_tools, workspace)
-    assert (learn.name, learn.input_schema) == ("learn", LEARN.schema)
+    schema = {key: LEARN.schema[key] for key in ("type", "properties", "required")}
+    assert (learn.name, learn.input_schema) == ("learn", schema)
     assert learn.description == (
         "Learn about knowledge base topics and subjects. Available topics: project (General)."
         " One call can load several subjects, those of another topic as topic/subject."
@@ -132,6 +133,35 @@ def test_search_answers_with_places_and_never_with_what_is_hidden(workspace: Pat
             False,
         ),
     ]
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("learn", {"topic": "project", "subjects": ["./review.md"]}),
+        ("learn", {"topic": "project", "subject": "@review"}),
+        ("learn", {"topic": "project", "subjects": "review.md:1-3"}),
+        ("search_knowledge", {"query": "eyes"}),
+        (
+            "search_knowledge",
+            {"question": "eyes", "topic": "null", "limit": "null", "role": "null"},
+        ),
+        ("search_knowledge", {"question": "eyes", "paths": "./project/review.md", "tags": "null"}),
+    ],
+)
+def test_a_call_is_understood_as_models_write_it(
+    workspace: Path, name: str, arguments: dict[str, object]
+) -> None:
+    text, is_error = call(workspace, name, arguments)
+    assert (is_error, "Two eyes.\n" in text) == (False, True)
+
+
+def test_what_is_served_forbids_no_name(workspace: Path) -> None:
+    listed = Server(partial(KnowledgeBase.discover, workspace, tools=["References"])).answer(
+        {"id": 1, "method": "tools/list"}, lambda *_: None
+    )
+    assert "additionalProperties" not in json.dumps(listed)
+    assert LEARN.schema["additionalProperties"] is False
 
 
 @pytest.mark.parametrize(

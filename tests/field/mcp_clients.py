@@ -32,7 +32,7 @@ from tests.field.fake_models import FakeModel
 SERVER = Path(sys.executable).with_name("llm-kb")
 TEXT = "Two people read each change before it lands."
 FILES = {
-    "llm-kb.toml": '[kb.topic.project]\nsubjects = "kb"\n\n[kb.propose]\noffer = true\n',
+    "llm-kb.toml": '[kb.topic.project]\nsubjects = "kb"\nproposals = true\n',
     "kb/review.md": f"# Review\n\n{TEXT}\n",
 }
 CALL = {"topic": "project", "subjects": ["review"]}
@@ -177,7 +177,7 @@ def check_inspector(directory: Path) -> Iterator[str]:
 def check_claude_code(directory: Path) -> Iterator[str]:
     """Yield where a model in Claude Code cannot propose a page that a person then keeps."""
     new = "# Moor\n\n    twice --north\n"
-    page = {"topic": "project", "subject": "moor", "reason": "the user", "content": new}
+    page = {"topic": "project", "subject": "moor", "reason": "the user", "new": new}
     fake = FakeModel()
     fake.reset([("mcp__llm-kb__propose_subject", page)], "done")
     for command in (["trust", "-y"], ["connect", "claude", "--mcp", "-y"]):
@@ -191,7 +191,7 @@ def check_claude_code(directory: Path) -> Iterator[str]:
     if found is None:
         yield f"no answer: {(ended.stderr or ended.stdout).strip()[-300:]}"
         return
-    keep = [SERVER, "review", "--keep", found[1], "-y"]
+    keep = [SERVER, "review", "--yes", found[1]]
     kept = subprocess.run(keep, check=False, cwd=directory, capture_output=True, text=True)
     if kept.returncode or (directory / "kb" / "moor.md").read_text(encoding="utf-8") != new:
         yield f"not kept: {(kept.stderr or kept.stdout).strip()[-300:]}"

@@ -57,6 +57,33 @@ def test_selects(patterns: list[str], expected: list[str], missing: tuple[str, .
 
 
 @pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("./code-quality.md", "code-quality"),
+        ("@maintainers/ryan.md", "maintainers/ryan"),
+        ("`ast-grep/rules`", "ast-grep/rules"),
+        (" code-quality \n", "code-quality"),
+        ("- maintainers/jean: Who she is", "maintainers/jean"),
+        ("- maintainers/jean (~29,900 tokens)", "maintainers/jean"),
+        ("maintainers/ryan.md:3-7", "maintainers/ryan#L3-L7"),
+        ("./maintainers/ryan.md:3", "maintainers/ryan#L3-L3"),
+        ("@code-quality#part", "code-quality#part"),
+    ],
+)
+def test_a_reference_is_understood_as_others_write_it(text: str, name: str) -> None:
+    selection = select(CATALOG, [text])
+    assert (selection.names, selection.missing) == ([name], ())
+
+
+@pytest.mark.parametrize("text", ["`", "@", "./", "./none", "- : ", "``:1-5", "./../code-quality"])
+def test_what_names_nothing_is_missing(text: str) -> None:
+    try:
+        assert select(CATALOG, [text]).missing == (text,)
+    except PatternError:
+        assert ".." in text
+
+
+@pytest.mark.parametrize(
     ("patterns", "single"),
     [
         pytest.param(["code-quality"], True, id="exact"),

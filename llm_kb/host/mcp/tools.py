@@ -137,7 +137,8 @@ def render_tool(tool: ToolText, description: str) -> dict[str, Any]:
     return {
         "name": tool.name,
         "description": description,
-        "inputSchema": tool.schema,
+        # Some clients check a call by it, and would refuse names that we understand.
+        "inputSchema": {k: v for k, v in tool.schema.items() if k != "additionalProperties"},
         "annotations": {
             "readOnlyHint": tool.is_read_only,
             "destructiveHint": False,
@@ -182,7 +183,8 @@ def open_references(kb: KnowledgeBase) -> Library:
 
 
 def _learn(kb: KnowledgeBase, arguments: Arguments, _: Report) -> Loaded:
-    kb.pictures = PictureRules(takes=bool)  # the client decides what its model gets
+    # The client decides what its model gets.
+    kb.pictures = PictureRules(takes=bool, verb="sent to the client")
     return kb.answer_call(**arguments)
 
 

@@ -166,5 +166,5 @@ def test_a_picture_is_image_content(tmp_path: Path) -> None:
         return (await client.call_tool("learn", {"topic": "t", "subjects": ["flow.png"]})).content
 
     text, image = talk(conversation, workspace)
-    assert text.text == "(note: image/png, 16 bytes, attached)"
+    assert text.text == "(note: image/png, 16 bytes, sent to the client)"
     assert (image.type, image.mime_type, b64decode(image.data)) == ("image", "image/png", png)
