@@ -17,7 +17,7 @@ from llm_kb.host.rewriting import search_rewritten
 from llm_kb.knowledge_base.api import KnowledgeBase
 from llm_kb.knowledge_base.subject_list import name_place
 from llm_kb.knowledge_base.tool_text import DEFAULT_LIMIT
-from llm_kb.rendering.passages import Passage, find_notes
+from llm_kb.rendering.passages import Passage, describe_cut, find_notes
 from llm_kb.rendering.plain_text import (
     MAX_NAMED,
     command_line,
@@ -200,7 +200,14 @@ def _list_notes(passage: Passage) -> list[str]:
 def _render(kb: KnowledgeBase, passage: Passage) -> str:
     """Return a whole passage with its address and place, as a pipe gets it."""
     first = f"{_name(passage)}  {_find_place(kb, passage)}".rstrip()
-    return "\n".join([first, *_list_notes(passage), visible_text(passage.text), ""])
+    before, after = (
+        [describe_cut(passage, lines, lambda name: command_line("show", visible_line(name)))]
+        if lines
+        else []
+        for lines in (passage.before, passage.after)
+    )
+    text = visible_text(passage.text)
+    return "\n".join([first, *_list_notes(passage), *before, text, *after, ""])
 
 
 def _render_for_eyes(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from llm_kb.rendering.plain_text import MAX_NAMED, bounded_line, count, name_some
@@ -148,7 +148,10 @@ def _render(passage: Passage, origin: str | None, room: int, quoted: int | None)
     if len(text) > room:
         cut = text.rfind("\n", 0, room) + 1 or room
         text = f"{text[:cut]}\n(note: cut here)"
-    notes = [_name_beside(passage, span, quoted) for span in (passage.before, passage.after)]
+    notes = [
+        f"[{describe_cut(passage, span, attribute)}]\n" if span and quoted is not None else ""
+        for span in (passage.before, passage.after)
+    ]
     source = f"under: {defuse(one_line(passage.above))}\n" if passage.above else ""
     if passage.origin and passage.origin != origin:
         source += f"source: {defuse(one_line(passage.origin))}\n"
@@ -157,13 +160,11 @@ def _render(passage: Passage, origin: str | None, room: int, quoted: int | None)
     return f"<passage {place}>\n{source}{notes[0]}{defuse(text)}\n{notes[1]}</passage>\n"
 
 
-def _name_beside(passage: Passage, span: tuple[int, int] | None, quoted: int | None) -> str:
-    """Return a line with the address of what was cut beside a passage, for who can load it."""
-    if span is None or quoted is None:
-        return ""
-    address = f"{passage.topic}/{passage.name}#{name_lines(*span)}"
-    where = "more" if span == passage.after else "before"
-    return f"[… {count(1 + span[1] - span[0], 'line')} {where}: {attribute(address)}]\n"
+def describe_cut(passage: Passage, lines: tuple[int, int], name: Callable[[str], str]) -> str:
+    """Return what was cut beside a passage: the number of lines, and a name of their address."""
+    where = "more" if lines == passage.after else "before"
+    address = f"{passage.topic}/{passage.name}#{name_lines(*lines)}"
+    return f"… {count(1 + lines[1] - lines[0], 'line')} {where}: {name(address)}"
 
 
 def _mention(passage: Passage) -> str:

@@ -100,6 +100,23 @@ def test_four_hits_fit_on_a_terminal(
             assert line.startswith(f"… {count(read.count(chr(10)), 'line')} more: llm kb show ")
 
 
+def test_a_pipe_names_what_was_cut_with_the_commands_that_print_it(
+    run_llm: RunLlm, workspace: Path
+) -> None:
+    lines = [f"Line {number} is about nothing that is asked for here.\n" for number in range(150)]
+    lines[80] = "The walrus has two tusks, and is asked for.\n"
+    write_files(workspace, {"kb/skills/long.md": "# Long\n\n" + "\n".join(lines)})
+
+    shown = run_llm(["kb", "search", "walrus", "tusks"]).stdout.splitlines()
+    before, after = (line.split(": ", 1) for line in shown if line.startswith("… "))
+    command = shlex.split(after[1])
+
+    assert before[0].endswith(" lines before")
+    assert shown.index(": ".join(before)) < shown.index(lines[80].strip())
+    assert after[0] == f"… {count(len(run_llm(command[1:]).stdout.splitlines()), 'line')} more"
+    assert command[:3] == ["llm", "kb", "show"]
+
+
 def test_what_is_not_searched_is_one_line(run_llm: RunLlm, tmp_path: Path) -> None:
     search = ["kb", "search", "review", "tests"]
     write_files(tmp_path, {"kb/skills/long.md": "tests " * 3_400_000})
