@@ -7,7 +7,6 @@ import re
 import stat
 import sys
 from pathlib import Path
-from typing import BinaryIO
 
 import click
 
@@ -29,18 +28,10 @@ from llm_kb.texts.decoding import MOST_BYTES, TOO_LARGE, explain_conversion, is_
 from llm_kb.texts.formats import MARKDOWN_ENDING
 from llm_kb.texts.safe import visible_line
 
-from_option = click.option(
-    "source",
-    "--from",
-    type=click.File("rb"),
-    help="Take the text from this file  [default: standard input, if it is piped]",
-)
-
 
 @click.command()
 @click.argument("name", metavar="TOPIC/SLUG", shell_complete=complete_address)
-@from_option
-def new(name: str, source: BinaryIO | None) -> None:
+def new(name: str) -> None:
     """
     Write a new subject and open it in your editor
 
@@ -52,13 +43,13 @@ def new(name: str, source: BinaryIO | None) -> None:
     \b
         llm kb new project/maintainers/release-manager
         llm kb new project/.internal-notes
-        llm kb new project/ruff.toml --from ../ruff.toml
+        llm kb new project/ruff.toml < ../ruff.toml
         pbpaste | llm kb new project/incident
     """
     topic, slug = _find_topic(name)
     if not slug:
         raise click.UsageError(f"{name!r} names no page: llm kb new {topic.id}/SLUG")
-    text = _read_text(source)
+    text = _read_text()
     path = create_subject(topic, slug, text)
     show_content(os.fsencode(path))  # as bytes: a name need not be text
     if not DirectoryTopic(topic).list(path.relative_to(topic.root).as_posix()).subjects:
@@ -74,10 +65,9 @@ def new(name: str, source: BinaryIO | None) -> None:
 
 @click.command()
 @click.argument("name", metavar="TOPIC/SUBJECT", shell_complete=complete_address)
-@from_option
 @click.option("-y", "--yes", is_flag=True, help="Replace the text without asking")
 @click.option("--shorter", is_flag=True, help="With -y, also by one of less than half its size")
-def edit(name: str, source: BinaryIO | None, yes: bool, shorter: bool) -> None:
+def edit(name: str, yes: bool, shorter: bool) -> None:
     """
     Open a subject in $VISUAL or $EDITOR, or replace its text
 
@@ -102,12 +92,12 @@ def edit(name: str, source: BinaryIO | None, yes: bool, shorter: bool) -> None:
     before = read_regular(path, follow_link=True, most=MOST_BYTES)
     if problem := explain_conversion(before):  # what is written here is UTF-8
         raise KbError(f"cannot edit {show_place(path)}: {problem}")
-    text = _read_text(source)
+    text = _read_text()
     if text.strip():
         if _may_replace(show_place(path), path.name, before, text, yes=yes, shorter=shorter):
             _replace_subject(topic, path, before, text)
         show_content(os.fsencode(path))
-    elif source or _is_piped():
+    elif _is_piped():
         raise click.ClickException(f"the text is empty; {show_place(path)} stays as it is")
     else:
         open_editor(path)
@@ -166,11 +156,11 @@ def _find_topic(name: str) -> tuple[TopicConfig, str]:
     return topics[id_], slug
 
 
-def _read_text(source: BinaryIO | None) -> bytes:
-    """Return the text given with an option or piped in; empty for none."""
-    if source is None and (sys.stdin is None or sys.stdin.closed or is_terminal(sys.stdin)):
+def _read_text() -> bytes:
+    """Return the text that is piped in; empty for none."""
+    if sys.stdin is None or sys.stdin.closed or is_terminal(sys.stdin):
         return b""
-    text = (source or sys.stdin.buffer).read(MOST_BYTES + 1)
+    text = sys.stdin.buffer.read(MOST_BYTES + 1)
     if len(text) > MOST_BYTES:
         raise click.ClickException(f"the text is {TOO_LARGE}")
     if is_binary(text):

@@ -177,10 +177,11 @@ def render_skipped(place: Path | None, keys: Sequence[str]) -> str:
     )
 
 
-def render_withheld(config: Config) -> str | None:
+def render_withheld(config: Config, *, answers: bool = True) -> str | None:
     """Return the line about a workspace's skipped settings in a request that asks for knowledge.
 
-    None if only `auto` is skipped, which then makes no difference.
+    None if only `auto` is skipped, which then makes no difference, or without a tool that
+    `answers` the limit of answers.
     """
-    is_needed = set(config.withheld) - {"kb.auto"}
+    is_needed = set(config.withheld) - {"kb.auto", *([] if answers else [LIMIT_KEY])}
     return render_skipped(config.workspace_file, config.withheld) if is_needed else None

@@ -148,7 +148,7 @@ class _Preparation:
         if kb.config.auto and kb.left and arguments.supports_tools():
             tools.add("learn")
         is_used = tools or arguments.knowledge or arguments.kb_cfg
-        if is_used and (skipped := render_withheld(kb.config)):
+        if is_used and (skipped := render_withheld(kb.config, answers=bool(tools))):
             say(skipped)
         for name in tools & addons.find_tools().keys():
             if reason := addons.find_tools()[name].find_problem(kb):

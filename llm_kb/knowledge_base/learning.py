@@ -88,7 +88,8 @@ def load(  # noqa: PLR0913 - the last are options
     missing += [NoMatchError(topic, each) for each in selection.missing[NEAR_PATTERNS:]]
     is_skills, preloaded = opened.config.layout is Layout.SKILLS, opened.preloaded
     files = opened.topic.list().subjects if is_skills else ()
-    answer = learn_text.Answer(wrap=wrap or not selection.is_single, limit=limit, topic=topic)
+    wrap = wrap or len(patterns) > 1 or not selection.is_single
+    answer = learn_text.Answer(wrap=wrap, limit=limit, topic=topic)
     already: list[str] = []
     for subject in selection.subjects:
         if subject.identity in preloaded:
@@ -279,7 +280,9 @@ def list_subjects(opened: OpenTopic, config: Config, patterns: Sequence[str] = (
     left = [subject for subject in listed if subject.identity not in preloaded]
     entries = [MenuSubject(subject.name) for subject in left]
     if len(left) <= learn_text.MOST_LISTED:
-        entries = describe_each(opened, left, config, find_label)
+        # A skill has its whole description, by which models choose it.
+        is_skills = opened.config.layout is Layout.SKILLS
+        entries = describe_each(opened, left, config, describe_skill if is_skills else find_label)
     learned = [] if opened.is_repeated else opened.learned.names
     return learn_text.render_listing(opened.config, entries, learned, find_limit(config))
 
@@ -301,6 +304,10 @@ def describe_each(
     return entries
 
 
+describe_skill = partial(summarize, limit=LONGEST_DESCRIPTION)
+"""The whole description of a skill, by which models choose it."""
+
+
 def _read_start(opened: OpenTopic, subject: Subject) -> bytes:
     try:
         return opened.topic.read(subject, START).data
@@ -317,9 +324,8 @@ def make_menu(left: Sequence[OpenTopic], config: Config, shell: str = "") -> Men
 
     def describe(entry: MenuTopic) -> MenuTopic:
         topic = opened[entry.topic.id]
-        # A skill has its whole description, by which models choose it.
         is_skills = topic.config.layout is Layout.SKILLS
-        whole = partial(summarize, limit=LONGEST_DESCRIPTION) if is_skills else summarize
+        whole = describe_skill if is_skills else summarize
         return entry._replace(subjects=describe_each(topic, topic.left, config, whole))
 
     lists = config.menu == "subjects"

@@ -201,6 +201,10 @@ def present_asked(  # noqa: PLR0913 - the last are options
         return [whole], []
     outline = read_document(subject.path, text)
     parts = outline.sections
+    # Without a heading and a second line, nothing of it could be chosen.
+    is_fitting = not limit.most or limit.measure(text) <= limit.texts
+    if None in asked and not parts and is_fitting and count_lines(text) == 1:
+        return [whole], []
     spans, unknown = find_spans(outline, [anchor for anchor in asked if anchor])
     pieces = []
     if OUTLINE in asked or None in asked:

@@ -79,8 +79,9 @@ kb_cfg_option = click.option(
     multiple=True,
     metavar="NAME|FILE|KEY=VALUE",
     help="Config fragment or assignment for the knowledge base",
+    hidden=True,
 )
-"""`--kb-cfg`, with the meaning it has on `llm prompt`."""
+"""`--kb-cfg`, with the meaning it has on `llm prompt`, whose help has it."""
 
 _knowledge_option = click.option(
     "-k",

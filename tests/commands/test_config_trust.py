@@ -166,3 +166,15 @@ def test_what_auto_makes_no_difference_to_does_not_speak_of_it(
         1,
         "Error: invalid pattern '/a': it names no topic; write TOPIC/PATTERN\n",
     )
+
+
+def test_a_limit_of_answers_is_named_where_there_are_answers(
+    run_llm: RunLlm, script: Script, tmp_path: Path
+) -> None:
+    (tmp_path / "kb").mkdir(exist_ok=True)
+    (tmp_path / "kb/a.md").write_text("# A\n")
+    (tmp_path / "llm-kb.toml").write_text(
+        '[kb]\nmax_result_chars = 0\n[kb.topic.p]\nsubjects = "kb"\n'
+    )
+    assert run_llm(["-m", "scripted", "-k", "p/a", "hi"]).stderr == ""
+    assert "max_result_chars" in run_llm(["-m", "scripted", "-T", "learn", "hi"]).stderr

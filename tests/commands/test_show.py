@@ -79,3 +79,26 @@ def test_the_command_that_lists_the_parts_is_named_for_a_part_that_is_not_there(
     )
     listed = run_llm(["kb", "show", "--as-model", "a/parts#"])
     assert (listed.exit_code, "parts#sub" in listed.stdout) == (0, True)
+
+
+def test_a_model_gets_each_of_several_patterns_in_tags_and_one_long_line_whole(
+    run_llm: RunLlm, tmp_path: Path
+) -> None:
+    (tmp_path / "t").mkdir()
+    (tmp_path / "t/one.md").write_text("word " * 6_000)
+    (tmp_path / "llm-kb.toml").write_text('[kb.topic.t]\nsubjects = "t"\n')
+    assert run_llm(["kb", "show", "--as-model", "t/one"]).stdout == "word " * 6_000 + "\n"
+    for addresses in (["t/*"], ["t/*", "t/one"], ["t/one", "t/*"]):
+        shown = run_llm(["kb", "show", "--as-model", *addresses]).stdout
+        assert shown.startswith("# Topic: t (t)") or '<subject "one">' in shown
+        assert '<subject "one">' in shown
+
+
+def test_a_listing_of_skills_has_their_descriptions_whole(run_llm: RunLlm, tmp_path: Path) -> None:
+    described = "Use it when a walrus asks. " * 12
+    (tmp_path / "s/walrus").mkdir(parents=True)
+    text = f"---\nname: walrus\ndescription: {described}\n---\nText.\n"
+    (tmp_path / "s/walrus/SKILL.md").write_text(text)
+    (tmp_path / "llm-kb.toml").write_text('[kb.topic.s]\nsubjects = "s"\nlayout = "skills"\n')
+    listing = run_llm(["kb", "show", "--as-model", "s"]).stdout
+    assert f"- walrus: {described.strip()}\n" in listing
