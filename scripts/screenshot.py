@@ -31,7 +31,7 @@ PICTURES = {
     PROJECT / "docs" / "terminal.svg": Picture(
         (
             "llm kb init",
-            "llm kb prompt | head -6",
+            "llm kb prompt | head -16",
             "llm kb search -n 1 when are readings moved to the archive",
         )
     ),

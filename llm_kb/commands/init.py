@@ -24,16 +24,15 @@ from llm_kb.upkeep.first_topics import REASONS, Proposals, Topic, propose_topics
 _FILE = "llm-kb.toml"
 _WIDTH = 60
 
+_SMALL = 1_500
+"""The most tokens of a project that every request with `learn` sends whole."""
+
 _MOST_REASONS = 3
 """The most lines about pages that are left out; one more has the number of all other files."""
 
 _EMPTY = Topic(
     "project",
-    {
-        "title": "Project",
-        "introduction": "How we work on this project, and why.",
-        "subjects": "kb/project",
-    },
+    {"title": "Project", "introduction": "How we work here, and why.", "subjects": "kb/project"},
 )
 """The topic of an empty workspace; its directory must be created."""
 
@@ -42,6 +41,7 @@ _START = """\
 # a model sees of it, and `llm -T learn "your question"` lets one read what it needs.
 
 [kb]
+guides = true              # AGENTS.md and its like go with every -T learn
 # menu = "subjects"        # list every subject with a summary, not the topics alone
 # auto = true              # as if every prompt had -T learn; counts after `llm kb trust`
 
@@ -71,11 +71,16 @@ def init(dry_run: bool, yes: bool) -> None:
     root = require_cwd()
     is_new = not (root / WORKSPACE_FILE).exists()
     found = propose_topics(root, () if is_new else load_here().topics)
-    topics = found.topics
+    topics, tokens = found.topics, sum(topic.tokens for topic in found.topics)
+    is_small = is_new and 0 < tokens <= _SMALL and all(topic.subjects for topic in topics)
+    if is_small:
+        topics = [t._replace(fields={**t.fields, "learned": ["**"]}) for t in topics]
     if is_new:
         _write(root, topics, dry_run=dry_run)
     for line in (*_render_topics(topics), *_render_left_out(found)):
         say(line)
+    if is_small:
+        say(f"All of it is ~{tokens:,} tokens, and goes with every -T learn.")
     if not is_new and not topics:
         say("Every other page is in a topic already")
     elif dry_run:
@@ -137,16 +142,13 @@ def _render_topics(topics: Sequence[Topic]) -> Sequence[str]:
 def _name_place(topic: Topic) -> str:
     """Return the directory of a topic, or its first pages if it is the project's own."""
     ranked = sorted(topic.pages, key=lambda path: (path.count("/"), not path.isupper(), path))
-    subjects = topic.fields["subjects"]
-    place = ", ".join(ranked[:4]) if subjects == "." else subjects
+    place = ", ".join(ranked[:4]) if topic.fields["subjects"] == "." else topic.fields["subjects"]
     hidden = len(topic.pages) - topic.subjects
     return shorten(visible_line(place), _WIDTH) + (f", and {hidden:,} hidden" if hidden else "")
 
 
 def _render_left_out(found: Proposals) -> Sequence[str]:
     """Return the lines about all other files: the reasons for several pages, and the rest."""
-    if not (found.left_out or found.others):
-        return []
     reasons = sorted(found.left_out, key=lambda reason: -len(found.left_out[reason]))
     several = [reason for reason in reasons if len(found.left_out[reason]) > 1]
     if len(several) > _MOST_REASONS or len(several) < len(reasons):
@@ -154,8 +156,9 @@ def _render_left_out(found: Proposals) -> Sequence[str]:
     lines = [_render_pages(REASONS[reason], found.left_out[reason]) for reason in several]
     if rest := [*chain.from_iterable(found.left_out[r] for r in reasons if r not in several)]:
         lines.append(_render_pages("other page" + "s" * (len(rest) > 1), rest))
-    files = count(found.others, "other file").removeprefix(f"{found.others:,} ")
-    return ["Left out:", *lines, *([f"  {found.others:>6,}  {files}"] if found.others else [])]
+    if found.others:
+        lines.append(f"  {found.others:>6,}  other file{'s' * (found.others > 1)}")
+    return ["Left out:", *lines] if lines else []
 
 
 def _render_pages(what: str, paths: Sequence[str]) -> str:

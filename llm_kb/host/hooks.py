@@ -145,7 +145,7 @@ class _Preparation:
         """
         arguments = self._arguments
         tools = {*arguments.asked_tools, *self._keep_restored(kb)}
-        if kb.config.auto and kb.left and arguments.supports_tools():
+        if kb.config.auto and kb.offers_learn() and arguments.supports_tools():
             tools.add("learn")
         is_used = tools or arguments.knowledge or arguments.kb_cfg
         if is_used and (skipped := render_withheld(kb.config, answers=bool(tools))):
@@ -154,10 +154,11 @@ class _Preparation:
             if reason := addons.find_tools()[name].find_problem(kb):
                 _leave_out(tools, name, reason, is_error=name in arguments.typed_tools)
                 kb.tools -= {name}
-        if "learn" in tools and not kb.left:
-            is_named = "learn" in arguments.typed_tools or bool(arguments.topics)
-            is_error = is_named and not (kb.has_preloaded() or kb.guides)
-            _leave_out(tools, "learn", kb.explain_nothing(), is_error=is_error)
+        if "learn" in tools and not kb.offers_learn():
+            if not (kb.has_preloaded() or kb.guides):
+                is_named = "learn" in arguments.typed_tools or bool(arguments.topics)
+                _leave_out(tools, "learn", kb.explain_nothing(), is_error=is_named)
+            tools.discard("learn")  # all of it is in the prompt
         if "learn" in tools and kb.offers_search():
             tools.add("search_knowledge")
         elif "search_knowledge" in tools and "learn" not in tools:

@@ -44,7 +44,7 @@ from llm_kb.knowledge_base.learning import NO_PICTURES, Loaded, PictureRules
 from llm_kb.knowledge_base.tool_text import LEARN, SEARCH_KNOWLEDGE, ToolText
 from llm_kb.rendering.parts import take_pieces
 from llm_kb.rendering.passages import render_passages
-from llm_kb.rendering.plain_text import command_line, shorten
+from llm_kb.rendering.plain_text import command_line
 from llm_kb.rendering.presentation import Picture, Presented, list_pictures
 from llm_kb.rendering.section import Menu, Preloaded, list_topics, render_section
 from llm_kb.subjects.links import WIKI_LINK, LinkTargets
@@ -241,6 +241,13 @@ class KnowledgeBase:
         for opened in self.topics.values():
             opened.is_repeated = True
 
+    def offers_learn(self) -> bool:
+        """Tell whether a subject is left to learn, or a hidden one of a topic that was sent."""
+        return bool(self.left) or any(
+            opened.learned.subjects and any(each.hidden for each in opened.listing.subjects)
+            for opened in self.offered
+        )
+
     def offers_search(self) -> bool:
         """Tell whether `search_knowledge` is offered, as configured or for much to learn."""
         if isinstance(self.config.search, bool):
@@ -333,12 +340,8 @@ class KnowledgeBase:
             return "no topics are configured; `llm kb add` makes one"
         if not learn:
             return "nothing is pre-loaded; -k or `learned` does that"
-        empty = [each for each in offered if not each.listing.listed]
-        if self.has_preloaded() or not empty:
-            topics = shorten(", ".join(self.menu_ids), 200)
-            return f"nothing is left to learn in {topics}: all of it is in the prompt"
         return "there is nothing to learn: " + "; ".join(
-            str(EmptyTopicError(opened.config, opened.listing)) for opened in empty
+            str(EmptyTopicError(each.config, each.listing)) for each in offered if not each.left
         )
 
     def menu(self, shell: str = "") -> Menu:

@@ -24,7 +24,7 @@ from llm_kb.files.walk import OUTSIDE
 from llm_kb.knowledge_base.api import KnowledgeBase
 from llm_kb.knowledge_base.kinds import EmptyTopicError, OpenTopic
 from llm_kb.knowledge_base.subject_list import name_place
-from llm_kb.rendering.plain_text import count
+from llm_kb.rendering.plain_text import count, estimate_tokens
 from llm_kb.rendering.presentation import present
 from llm_kb.search.index.documents import describe_unread
 from llm_kb.search.roles import explain_unsearched
@@ -82,14 +82,18 @@ NO_INTRODUCTION = Rule(
 )
 DEAD_LINK = Rule("dead-link", _WARNING, "A model finds nothing: correct it, or write the page.")
 UNSEARCHED = Rule("skipped", _NOTE, "No search finds it: `ignore` what nobody needs to find.")
+PRELOADED = Rule("oversize", _NOTE, "Every -T learn sends it: name fewer pages in `learned`.")
 OVERSIZE = Rule("oversize", _NOTE, "It has no parts to read: split it, or `llm kb disable` it.")
 
 RULES = (
     CONFIGURATION, UNMATCHED, SKIPPED, INVISIBLE, DANGLING,
     SAME_TITLE, EMPTY_TOPIC, NESTED, ENCODING, NO_INTRODUCTION, DEAD_LINK,
-    UNSEARCHED, OVERSIZE,
+    UNSEARCHED, PRELOADED, OVERSIZE,
 )  # fmt: skip
 """The rules of the core, in the order of a report."""
+
+MOST_PRELOADED = 4_000
+"""The most tokens that requests may pre-load without a note."""
 
 MOST_REFERENCES = 1_000
 """The most different references that are followed: each may need a walk of a topic."""
@@ -175,7 +179,7 @@ def check_configuration(kb: KnowledgeBase) -> Iterator[Finding]:
 
 
 def check_patterns(kb: KnowledgeBase) -> Iterator[Finding]:
-    """Find patterns of `learned` and `disabled` that name nothing."""
+    """Find patterns of `learned` and `disabled` that name nothing, or very much."""
     for opened in kb.topics.values():
         topic = opened.config
         no_parts = kb.find_missing_parts(opened, opened.learned)
@@ -187,6 +191,11 @@ def check_patterns(kb: KnowledgeBase) -> Iterator[Finding]:
             key = topic_key(topic.id, name)
             file = _find_setting(kb, key, topic_key(topic.id, "subjects"), topic.id)
             yield Finding(UNMATCHED, file, f"{key}: {problem}")
+    tokens = sum(estimate_tokens(each.text) for _, sent in kb.preloaded for each in sent)
+    if tokens > MOST_PRELOADED:
+        keys = [topic_key(topic.id, "learned") for topic, _ in kb.preloaded]
+        what = f"~{tokens:,} tokens are pre-loaded"
+        yield Finding(PRELOADED, _find_setting(kb, *keys), what)
 
 
 def check_topics(kb: KnowledgeBase) -> Iterator[Finding]:

@@ -22,7 +22,7 @@ from llm_kb.files.git_ignored import is_repository
 from llm_kb.files.layouts import SKILL_FILE, is_agent_skill
 from llm_kb.files.walk import iter_files
 from llm_kb.rendering.plain_text import estimate_tokens, shorten
-from llm_kb.rendering.summaries import find_title
+from llm_kb.rendering.summaries import LONGEST_LABEL, find_title
 from llm_kb.subjects.editions import find_editions, list_places
 from llm_kb.subjects.ignore import is_always_ignored
 from llm_kb.subjects.topics import Layout, Slug, Subject, TopicConfig, find_flaw
@@ -35,10 +35,9 @@ REASONS = {
     "generated": "generated and vendored files",
     "tests": "tests and their data",
     "examples": "examples with their code",
-    "templates": "templates of a site",
+    "templates": "templates and redirects of a site",
     "formalities": "licences, codes of conduct, forms for issues",
     "changes": "change logs, release notes and blogs",
-    "redirects": "pages of redirects",
     "versions": "other versions of the same pages",
     "languages": "other languages than the main one",
     "copies": "links to pages, and guides and skills that are there twice",
@@ -46,36 +45,28 @@ REASONS = {
 }
 """The reasons to leave pages out, in words."""
 
-_OUTSIDE = {
+_DIRECTORIES = {
     "generated": "vendor vendored third_party third-party deps build _build dist target generated",
     "tests": "test tests testing testdata test-data test_data testsuite fixtures __tests__ spec"
-    " __snapshots__ __fixtures__ e2e integration-tests cassettes revdep t xt",
+    " __snapshots__ __fixtures__ e2e cassettes revdep t xt",
     "examples": "example examples demo demos sample samples playground playgrounds",
-    "templates": "layouts includes",
-}
-"""Names of directories that are left out, but below documentation."""
-_EVERYWHERE = {
-    "generated": ".generated",
     "templates": "archetypes _layouts _includes _partials _templates",
     "formalities": "issue_template pull_request_template discussion_template licenses",
     "changes": "changelog changelogs .changeset .changes newsfragments changelog.d release-notes"
     " release_notes relnotes blog blogs _posts announce announcements whatsnew",
     "versions": "versioned_docs versioned_docs_archived",
 }
-"""Names of directories that are left out, in documentation too."""
-_PLACES = {
-    word: (reason, rules is _EVERYWHERE)
-    for rules in (_OUTSIDE, _EVERYWHERE)
-    for reason, words in rules.items()
-    for word in words.split()
-}
+"""Names of directories that are left out."""
+_OUTSIDE = {"generated", "tests", "examples"}
+"""The reasons that do not count for a directory in documentation."""
+_PLACES = {word: reason for reason, words in _DIRECTORIES.items() for word in words.split()}
 _NAMES = {
     "formalities": r"(?i:licen[cs]es?(?:[-_.].*)?|third.?party.?(?:licen[cs]es?|notices?).*|fdl"
     r"|code.of.conduct.*|(?:issue|pull_request|discussion)_template)|COPYING|NOTICES?|AUTHORS"
     r"|CONTRIBUTORS|MAINTAINERS|OWNERS|CREDITS|THANKS|SPONSORS|BACKERS",
     "changes": r"(?i:(?:\d{1,3}[-_.])*(?:change.?log|release.?note)s?(?:[-_.].*)?"
     r"|changes(?:[-_.]v?\d.*)?)|(?:HISTORY|NEWS)(?:[-_.]v?\d.*)?",
-    "redirects": r"(?i:_?redirects?)",
+    "templates": r"(?i:_?redirects?)",
 }
 """Names of pages that are left out, without their extension, as expressions."""
 _DOCUMENTATION = re.compile(
@@ -98,9 +89,6 @@ _FEW = 2
 """Most pages outside of all other topics that are in the overview."""
 _MOST_READ, _READ_BYTES, _MOST_NAMED = 12, 8_000, 5
 """The most pages of a topic whose titles are looked for, their first bytes, and most titles."""
-_LONGEST_TITLE = 60
-_MOST_PATTERNS = 20
-"""The most patterns of files to leave out that are written if the pages have fewer names."""
 
 
 class Topic(NamedTuple):
@@ -141,14 +129,13 @@ def propose_topics(root: Path, existing: Sequence[TopicConfig] = ()) -> Proposal
             left_out.setdefault(reason, []).append(path)
     out = set(chain.from_iterable(left_out.values()))
     groups = _group([path for path in pages if path not in out and path not in settled])
-    topics: dict[str, Topic] = {}
-    taken = {topic.id for topic in existing}
+    topics: list[Topic] = []
     for place, paths in groups.items():
+        taken = {topic.id for topic in existing} | {topic.id for topic in topics}
         id_ = next(id_ for id_ in _list_ids(place) if id_ not in taken)
-        taken.add(id_)
-        topics[id_] = _describe(root, id_, place, paths, sizes)
-    seen = {path for topic in topics.values() for path in topic.pages} | out
-    return Proposals([*topics.values()], left_out, len({*files} - seen - settled))
+        topics.append(_describe(root, id_, place, paths, sizes))
+    seen = {path for topic in topics for path in topic.pages} | out
+    return Proposals(topics, left_out, len({*files} - seen - settled))
 
 
 def find_layout(directory: Path) -> Layout:
@@ -205,11 +192,10 @@ def _list_settled(
 ) -> Iterator[str]:
     """Yield the files of existing topics, with those that their settings leave out."""
     top = f"{os.path.realpath(root)}{os.sep}"
-    inner = tuple(f"{topic.root}{os.sep}".removeprefix(top) for topic in existing)
-    yield from (path for path in files if path.startswith(tuple(filter(None, inner))))
     for topic in existing:
-        for subject in DirectoryTopic(topic).list().subjects:
-            yield f"{topic.root}{os.sep}{subject.path}".removeprefix(top)
+        place = f"{topic.root}{os.sep}".removeprefix(top)
+        yield from (path for path in files if place and path.startswith(place))
+        yield from (place + subject.path for subject in DirectoryTopic(topic).list().subjects)
 
 
 def _is_page(root: Path, path: str) -> bool:
@@ -219,11 +205,10 @@ def _is_page(root: Path, path: str) -> bool:
         with suppress(OSError):
             start = Containment(root, ()).read_file(path, START)[0]
             known = formats.find_format(path, start)
-    if known is None or known.is_unread:
-        return False
-    is_beside_pages = "/" not in path or bool(_find_documentation(path))
-    is_proposed = known.proposed is Proposed.DOCUMENTATION and is_beside_pages
-    return is_proposed or known.proposed is Proposed.EVERYWHERE
+    wanted = {Proposed.EVERYWHERE}
+    if "/" not in path or _find_documentation(path):
+        wanted.add(Proposed.DOCUMENTATION)
+    return known is not None and not known.is_unread and known.proposed in wanted
 
 
 def _find_documentation(path: str) -> str:
@@ -278,8 +263,8 @@ def _find_rule(path: str) -> tuple[str, str]:
     for parent in parents:
         place += f"{parent}/"
         word = "tests" if parent.endswith(("-tests", "_tests")) else parent.lower()
-        reason, is_everywhere = _PLACES.get(word, ("", False))
-        if reason and (is_everywhere or not is_documentation):
+        reason = _PLACES.get(word, "")
+        if reason and not (is_documentation and reason in _OUTSIDE):
             return reason, place
         is_documentation = is_documentation or bool(_DOCUMENTATION.fullmatch(parent))
     stem = find_stem(name)
@@ -385,9 +370,12 @@ def _describe(
     include = sorted(kinds) if is_chosen and not skills else []
     surplus = [path for path in files - kept if not include or _name_kind(path, place) in kinds]
     ignore = _list_ignored(sorted(surplus), kept)
-    if len(kept) < len(ignore) > _MOST_PATTERNS and not skills:
-        include, ignore = [f"/{escape(path)}" for path in sorted(kept)], []
-    shown = [path for path in pages if _is_listed(path.removeprefix(inside), include, skills)]
+    shown = [
+        inside + path
+        for path in sorted(kept)
+        if not skills or path.endswith(f"/{SKILL_FILE}")
+        if "/." not in f"/{path}" or f"/{escape(path)}" in include
+    ]
     title, introduction = _name(root, id_, place, shown, sizes)
     fields = {
         "title": title,
@@ -398,12 +386,6 @@ def _describe(
         "layout": Layout.SKILLS.value if skills else "",
     }
     return Topic(id_, fields, pages, len(shown), sum(_list_tokens(root, shown, sizes)))
-
-
-def _is_listed(path: str, include: Collection[str], skills: Collection[str]) -> bool:
-    """Tell whether a page is not hidden in its topic."""
-    is_main = not skills or path.endswith(f"/{SKILL_FILE}")
-    return is_main and ("/." not in f"/{path}" or f"/{escape(path)}" in include)
 
 
 def _list_tokens(root: Path, pages: Iterable[str], sizes: Mapping[str, int]) -> Iterator[int]:
@@ -479,5 +461,5 @@ def _find_title(root: Path, path: str) -> str:
     with suppress(OSError):
         data = Containment(root, ()).read_file(path, _READ_BYTES)[0] if path else b""
         title = find_title(open_text(data, whole=False).text, path)
-        return "" if "{" in title else shorten(UNUSABLE.sub("", title), _LONGEST_TITLE)
+        return "" if "{" in title else shorten(UNUSABLE.sub("", title), LONGEST_LABEL)
     return ""

@@ -70,6 +70,14 @@ def test_the_sample_is_clean(run_llm: RunLlm, monkeypatch: pytest.MonkeyPatch) -
             id="oversize",
         ),
         pytest.param(
+            {
+                "llm-kb.toml": f'{CONFIG}learned = ["**"]\n',
+                "kb/one.md": "# One\n\n" + "Words.\n" * 2_300,
+            },
+            ("oversize", "llm-kb.toml", None, "~4,027 tokens are pre-loaded"),
+            id="much is pre-loaded",
+        ),
+        pytest.param(
             {"kb/one.md": "a\nb\u202ec\n"},
             ("invisible", "kb/one.md", 2, "1 invisible character: U+202E"),
             id="bidirectional",

@@ -152,12 +152,9 @@ def test_commands_in_advice_work_as_they_are_pasted(
 ) -> None:
     monkeypatch.setenv("EDITOR", "true")
     (tmp_path / "llm-kb.toml").unlink()
-    prose = "This is how the readings are kept, and why.\n" * 9
-    others = [f"-o d/{name}.zzz" for name in "abc"]
     write_files(
         tmp_path,
         {
-            **dict.fromkeys(others, prose),
             "docs/it's.md": "# Its\n",
             "docs/-x [1].md": "Text.\n" * 70_000,
         },

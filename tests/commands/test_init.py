@@ -78,6 +78,7 @@ def test_what_it_took_and_left_out_is_printed(
         "       2  tests and their data (tests/a/input.md, tests/b.md)\n"
         "       1  other page (LICENSE.md)\n"
         "       3  other files\n"
+        "All of it is ~32 tokens, and goes with every -T learn.\n"
         f"{NEXT}"
     )
     topics = {topic.id: topic for topic in load(tmp_path, user_dir).topics}
@@ -100,8 +101,39 @@ def test_of_many_reasons_those_with_the_most_pages_have_a_line(
         "       3  change logs, release notes and blogs (blog/0.md, and 2 more)\n"
         "       5  other pages (CODE_OF_CONDUCT.md, LICENSE.md, and 3 more)\n"
         "       1  other file\n"
+        "All of it is ~9 tokens, and goes with every -T learn.\n"
         "Nothing was written\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("files", "learned"),
+    [
+        pytest.param({"README.md": 100, "docs/a.md": 5_800, "docs/.b.md": 999}, ("**",),
+                     id="small"),
+        pytest.param({"README.md": 100, "docs/a.md": 5_960}, (), id="too large"),
+        pytest.param({"README.md": 100, "docs/.h.md": 99}, (), id="a topic of hidden pages"),
+    ],
+)  # fmt: skip
+def test_what_is_small_goes_with_every_request_whole_and_guides_do_anyway(
+    tmp_path: Path,
+    user_dir: Path,
+    run_llm: RunLlm,
+    files: dict[str, int],
+    learned: tuple[str, ...],
+) -> None:
+    make_files(tmp_path, *files)
+    for name, size in files.items():
+        (tmp_path / name).write_text("Words.\n" * (size // 7))
+    shown = run_llm(["kb", "init"]).stderr
+    config = load(tmp_path, user_dir)
+    assert config.guides
+    assert {topic.learned for topic in config.topics} == {learned}
+    assert ("goes with every -T learn." in shown) is bool(learned)
+    assert run_llm(["kb", "check"]).exit_code == 0
+    (tmp_path / "new.md").write_text("New.\n")
+    run_llm(["kb", "init", "-y"])
+    assert load(tmp_path, user_dir).topics[0].learned == learned
 
 
 PAGES = "README.md AGENTS.md"
@@ -169,10 +201,10 @@ MANY = " ".join(f"lib/{n}/README.md lib/{n}/x.go" for n in range(12))
                      " doc/fdl.texi doc/x.texi", {"overview": ".", "doc": "doc"},
                      {"formalities": ".github/FLAKY_TEMPLATE.md .github/ISSUE_TEMPLATE/bug.md"
                       " LICENSE.md doc/fdl.texi"}, id="forms and licences"),
-        pytest.param("README.md site/blog/1.md layouts/docs/a.md docs/redirect.adoc docs/b.adoc",
+        pytest.param("README.md site/blog/1.md _layouts/docs/a.md docs/redirect.adoc docs/b.adoc",
                      {"overview": ".", "docs": "docs"},
-                     {"changes": "site/blog/1.md", "redirects": "docs/redirect.adoc",
-                      "templates": "layouts/docs/a.md"}, id="parts of a site"),
+                     {"changes": "site/blog/1.md",
+                      "templates": "_layouts/docs/a.md docs/redirect.adoc"}, id="parts of a site"),
         pytest.param("README.md e2e-tests/a.md docs/tests/b.md pkg/docs/testdata/c.md",
                      {"overview": ".", "docs": "docs", "pkg-docs": "pkg/docs"},
                      {"tests": "e2e-tests/a.md"}, id="tests"),
@@ -262,15 +294,6 @@ def test_patterns_are_written_and_not_lists_of_files(
     make_files(tmp_path, *files.split())
     topic = next(each for each in propose_topics(tmp_path).topics if each.id == "docs")
     assert (topic.fields["include"], topic.fields["ignore"]) == patterns
-
-
-def test_of_few_pages_among_many_files_of_their_kind_the_names_are_written(tmp_path: Path) -> None:
-    make_files(tmp_path, *(f"docs/{number}.1" for number in range(30)))
-    for name in "abcdefghijkl":
-        (tmp_path / f"docs/{name}.1").write_text(".TH A 1\n.SH NAME\na page\n")
-    (topic,) = propose_topics(tmp_path).topics
-    assert topic.fields["include"] == [f"/{name}.1" for name in "abcdefghijkl"]
-    assert topic.fields["ignore"] == []
 
 
 def test_every_page_is_in_a_topic_or_left_out(tmp_path: Path, run_llm: RunLlm) -> None:

@@ -352,7 +352,7 @@ def test_ones_own_configuration_in_a_checkout_of_someone_else_is_trusted_and_use
     refused = run_llm(["kb", "show", "--as-model", "project"])
     assert (refused.exit_code, "run 'llm kb trust' to use it" in refused.stderr) == (1, True)
     assert run_llm(["kb", "trust", "-y"]).exit_code == 0
-    used = run_llm(["kb", "show", "--as-model", "project/a"])
+    used = run_llm(["kb", "show", "project/a"])
     assert (used.exit_code, used.stdout, used.stderr) == (0, "Walruses swim.\n", "")
 
 

@@ -210,16 +210,16 @@ def test_own_system_prompt_is_kept(workspace: Path, run_llm: RunLlm, script: Scr
     assert script.last.system == f"{PRELOADED}\n\nBe kind."
 
 
-def test_nothing_left_to_learn_leaves_the_tool_out(
-    workspace: Path, run_llm: RunLlm, script: Script
+@pytest.mark.parametrize("tools", [("learn",), ()], ids=["a hidden subject", "nothing hidden"])
+def test_where_all_that_is_listed_is_sent_a_hidden_subject_keeps_the_tool(
+    workspace: Path, run_llm: RunLlm, script: Script, tools: tuple[str, ...]
 ) -> None:
+    if not tools:
+        (workspace / "kb/project/.internal-notes.md").unlink()
     result = run_llm(["-m", "scripted", "-T", "learn", "-k", "project", "-k", "skills", "hi"])
-    assert result.exit_code == 0, result.output
-    assert result.stderr == (
-        "llm-kb: learn is left out: nothing is left to learn in project, skills:"
-        " all of it is in the prompt\n"
-    )
-    assert script.last.tool_names == ()
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert script.last.tool_names == tools
+    assert "## Available" not in script.last.system
     assert "learn tool" not in script.last.system
 
 
