@@ -14,8 +14,7 @@ import click
 from llm_kb.config.workspace import find_cwd
 from llm_kb.errors import ConfigError
 from llm_kb.knowledge_base.api import KnowledgeBase
-from llm_kb.knowledge_base.subject_list import name_place
-from llm_kb.rendering.plain_text import count, count_columns, cut_columns
+from llm_kb.rendering.plain_text import count, count_columns, cut_columns, name_place
 from llm_kb.terminal.options import kb_cfg_option
 from llm_kb.terminal.output import show, show_json
 from llm_kb.terminal.screen import draw_progress, is_terminal, style

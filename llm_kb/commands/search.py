@@ -15,7 +15,6 @@ from llm_kb.config.workspace import find_cwd
 from llm_kb.errors import join_names
 from llm_kb.host.rewriting import search_rewritten
 from llm_kb.knowledge_base.api import KnowledgeBase
-from llm_kb.knowledge_base.subject_list import name_place
 from llm_kb.knowledge_base.tool_text import DEFAULT_LIMIT
 from llm_kb.rendering.passages import Passage, describe_cut, find_notes
 from llm_kb.rendering.plain_text import (
@@ -25,6 +24,7 @@ from llm_kb.rendering.plain_text import (
     count_columns,
     cut_columns,
     fold_columns,
+    name_place,
     wrap_prose,
 )
 from llm_kb.terminal import options, output
@@ -192,7 +192,7 @@ def _find_place(kb: KnowledgeBase, passage: Passage) -> str:
 
 def _list_notes(passage: Passage) -> list[str]:
     """Return the headings above a passage, its copies, and its origin."""
-    copies = join_names(passage.also_in, MAX_NAMED)
+    copies = join_names(passage.also_in, MAX_NAMED) if passage.also_in else ""
     notes = (passage.above, f"also in {copies}" if copies else "", passage.origin or "")
     return [visible_line(note) for note in notes if note]
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
 
 from llm_kb.config.settings import Config
@@ -173,11 +171,6 @@ def _list_each(opened: OpenTopic, subjects: Iterable[Subject]) -> list[ListedSub
         tokens = None if size is None else estimate_tokens(size)
         found.append(ListedSubject(subject.name, subject.path, state, tokens))
     return found
-
-
-def name_place(path: str, cwd: Path) -> str:
-    """Return a path relative to the current directory, if it is below that."""
-    return path.removeprefix(f"{cwd}{os.sep}")
 
 
 # Rendering for people

@@ -108,7 +108,7 @@ _SEPARATORS = re.compile(r"[\W_]+")
 
 
 def find_spans(
-    outline: Document, anchors: Iterable[str]
+    document: Document, anchors: Iterable[str]
 ) -> tuple[list[Section], dict[str, Sequence[str]]]:
     """Return the spans of anchors in a text, and the unknown anchors with similar ones.
 
@@ -117,23 +117,22 @@ def find_spans(
     """
     spans: list[Section] = []
     unknown: dict[str, Sequence[str]] = {}
-    exact = {part.anchor.casefold(): part for part in outline.sections}
+    exact = {part.anchor.casefold(): part for part in document.sections}
     by_name: defaultdict[str, list[Section]] = defaultdict(list)
-    for part in outline.sections:
+    for part in document.sections:
         by_name[_loosen(part.anchor.rpartition("/")[2])].append(part)
     for anchor in dict.fromkeys(anchors):
         asked = anchor[:LONGEST_ANCHOR]
         named = by_name.get(_loosen(asked.rpartition("/")[2]), [])
         alike = [part for part in named if _loosen(part.anchor) == _loosen(asked)] or named
-        span = exact.get(asked.casefold()) or _find_lines(outline.text, asked)
+        span = exact.get(asked.casefold()) or _find_lines(document.text, asked)
         if span or len(alike) == 1:
-            _add_span(outline.text, spans, span or alike[0])
+            _add_span(document.text, spans, span or alike[0])
         elif _LINES.fullmatch(asked):
-            unknown[anchor] = [name_lines(1, count_lines(outline.text))]
+            unknown[anchor] = [name_lines(1, count_lines(document.text))]
         else:
-            similar = find_similar(
-                asked, (each.anchor for each in outline.sections), most=MOST_NEAR
-            )
+            known = (each.anchor for each in document.sections)
+            similar = find_similar(asked, known, most=MOST_NEAR)
             unknown[anchor] = [part.anchor for part in named[:MOST_NEAR]] or similar
     return spans, unknown
 
@@ -199,31 +198,26 @@ def present_asked(  # noqa: PLR0913 - the last are options
     most = outline_over or limit.measure(text)
     if None in asked and limit.measure(text) <= most:
         return [whole], []
-    outline = read_document(subject.path, text)
-    parts = outline.sections
+    document = read_document(subject.path, text)
     # Without a heading and a second line, nothing of it could be chosen.
     is_fitting = not limit.most or limit.measure(text) <= limit.texts
-    if None in asked and not parts and is_fitting and count_lines(text) == 1:
+    if None in asked and not document.sections and is_fitting and count_lines(text) == 1:
         return [whole], []
-    spans, unknown = find_spans(outline, [anchor for anchor in asked if anchor])
+    spans, unknown = find_spans(document, filter(None, asked))
     pieces = []
     if OUTLINE in asked or None in asked:
-        all_of_it = Section(0, len(text), 0, "", WHOLE)
-        below = render_outline(subject.name, topic, text, all_of_it, parts, limit=limit)
-        opened = _open(whole, below, limit)
+        span = Section(0, len(text), 0, "", WHOLE)
+        outline = render_outline(subject.name, topic, text, span, document.sections, limit=limit)
+        opened = _open(whole, outline, limit)
         pieces.append(opened if None in asked else opened._replace(anchor="#"))
     for span in spans:
         piece = _present_span(subject, content, text, span)
         # Lines have no depth, and no parts.
-        is_long = span.depth and limit.measure(text[span.start : span.end]) > most
-        inner = [
-            part
-            for part in (parts if is_long else ())
-            if span.start < part.start and part.end <= span.end
-        ]
-        if inner:
-            below = render_outline(subject.name, topic, text, span, inner, limit=limit)
-            piece = _open(piece, below, limit)
+        parts = document.sections if span.depth else ()
+        inner = [part for part in parts if span.start < part.start and part.end <= span.end]
+        if inner and limit.measure(text[span.start : span.end]) > most:
+            outline = render_outline(subject.name, topic, text, span, inner, limit=limit)
+            piece = _open(piece, outline, limit)
         pieces.append(piece)
     return pieces, [NoPartError(topic, subject.name, each, near) for each, near in unknown.items()]
 

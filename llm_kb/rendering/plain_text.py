@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import textwrap
 import unicodedata
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
+from pathlib import Path
 
 from llm_kb.texts.markup import mark_fenced
 from llm_kb.texts.safe import defuse, one_line
@@ -106,6 +108,11 @@ def fold_columns(line: str, columns: int) -> list[str]:
 def bounded_line(text: str) -> str:
     """Return a name or a notice on one short line without closing tags."""
     return defuse(shorten(one_line(text), LONGEST_NAME))
+
+
+def name_place(path: str, cwd: Path) -> str:
+    """Return a path relative to the current directory, if it is below that."""
+    return path.removeprefix(f"{cwd}{os.sep}")
 
 
 def command_line(*words: str) -> str:

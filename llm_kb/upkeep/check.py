@@ -23,8 +23,7 @@ from llm_kb.files.topic_documents import find_unsearched
 from llm_kb.files.walk import OUTSIDE
 from llm_kb.knowledge_base.api import KnowledgeBase
 from llm_kb.knowledge_base.kinds import EmptyTopicError, OpenTopic
-from llm_kb.knowledge_base.subject_list import name_place
-from llm_kb.rendering.plain_text import count, estimate_tokens
+from llm_kb.rendering.plain_text import count, estimate_tokens, name_place
 from llm_kb.rendering.presentation import present
 from llm_kb.search.index.documents import describe_unread
 from llm_kb.search.roles import explain_unsearched
@@ -166,8 +165,9 @@ def check_configuration(kb: KnowledgeBase) -> Iterator[Finding]:
         yield Finding(rule, file, "no topics are configured; `llm kb init` proposes some")
     ids = list(dict.fromkeys(rule.id for rule in RULES))
     for name in config.check_ignore:
-        if name not in ids:
-            what = f"kb.check.ignore: {name!r} is not a rule{suggest(name, ids)}"
+        # Any other one may be a rule of an add-on, which has no finding now.
+        if name not in ids and (near := suggest(name, ids)):
+            what = f"kb.check.ignore: {name!r} is not a rule{near}"
             yield Finding(UNMATCHED, _find_setting(kb, "kb.check.ignore"), what)
     first: dict[str, str] = {}
     for topic in (opened.config for opened in list_own(kb)):
