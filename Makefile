@@ -135,7 +135,7 @@ format: $(VENV)/.installed-dev
 types: $(VENV)/.installed-dev
 	$(BIN)/mypy
 
-DOCUMENTS = README.md docs/*.md docs/howto/*.md
+DOCUMENTS = README.md docs/*.md
 
 docs: $(VENV)/.installed-dev
 	$(BIN)/python -m cogapp -I . -r $(DOCUMENTS)

@@ -13,7 +13,6 @@ import click
 import pytest
 
 from llm_kb.plugin import make_options, register_commands
-from llm_kb.texts.formats import FORMATS, Kind
 from scripts import plot, plot_growth, plot_tokens
 from scripts.screenshot import PICTURES, draw, record
 from tests.console import EXAMPLES, PROJECT, SAMPLE, find_transcripts, iter_commands
@@ -22,7 +21,6 @@ from tests.scripted import Script
 DOCUMENTS = [
     PROJECT / "README.md",
     *sorted((PROJECT / "docs").glob("*.md")),
-    *sorted((PROJECT / "docs" / "howto").glob("*.md")),
 ]
 
 INNER = [
@@ -219,15 +217,6 @@ def test_headings_of_troubleshooting_are_messages_of_the_program() -> None:
     assert len(messages) >= 5
     assert messages == said
     assert headings >= OF_THE_HOST
-
-
-def test_each_markup_with_headings_is_named_with_the_anchors() -> None:
-    text = (PROJECT / "docs" / "reading.md").read_text(encoding="utf-8").casefold()
-    sentence = text.partition("anchors come from ")[2].partition(".\n")[0]
-    names = {row.name for row in FORMATS if row.kind is Kind.PROSE and row.markup}
-    assert [
-        name for name in names if name.rpartition("included ")[2].casefold() not in sentence
-    ] == []
 
 
 def test_the_readme_can_be_read_on_a_package_page() -> None:

@@ -10,18 +10,14 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
-import click
 import pytest
 
 from llm_kb.host.reference_calls import current_library
 from llm_kb.references.sources.rules import page_name
 from tests.conftest import RunLlm
-from tests.console import iter_commands
 from tests.preloaded import Process
 from tests.references.remotes import Remote
 from tests.references.sites import Site, serve_site
-
-DOCS = Path(__file__).parents[2] / "docs" / "references-details.md"
 
 
 @pytest.fixture
@@ -482,19 +478,6 @@ def test_topics_are_completed(
     monkeypatch.setenv("COMP_CWORD", "4")
     monkeypatch.setenv("_LLM_COMPLETE", "bash_complete")
     assert Process([]).communicate() == ("plain,topic-frob\n", "")
-
-
-def test_every_command_and_option_is_documented() -> None:
-    text = DOCS.read_text()
-    missing = [
-        f"{name} {option}"
-        for name, command in iter_commands()
-        if name.startswith("llm kb references ")
-        for parameter in command.params
-        for option in ([""] if isinstance(parameter, click.Argument) else parameter.opts)
-        if name not in text or f"`{option}" not in text
-    ]
-    assert missing == []
 
 
 def test_the_documentation_of_an_installed_package(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import re
 import sys
 from collections.abc import Iterator
 from datetime import datetime, timezone
@@ -26,8 +25,6 @@ from tests.references.remotes import Remote
 from tests.references.sites import Site, serve_site
 from tests.scripted import Script
 from tests.search.embedding import HashingModel
-
-DOCS = Path(__file__).parents[2] / "docs" / "tools.md"
 
 
 @pytest.fixture
@@ -81,18 +78,6 @@ def test_the_toolbox_yields_the_five_tools_with_their_schemas() -> None:
         "reference_search": ["paths", "question", "role", "tags", "topic"],
     }
     assert [tool.description for tool in tools] == [text.description for text in ALL]
-
-
-def test_the_arguments_of_every_tool_are_documented() -> None:
-    documented: dict[str, dict[str, bool]] = {}
-    for section in DOCS.read_text().split("\n## ")[1:]:
-        rows = re.findall(r"^\| `(\w+)` \| ([^|]*) \|", section, re.MULTILINE)
-        tool = section.partition("\n")[0]
-        documented[tool] = {name: kind.endswith("required") for name, kind in rows}
-    for text in ALL:
-        required = text.schema["required"]
-        properties = text.schema["properties"]
-        assert documented[text.name] == {name: name in required for name in properties}
 
 
 def test_create_search_list_and_update_answer_with_the_fields_of_the_seed(remote: Remote) -> None:
