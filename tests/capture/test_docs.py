@@ -14,6 +14,7 @@ SKILL = (ROOT / "llm_kb" / "capture" / "skills" / "knowledge-capture.md").read_t
     encoding="utf-8"
 )
 
+
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 def test_the_skill_names_each_type_with_its_fields(kind: Kind) -> None:
     row = next(line for line in SKILL.splitlines() if line.startswith(f"| `{kind.name}`"))
