@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import stat
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
@@ -174,11 +173,11 @@ def run_git(  # noqa: PLR0913 - the arguments of a process
 def _find_pipe(cwd: Path | None) -> Path | None:
     """Return what stands in place of a file of the repository, and is none: git would wait."""
     found = find_repository(cwd)
-    for place in {found.git_dir, found.common_dir} if found else ():
-        for name in _FILES:
-            with suppress(OSError, ValueError):
-                if not stat.S_ISREG((place / name).stat().st_mode):
-                    return place / name
+    above = [place / ".git" for place in (cwd.absolute(), *cwd.absolute().parents)] if cwd else []
+    places: list[Path] = [*above, *((found.git_dir, found.common_dir) if found else ())]
+    for path in (place / name for place in places for name in _FILES):
+        if os.path.exists(path) and not os.path.isfile(path):  # noqa: PTH110, PTH113 - they never raise
+            return path
     return None
 
 

@@ -12,7 +12,7 @@ from posixpath import commonpath, dirname
 
 from llm_kb.errors import NoMatchError
 from llm_kb.rendering.parts import NO_LIMIT, Limit
-from llm_kb.rendering.plain_text import count, shorten
+from llm_kb.rendering.plain_text import LONGEST_NAME, count, shorten
 from llm_kb.rendering.presentation import Picture, Presented, list_pictures, truncate, wrap_subject
 from llm_kb.rendering.section import LONGEST_DESCRIPTION, SHORTEST, MenuSubject
 from llm_kb.subjects.topics import TopicConfig
@@ -27,17 +27,8 @@ MOST_LISTED = 500
 MOST_FILES = 100
 """Maximum number of a skill's files, and of subjects left out, that are listed."""
 
-LONGEST_HEADING = 300
-"""Maximum number of characters of a topic's title above its subjects."""
-
-_CUT_NOTICE = 100
-"""Room for the notice of a cut, which is shorter."""
-
-_REST_NOTICE = 120
-"""Room for what that says about the rest, besides the name."""
-
-_LISTING_FRAME, _NARROWED_FRAME, _NOTICE_FRAME = 400, 500, 60
-"""Room for what stands around a list of subjects, of patterns and of what is not found."""
+_FRAME, _NOTICE, _CUT_NOTICE = 500, 120, 100
+"""Room for what stands around a list, for a notice, and for that of a cut, which are shorter."""
 
 _BETWEEN = "\n\n"
 
@@ -66,7 +57,7 @@ def render_listing(
     if description:
         parts.append(description)
     used = sum(map(limit.measure, (*parts, *map(one_line, learned))))
-    room = limit.most - used - _LISTING_FRAME if limit.most else None
+    room = limit.most - used - _FRAME if limit.most else None
     listed = _list_fitting(available, room, limit)
     if available:
         parts += [f"## Available subjects:\n\n{listed}", _HOW_TO_LOAD]
@@ -80,7 +71,7 @@ def render_listing(
 def render_heading(topic: TopicConfig, limit: Limit = NO_LIMIT) -> str:
     """Return the heading of what is learned of a topic; it has the id, for the next call."""
     label = one_line(topic.label)
-    label = shorten(label, LONGEST_HEADING) if limit.most else label
+    label = shorten(label, LONGEST_NAME) if limit.most else label
     return f"# Topic: {label}{f' ({topic.id})' if topic.title else ''}"
 
 
@@ -183,7 +174,7 @@ class Answer:
         """Return the start of a subject, within the limit unless that is tiny."""
         limit = self._limit
         frame = limit.measure(self._render(item)) - limit.measure(item.body) + _CUT_NOTICE
-        frame += limit.measure(item.name) + _REST_NOTICE if limit.in_bytes else 0
+        frame += limit.measure(item.name) + _NOTICE if limit.in_bytes else 0
         # What has to be replaced all over a text makes the frame too large.
         for size in (limit.texts - frame, limit.texts // 2, limit.texts // 4):
             text = self._render(truncate(item, limit.fit(item.body, size)))
@@ -198,7 +189,7 @@ def render_missing(missing: Sequence[NoMatchError], limit: Limit = NO_LIMIT, roo
     if limit.in_bytes:
         most = max(0, room // 2)
         lines = [line[: limit.fit(line, most)] for line in lines]
-    return "## Not found:\n\n" + _bullets(limit.keep(lines, room - _NOTICE_FRAME))
+    return "## Not found:\n\n" + _bullets(limit.keep(lines, room - _NOTICE))
 
 
 def _render_left_out(
@@ -258,7 +249,7 @@ def _render_narrowed(names: Sequence[str], room: int | None, limit: Limit) -> st
 
 
 def _fit_list(lines: Sequence[str], room: int | None, limit: Limit) -> Sequence[str]:
-    return lines if room is None else limit.keep(lines, room - _NARROWED_FRAME)
+    return lines if room is None else limit.keep(lines, room - _FRAME)
 
 
 def _bound(lines: Sequence[str], most: int = MOST_LISTED) -> list[str]:

@@ -27,9 +27,6 @@ LONGEST_LABEL = 80
 KEYS = ("description", "summary")
 """The keys of front matter that hold a summary, the better one first."""
 
-LOOKED_AT = 16_384
-"""Characters below the front matter in which a summary is looked for: callers hand in less."""
-
 _CODE_COMMENT = re.compile(r"""\s*(?:#+(?=\s)|//[/!]*|/\*+!?|--\[*|;+|%+|<!--|\(\*|"{3}|'{3})\s*""")
 _CODE_COMMENT_END = re.compile(r"""(?:\*/|-->|\*\)|"{3}|'{3})$""")
 
@@ -71,7 +68,7 @@ def summarize(data: bytes, path: str, slug: str = "", limit: int = LONGEST_SUMMA
     if not summary:
         lines = chain(
             [one_line(found.get("title", "") or "".join(read_header_title(rest)))],
-            _prose_lines(rest[:LOOKED_AT], known),
+            _prose_lines(rest, known),
         )
         summary = _choose(lines, _loosen(slug.rpartition("/")[2]))
     if not summary and known.is_built:
@@ -110,8 +107,8 @@ def find_title(text: str, path: str) -> str:
 def _find_title(found: Mapping[str, str], rest: str, known: Format) -> str:
     is_markdown = known.is_markdown or known.is_plain_text
     # Nearly always it is in the first lines, which take much less time than all.
-    first = rest[:_FIELDS] + rest[_FIELDS:LOOKED_AT].partition("\n")[0]
-    starts = [first, rest[:LOOKED_AT]]
+    first = rest[:_FIELDS] + rest[_FIELDS:].partition("\n")[0]
+    starts = [first, rest]
     if known.is_plain_text:  # an underlined line further down is that of a part
         del starts[1]
     outlines = (
@@ -187,9 +184,6 @@ _NOT_TEXT = re.compile(
 )
 """Values that are not text: lists, tables, references. `[Beta] x` and `**Bold** x` are text."""
 
-MOST_LINES = 500
-"""Maximum number of lines of YAML that are read."""
-
 _BLOCK = re.compile(r"[|>][-+0-9]*(?:[ \t]+#.*)?$")
 _QUOTED = re.compile(r"'((?:[^']|'')*)'[ \t]*(?:#.*)?$")
 _NOTHING_MORE = re.compile(r"[ \t]*(?:#.*)?$")
@@ -209,7 +203,7 @@ def read_front_matter(text: str) -> tuple[Mapping[str, str], str]:
     closings = {opening, "..."} if opening == "---" else {opening}
     inside = list(takewhile(lambda line: line.rstrip() not in closings, lines[1:]))
     rest = lines[len(inside) + 2 :]
-    found = dict(_read_yaml(inside[:MOST_LINES])) if opening == "---" else _read_toml(inside)
+    found = dict(_read_yaml(inside)) if opening == "---" else _read_toml(inside)
     if not rest and not found:
         rest = inside  # a rule above prose, or nothing but front matter
     return found, "\n".join(rest)
@@ -229,11 +223,16 @@ def _read_yaml(lines: Sequence[str]) -> Iterator[tuple[str, str]]:
     Not with a parser, since one malformed key must not cost the others: descriptions with
     an unquoted colon are common, and the text may be cut anywhere.
     """
-    for index, line in enumerate(lines):
+    found: list[tuple[str, list[str]]] = []
+    for line in lines:
         if key := _KEY.match(line):
-            below = takewhile(lambda line: not line.strip() or line[0] in " \t", lines[index + 1 :])
-            if text := _read_value([(key[3] or "").strip(), *map(str.strip, below)]):
-                yield key[2], text
+            found.append((key[2], [(key[3] or "").strip()]))
+        elif found and (not line.strip() or line[0] in " \t"):
+            found[-1][1].append(line.strip())
+        else:
+            found.append(("", [""]))  # it belongs to no key, nor does what is below it
+    texts = ((name, _read_value(value)) for name, value in found if name)
+    yield from ((name, text) for name, text in texts if text)
 
 
 def _read_value(lines: Sequence[str]) -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from llm_kb.files.directory_topic import DirectoryTopic
+from llm_kb.files.git import GitError, run_git
 from llm_kb.files.git_ignored import GitIgnored
 from llm_kb.subjects.topics import TopicConfig
 from tests.conftest import RunLlm
@@ -292,3 +293,11 @@ def test_nothing_that_a_repository_names_is_run(repository: Path, tmp_path: Path
     git(repository, "config", "core.worktree", "/")
     assert list_paths(repository / "docs") == ["a.md"]
     assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize("name", ["HEAD", "index", "config", "packed-refs", "info/exclude"])
+def test_git_is_not_started_where_a_pipe_makes_it_wait(repository: Path, name: str) -> None:
+    (repository / ".git" / name).unlink(missing_ok=True)
+    os.mkfifo(repository / ".git" / name)
+    with pytest.raises(GitError, match=f"{name} is not a regular file"):
+        run_git("status", cwd=repository / "docs")
