@@ -177,12 +177,12 @@ def sync(directory: Path, remote: str) -> Iterator[str]:
 
     Where the push is refused what was pulled stays, and a line says so.
     """
+    store.require_repository(directory)
     if kept := notes.read_ref(directory, notes.KEPT_REF):
         yield from _merge_fetched(directory, {notes.KNOWLEDGE_REF: kept}, "this repository")
     yield from pull(directory, remote)
     refs = [ref for ref in SHARED_REFS if notes.read_ref(directory, ref)]
-    place = hide_secrets(remote)
-    reason = ""
+    place, reason = hide_secrets(remote), ""
     for _ in range(MAX_PUSHES if refs else 0):
         try:
             is_local = push_refs(directory, remote, refs)

@@ -143,7 +143,7 @@ def test_an_edit_that_is_not_kept_changes_nothing(
     kb: Path, run_llm: RunLlm, script: Script, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     propose(run_llm, script, subject="a", new="# A\n\nOne.\n")
-    monkeypatch.setenv("VISUAL", "sed -i.bak s/One/[l](lost.md)/")
+    monkeypatch.setenv("VISUAL", "sed -i.bak 's/One/[l](lost.md)/'")
     monkeypatch.setenv("EDITOR", "false")  # $VISUAL goes before it
     shown, code = run_on_terminal(["kb", "review"], "e\n", question=ENTER, then="q\n")
     assert code == 0, shown
