@@ -24,12 +24,12 @@ from urllib.parse import unquote, urlsplit
 
 from pages import WORD, find_main, flatten
 
-from llm_kb.config.settings import References
 from llm_kb.files.directory_topic import DirectoryTopic
 from llm_kb.files.fields import decode_toml
 from llm_kb.references.fetch.create import create_topic, refresh_topic
 from llm_kb.references.library import Library
 from llm_kb.references.plan import Plan
+from llm_kb.references.settings import References
 from llm_kb.references.sources.records import CrawlSource
 from llm_kb.references.topic.topic_directory import read_provenance
 from llm_kb.references.topic.topic_file import TopicFile

@@ -20,6 +20,7 @@ BUILT_IN = (
     "capture",
     "documents",
     "proposals",
+    "references",
 )  # fmt: skip
 """The add-ons of the package, in the order of menus; each is a room with an `addon.py`."""
 

@@ -37,21 +37,10 @@ COMMANDS = {
 }
 """The commands of `llm kb` in each module of `llm_kb/commands`."""
 
-GROUPS = {
-    "references": (
-        "Fetch documentation of other projects, and keep it fresh",
-        {
-            "fetch": ("approve", "create", "pending", "refresh"),
-            "group": ("delete", "list", "show"),
-        },
-    ),
-}
-"""The help of each group in it, and the commands in each module of the group's folder."""
-
 SECTIONS = {
     "Look": ("list", "search", "show", "prompt", "used"),
     "Write": ("add", "new", "edit", "review", "preload", "disable", "remove"),
-    "Fetch and capture": ("references",),
+    "Fetch and capture": (),
     "Set up": (
         "init",
         "check",
@@ -102,10 +91,6 @@ def make_group(name: str) -> click.Group:
     """Return all our commands as one group."""
     modules = {f"llm_kb.commands.{module}": names for module, names in COMMANDS.items()}
     group = LazyGroup(name, SUMMARY, modules, sections=SECTIONS)
-    for member, (summary, parts) in GROUPS.items():
-        folder = f"llm_kb.commands.{member}"
-        modules = {f"{folder}.{module}": names for module, names in parts.items()}
-        group.add_command(LazyGroup(member, summary, modules))
     click.version_option(__version__, prog_name=CONSOLE)(group)
     return group
 

@@ -18,9 +18,9 @@ import click
 import llm
 
 from llm_kb import addons
-from llm_kb.host.reference_tools import References
 from llm_kb.knowledge_base.api import KnowledgeBase
 from llm_kb.plugin import register_commands
+from llm_kb.references.toolbox import References
 from tests.isolation import isolated_environment, make_home
 from tests.openai_server import Calls, serve_openai
 

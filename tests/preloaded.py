@@ -34,8 +34,8 @@ LLM_KB = "from llm_kb.plugin import main; main()"
 IMPORTED = (
     "llm.cli",
     "llm_kb.knowledge_base.api",
-    "llm_kb.commands.references.fetch",
-    "llm_kb.commands.references.fetch",
+    "llm_kb.references.commands.fetch",
+    "llm_kb.references.commands.fetch",
     "llm_kb.capture.tools",
     "llm_kb.references.fetch.create",
     "llm_kb.search.index.index",

@@ -27,18 +27,18 @@ MODULES_AT_START = {"llm_kb", "llm_kb.plugin"}
 HEAVY = {"httpx", "httpx2", "numpy", "pathspec", "sqlite3", "tomli", "tomlkit", "tomllib", "yaml"}
 
 BUDGET = {
-    "addons": 93,
+    "addons": 94,
     "capture": 1_891,
-    "commands": 1_496,
-    "config": 907,
+    "commands": 1_128,
+    "config": 882,
     "errors": 111,
     "files": 1_704,
     "hookspecs": 61,
-    "host": 1_733,
-    "knowledge_base": 1_512,
-    "plugin": 230,
+    "host": 1_354,
+    "knowledge_base": 1_510,
+    "plugin": 217,
     "proposals": 459,
-    "references": 3_798,
+    "references": 4_658,
     "rendering": 1_460,
     "search": 1_574,
     "subjects": 634,
@@ -46,12 +46,12 @@ BUDGET = {
     "texts": 2_744,
     "upkeep": 1_031,
     "documents": 375,
-    "core": 15_569,
-    "all": 22_092,
-    "functions": 2_087,
-    "records": 98,
+    "core": 14_783,
+    "all": 22_166,
+    "functions": 2_102,
+    "records": 99,
     "constants": 338,
-    "files in all": 176,
+    "files in all": 179,
 }
 """The most code lines of each room, of the core (all but the add-ons) and of the package, and the
 most of what else is counted; see `tests/budget.py`.
@@ -171,7 +171,7 @@ def test_the_plugin_names_every_hook_that_it_has() -> None:
     assert dir(plugin) == sorted(marked)
 
 
-@pytest.mark.parametrize("name", [*chain(*plugin.COMMANDS.values()), *plugin.GROUPS])
+@pytest.mark.parametrize("name", [*chain(*plugin.COMMANDS.values())])
 def test_every_subcommand_is_where_the_group_says(run_llm: RunLlm, name: str) -> None:
     result = run_llm(["kb", name, "--help"])
     assert result.exit_code == 0

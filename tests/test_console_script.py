@@ -37,7 +37,7 @@ COMMANDS = [
     "mcp --help",
     "references -h",
     "references list",
-    "references pending",
+    "review --json",
     "knowledge --help",
     "knowledge capture --help",
     "knowledge list",
@@ -166,8 +166,8 @@ def test_a_model_with_an_empty_name_is_none_whatever_the_default_is() -> None:
     assert find_embedder(None) is not None
     assert find_embedder("") is None
 
-    (find_user_dir() / "kb.toml").write_text('[kb.references]\nembedding_model = ""\n')
-    assert KnowledgeBase.discover().config.references.embedding_model == ""
+    (find_user_dir() / "kb.toml").write_text('[kb]\nembedding_model = ""\n')
+    assert KnowledgeBase.discover().config.embedding_model == ""
 
 
 def test_output_that_nobody_reads_on_is_no_failure(workspace: Path) -> None:

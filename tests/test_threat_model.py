@@ -12,8 +12,8 @@ import llm_kb
 from llm_kb.addons import find_tools
 from llm_kb.config.layers import find_tables
 from llm_kb.host.mcp.tools import TOOLS
-from llm_kb.host.reference_calls import ALL
 from llm_kb.knowledge_base.api import KnowledgeBase
+from llm_kb.references.calls import ALL
 from llm_kb.references.sources.records import TYPES
 from llm_kb.texts.formats import list_formats
 from tests.attacks.test_writing import COMMANDS

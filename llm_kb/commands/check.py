@@ -33,7 +33,7 @@ def check(json_: bool, kb_cfg: tuple[str, ...]) -> None:
     """
     Find what is wrong with the knowledge base, or could be better
 
-    Reads what searches read. References to subjects are followed when they are
+    Reads what searches read. What names a subject is followed when they are
     written as a call: learn("project", "review"). Exits with 1 if there are errors
     in this project, and with 0 otherwise, so it can be a pre-commit hook.
 

@@ -17,7 +17,7 @@ from llm_kb.terminal.screen import is_terminal
 
 def _read_added(_ctx: click.Context, _param: click.Parameter, value: str | None) -> list[str]:
     """Return the tools of the add-ons that are named."""
-    known = {"references": ["References"]}
+    known: dict[str, list[str]] = {}
     for add_on, each in addons.gather(hookspecs.tools) if value else ():
         known.setdefault(add_on, []).append(each.name)
     names = value.split(",") if value else []

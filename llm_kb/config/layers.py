@@ -182,18 +182,10 @@ TABLES: Mapping[str, Mapping[str, Key]] = {
         "menu": Key(_choice("topics", "subjects")),
         "max_result_chars": Key(fields.read_count),
         "search": Key(_read_search),
+        "embedding_model": Key(fields.read_line, user_only=True),
         "rewrite": Key(fields.read_line, user_only=True),
         "config_load_paths": Key(read_load_path, is_list=True, is_place=True, work=TOPIC_WORK),
         "allow_links_to": Key(read_directory, is_list=True, user_only=True, is_place=True),
-    },
-    "kb.references": {
-        "allow_hosts": Key(fields.read_line, is_list=True, user_only=True),
-        "allow_protocols": Key(_choice("file", "ssh"), is_list=True, user_only=True),
-        "dir": Key(read_directory, user_only=True, is_place=True),
-        "embedding_model": Key(fields.read_line, user_only=True),
-        "max_bytes": Key(partial(fields.read_count, least=1), user_only=True),
-        "max_files": Key(partial(fields.read_count, least=1), user_only=True),
-        "timeout": Key(partial(fields.read_count, least=1), user_only=True),
     },
     "kb.check": {"ignore": Key(fields.read_line, is_list=True, work=10)},
     TOPIC: {
@@ -211,9 +203,7 @@ TABLES: Mapping[str, Mapping[str, Key]] = {
 }
 """The keys of each table; those of `kb.topic` are of each topic's table."""
 
-SMALL_TABLES = tuple(
-    name.removeprefix("kb.") for name in TABLES if name not in {"kb", "kb.references", TOPIC}
-)
+SMALL_TABLES = tuple(name.removeprefix("kb.") for name in TABLES if name not in {"kb", TOPIC})
 """The tables below `kb` whose keys are fields of `Config`: `check_ignore`."""
 
 
@@ -369,8 +359,6 @@ def list_defaults() -> dict[str, Any]:
     """Return the default of every key by dotted key, except for those of topics."""
     config = Config()
     defaults = {f"kb.{name}": getattr(config, name, ()) for name in TABLES["kb"]}
-    references = TABLES["kb.references"]
-    defaults |= {f"kb.references.{name}": getattr(config.references, name) for name in references}
     for table in SMALL_TABLES:
         keys = TABLES[f"kb.{table}"]
         defaults |= {f"kb.{table}.{name}": getattr(config, f"{table}_{name}") for name in keys}

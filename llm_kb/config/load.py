@@ -13,7 +13,7 @@ from typing import Any
 from llm_kb import errors
 from llm_kb.config import layers, trust, workspace
 from llm_kb.config.layers import TOPIC, LayerSource, Settings, by_topic, merge, topic_key
-from llm_kb.config.settings import Config, Layer, Origin, References, Setting
+from llm_kb.config.settings import Config, Layer, Origin, Setting
 from llm_kb.errors import ConfigError, KbError, UnknownTopicError
 from llm_kb.files.containment import resolve_links
 from llm_kb.files.fields import TomlError, decode_toml, suggest
@@ -234,11 +234,8 @@ def resolve(
     general = _given(merged, "kb")
     general.pop("config_load_paths", None)
     links = tuple(map(Path, general.pop("allow_links_to", ())))
-    references = _given(merged, "kb.references")
-    if "dir" in references:
-        references["dir"] = Path(references["dir"])
-    if model := merged.get("kb.references.embedding_model"):
-        references["embedding_model"] = model.value  # an empty one is none, and no default
+    if model := merged.get("kb.embedding_model"):
+        general["embedding_model"] = model.value  # an empty one is none, and no default
     small = {
         f"{table}_{name}": value
         for table in layers.SMALL_TABLES
@@ -250,7 +247,6 @@ def resolve(
         **small,
         topics=tuple(topic for topic in resolved if "subjects" in fields_of[topic.id]),
         adjustments=tuple(topic for topic in resolved if "subjects" not in fields_of[topic.id]),
-        references=References(**references),
         workspace=file.parent if file else None,
         workspace_file=file,
         withheld=withheld,

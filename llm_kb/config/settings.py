@@ -45,19 +45,6 @@ class Setting:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class References:
-    """`[kb.references]`: limits of fetching."""
-
-    allow_hosts: tuple[str, ...] = ()
-    allow_protocols: tuple[str, ...] = ()
-    dir: Path | None = None
-    embedding_model: str | None = None
-    max_bytes: int = 500_000_000
-    max_files: int = 50_000
-    timeout: int = 60
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
     """The effective configuration after all layers, with the origin of each value.
 
@@ -77,12 +64,13 @@ class Config:
     """The characters above which `learn` answers with an outline; no key sets it."""
     search: bool | str = "auto"
     """Whether `search_knowledge` comes with `learn`; "auto" means for large topics."""
+    embedding_model: str | None = None
+    """The model that compares meanings in a search; None for that of the host, "" for none."""
     rewrite: str = ""
     """The model that writes a question in the words of an answer before a search; off if empty."""
     topics: tuple[TopicConfig, ...] = ()
     adjustments: tuple[TopicConfig, ...] = ()
     """Changes to topics whose subjects are not configured; their `root` is not used."""
-    references: References = References()
     check_ignore: tuple[str, ...] = ()
     """The rules whose findings `llm kb check` leaves out."""
     workspace: Path | None = None

@@ -28,7 +28,6 @@ from llm_kb.host.request import Memory, render_memory
 from llm_kb.host.rewriting import search_rewritten
 from llm_kb.knowledge_base.api import KnowledgeBase, attach
 from llm_kb.knowledge_base.learning import PictureRules
-from llm_kb.references.lookup import recent_references
 from llm_kb.rendering.passages import explain_nothing, render_passages
 from llm_kb.rendering.presentation import Picture, list_pictures
 from llm_kb.rendering.section import describe_large
@@ -204,10 +203,6 @@ class _Preparation:
                 if large := describe_large(kb.preloaded):
                     say(large)
                 yield section, requests.SECTION
-        if "References" in added:
-            listed = kb.menu_ids if "learn" in tools else ()
-            if recent := recent_references(kb.config, Path(llm.user_dir()), listed):
-                yield recent, f"{requests.SECTION}references"
         for name, text in addons.gather(hookspecs.texts, kb, frozenset(added & tools)):
             yield text, f"{requests.SECTION}{name}"
 
@@ -260,20 +255,16 @@ def make_tools() -> Iterator[llm.Tool | type[llm.Toolbox]]:
         yield request.kb.learn_tool()
     if "search_knowledge" in request.tools and request.kb is not None:
         yield request.kb.search_tool(draw_progress("Indexing"))
-    if "References" in request.tools:
-        from llm_kb.host.reference_tools import References  # noqa: PLC0415 - few requests use it
-
-        yield References
-        if current is not None:
-            # A continued conversation asks for the tools of the toolbox one by one.
-            yield from References().tools()
-    if request.kb is not None:
-        yield from request.kb.added_tools(request.tools)
+    for each in request.kb.added_tools(request.tools) if request.kb is not None else ():
+        yield each
+        if current is not None and isinstance(each, type):
+            # A continued conversation asks for the tools of a toolbox one by one.
+            yield from each().tools()
 
 
 def _find_useful() -> requests.Request:
     """Return a request for every tool that is useful here, for `llm tools` and the Python API."""
-    tools, kb = {"References"}, None
+    tools, kb = set[str](), None
     with suppress(KbError):  # a broken configuration must not break commands that do not use it
         kb = KnowledgeBase.discover()
         kb.repeat_preloaded()  # nothing that is pre-loaded was sent

@@ -17,6 +17,7 @@ from typing import Any
 import click
 import llm
 
+from llm_kb.addons import find_tools
 from llm_kb.config.workspace import find_cwd, mentions_auto
 from llm_kb.errors import KbError
 from llm_kb.host import llm_internals
@@ -35,9 +36,6 @@ OPTIONS = ("knowledge", "kb_cfg", "no_kb")
 
 LONGEST_NAME = 255
 """The most bytes that a file's name can have."""
-
-_OF_REFERENCES = "reference_"
-"""The prefix of the tools of `References`, under which a conversation is logged."""
 
 
 @contextmanager
@@ -68,7 +66,9 @@ def open_request(command: str, kwargs: MutableMapping[str, Any]) -> Iterator[Non
             text, limit = str(getattr(error, "message", error)), kwargs.get("chain_limit")
             if limit and "learn" in request.tools and text.startswith(llm_internals.CHAIN_LIMIT):
                 text += f" --cl {2 * limit} allows more rounds of tool calls, --cl 0 any number"
-            elif "References" not in request.tools or isinstance(error, click.ClickException):
+            elif isinstance(error, click.ClickException) or not any(
+                each.toolbox for each in find_tools().values() if each.name in request.tools
+            ):
                 raise
             raise click.ClickException(text) from error
         except TypeError as error:
@@ -209,9 +209,10 @@ class Arguments:
         """Make the host offer these of our tools, each once, with the tools of others."""
         kept: list[str] = []
         known = requests.name_tools() if ours else _ours(self._tools)
+        boxes = {each.name for each in find_tools().values() if each.toolbox} if known else ()
         for spec in self._tools:
             name = tool_name(spec)
-            if "(" in spec and name in known - {"References"}:
+            if "(" in spec and name in known and name not in boxes:
                 raise click.ClickException(
                     f"{spec}: {name} takes nothing here; -T {name} offers it, and -t kb:TOPIC"
                     " offers learn for one topic"
@@ -316,10 +317,11 @@ def _load_saved(name: str) -> Any:
 def tool_name(spec: str) -> str:
     """Return the name in a value of `-T`, which may have arguments: `Name(…)`.
 
-    The name of a tool of the toolbox, as in a continued conversation, becomes `References`.
+    The name of a tool of a toolbox, as in a continued conversation, becomes that of the toolbox.
     """
     name = spec.partition("(")[0].strip()
-    return "References" if name.startswith(_OF_REFERENCES) else name
+    boxes = (each for each in find_tools(others=False).values() if each.prefix)
+    return next((each.name for each in boxes if name.startswith(each.prefix)), name)
 
 
 def _is_text(fragment: str) -> bool:

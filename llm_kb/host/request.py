@@ -50,7 +50,7 @@ def name_tools(*, others: bool = True) -> frozenset[str]:
     """Return the names of our tools that `-T` takes; with those of add-ons of `others`."""
     from llm_kb.addons import CORE_TOOLS, find_tools  # noqa: PLC0415 - most requests have no tool
 
-    return CORE_TOOLS | {"References"} | find_tools(others=others).keys()
+    return CORE_TOOLS | find_tools(others=others).keys()
 
 
 @dataclass

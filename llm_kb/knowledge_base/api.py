@@ -144,7 +144,7 @@ class KnowledgeBase:
         `fragments` are values of `--kb-cfg`, `knowledge` of `-k`; `given` are the `kb:`
         fragments of the request, and `excluded` what `list_exclusions` returned for an earlier
         turn. `only` keeps these topics and those of `knowledge`. `tools` are other tools that are
-        offered: `References` adds the fetched topics to the menu, and one of an add-on the shipped
+        offered: one of an add-on may add its topics to the menu, and the shipped
         topic that describes it. Raises KbError: ConfigError for a broken file,
         UnknownTopicError and NoMatchError for knowledge that does not exist; also if `cwd` is not
         a directory.
@@ -519,7 +519,7 @@ class KnowledgeBase:
             self.choose_topics(topics, tags),
             question,
             limit,
-            partial(find_embedder, self.config.references.embedding_model),
+            partial(find_embedder, self.config.embedding_model),
             progress=progress,
             whole=whole,
             scope=scope,

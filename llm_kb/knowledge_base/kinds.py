@@ -30,7 +30,6 @@ from llm_kb.files.git_ignored import GitIgnored
 from llm_kb.files.text_topic import TextTopic
 from llm_kb.files.topic_documents import TopicDocuments, Watched, find_index
 from llm_kb.hookspecs import Find
-from llm_kb.references import fetched
 from llm_kb.rendering.parts import WHOLE
 from llm_kb.search.titles import find_named
 from llm_kb.subjects.patterns import parse_pattern
@@ -95,7 +94,6 @@ class ShippedTopic(TextTopic):
         described = {add_on for add_on, _ in pages}
         tools = addons.gather(hookspecs.tools)
         self._tools = {each.name for add_on, each in tools if add_on in described}
-        self._tools |= {"References"}
         config = TopicConfig(
             id=SHIPPED.ids,
             kind=SHIPPED,
@@ -129,7 +127,6 @@ def find_kinds() -> Mapping[Kind, Find]:
     return {
         CONFIGURED: _find_configured,
         **dict(addons.name_each(found, _read_kind, [SHIPPED.ids]).values()),
-        fetched.KIND: fetched.find,
         SHIPPED: _find_shipped,
     }
 

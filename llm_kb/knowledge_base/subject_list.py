@@ -26,9 +26,9 @@ MANY = 200
 """A longer list of subjects is folded by directory."""
 
 ON_REQUEST = "on request"
-"""The note on a reference topic that nobody asked for in this directory."""
+"""The note on a topic that nobody asked for in this directory."""
 
-HOW_TO_REQUEST = f"{ON_REQUEST}: -T References or -k for prompts, -t for searches"
+HOW_TO_REQUEST = f"{ON_REQUEST}: -k for prompts, -t for searches"
 """What that note means, once below all topics."""
 
 BESIDE, LONGEST_STATE = 33, 14

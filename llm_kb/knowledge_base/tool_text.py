@@ -30,6 +30,8 @@ class ToolText(NamedTuple):
     schema: dict[str, Any]
     is_read_only: bool = True
     """Whether a call writes nothing."""
+    reaches_out: bool = False
+    """Whether a call may ask other machines."""
 
     def bind(self, answer: Callable[..., Any]) -> dict[str, Any]:
         """Return the fields of `llm.Tool` for a tool whose calls are answered by `answer`.

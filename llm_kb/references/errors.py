@@ -109,7 +109,7 @@ class ApprovalNeededError(KbError):
         self.plan_id = plan_id
         super().__init__(
             f"fetching {title!r} ({summary}) from {hosts} needs the user's approval:"
-            f" llm kb references approve {plan_id}"
+            f" llm kb review --yes {plan_id}"
         )
 
 

@@ -13,18 +13,13 @@ from llm_kb.errors import KbError
 from llm_kb.files.containment import resolve_links
 from llm_kb.files.directory_topic import DirectoryTopic
 from llm_kb.files.topic_documents import TopicDocuments
+from llm_kb.references import KIND, TOOLBOX
 from llm_kb.references.errors import ObsoleteTopicError
 from llm_kb.references.library import Library, open_library
 from llm_kb.references.topic import topic_directory, topic_file
 from llm_kb.references.topic.topic_directory import FileRecord
 from llm_kb.references.topic.topic_file import Status, TopicFile, format_time
-from llm_kb.subjects.topics import Content, Kind, Subject, TopicConfig
-
-KIND = Kind(ids="topic-", is_users=True, has_words=True, has_links=True, yields=True)
-"""The kind of what was fetched."""
-
-TOOLS = "References"
-"""The toolbox that comes with the fetched topics."""
+from llm_kb.subjects.topics import Content, Subject, TopicConfig
 
 
 def find(config: Config, cwd: Path | None, user_dir: Path) -> Iterator[FetchedTopic]:
@@ -63,7 +58,7 @@ class FetchedTopic(DirectoryTopic):
 
     def in_menu(self, *, asked: bool, tools: Collection[str]) -> bool:
         """Tell whether a menu has it: if it is of here, asked for, or its tools are offered."""
-        return self.config.is_offered and (self._is_here or asked or TOOLS in tools)
+        return self.config.is_offered and (self._is_here or asked or TOOLBOX in tools)
 
     def documents(self) -> TopicDocuments:
         """Return its files as a search reads them. Raises ObsoleteTopicError."""

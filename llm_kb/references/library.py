@@ -19,7 +19,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from llm_kb.config.settings import Config, References
+from llm_kb.config.settings import Config
 from llm_kb.errors import KbError
 from llm_kb.files.atomic import (
     BusyError,
@@ -33,6 +33,7 @@ from llm_kb.files.containment import read_regular, resolve_links
 from llm_kb.files.conversion import Conversions
 from llm_kb.files.repository import find_repository
 from llm_kb.references.errors import TopicFileError, UnknownReferenceError
+from llm_kb.references.settings import References, read_settings
 from llm_kb.references.sources.installed import find_installed
 from llm_kb.references.sources.records import parse_package
 from llm_kb.references.topic import topic_directory
@@ -430,9 +431,10 @@ class Library:
 
 def open_library(config: Config, user_dir: Path, cwd: Path | None = None) -> Library:
     """Return the reference topics of a user, under the settings of a configuration."""
+    settings = read_settings(config)
     return Library(
-        root=config.references.dir or user_dir / DIRECTORY,
-        settings=config.references,
+        root=settings.dir or user_dir / DIRECTORY,
+        settings=settings,
         own=user_dir / DIRECTORY,
         workspace=config.workspace or cwd,
     )

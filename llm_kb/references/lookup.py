@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime, timezone
 from hashlib import blake2b
-from pathlib import Path
 from typing import Any
 
-from llm_kb.config.settings import Config
 from llm_kb.files.topic_documents import stamp_content
 from llm_kb.references.errors import ObsoleteTopicError, UnknownReferenceError
-from llm_kb.references.library import DESCRIPTIONS, Library, open_library
+from llm_kb.references.library import DESCRIPTIONS, Library
 from llm_kb.references.sources.records import source_table
 from llm_kb.references.topic import topic_directory, topic_file
 from llm_kb.references.topic.topic_file import Status, TopicFile, format_time, make_snippet
@@ -200,12 +198,12 @@ def topic_hit_entry(topic: TopicFile, score: float, snippet: str, now: datetime)
     return {key: entry[key] for key in kept} | found | _trust(topic)
 
 
-def recent_references(config: Config, user_dir: Path, listed: Collection[str] = ()) -> str | None:
+def recent_references(library: Library, listed: Collection[str] = ()) -> str | None:
     """Return the prompt's list of recently fetched topics, newest first; None without any.
 
     Topics that are `listed` in a menu next to it are left out.
     """
-    found, _ = open_library(config, user_dir).topics()
+    found, _ = library.topics()
     topics = [t for t in found if t.status is not Status.OBSOLETE and t.id not in listed]
     if not topics:
         return None

@@ -225,7 +225,7 @@ MAX_WAITING = 50
 """Most plans that wait at once: a model must not hide one plan among thousands."""
 
 _ID = re.compile(r"[0-9a-f]{32}")
-_GONE = "it was used or dropped, or has expired; see `llm kb references pending`"
+_GONE = "it was used or dropped, or has expired; see `llm kb review`"
 
 
 class PendingPlans:
@@ -242,7 +242,7 @@ class PendingPlans:
         A plan that waits already is not changed; others of the same request are dropped. Raises
         KbError if many wait, and UnknownPlanError if a damaged file has this id.
         """
-        ids = self._ids()
+        ids = self.ids()
         if plan.id in ids:
             self.read(plan.id)
         else:
@@ -250,7 +250,7 @@ class PendingPlans:
             if len(ids) - bool(same) >= MAX_WAITING:
                 raise KbError(
                     f"{count(len(ids), 'plan')} wait for approval already; the user can approve or"
-                    " drop some: llm kb references pending"
+                    " drop some: llm kb review"
                 )
             self._write(plan)
             if same:
@@ -261,7 +261,7 @@ class PendingPlans:
     def read_all(self) -> tuple[Sequence[Plan], Sequence[str]]:
         """Return the waiting plans, oldest first, and the problems of unusable ones."""
         found, problems = [], []
-        for plan_id in self._ids():
+        for plan_id in self.ids():
             try:
                 found.append(self.read(plan_id))
             except UnknownPlanError as error:
@@ -281,7 +281,7 @@ class PendingPlans:
     def read(self, plan_id: str) -> Plan:
         """Return a plan by its id; raise UnknownPlanError if it is missing or was changed."""
         place = self._place(plan_id)
-        if plan_id not in self._ids():
+        if plan_id not in self.ids():
             raise UnknownPlanError(plan_id, _GONE)
         try:
             fields = Fields(json.loads(read_regular(place)))
@@ -317,7 +317,7 @@ class PendingPlans:
         remove(place)
         return was_there
 
-    def _ids(self) -> list[str]:
+    def ids(self) -> list[str]:
         """Return the ids of all plans, oldest first; those that have expired are deleted."""
         found = []
         for name in list_names(self.directory):

@@ -21,10 +21,8 @@ from types import SimpleNamespace
 import llm
 import pytest
 
-from llm_kb.config.settings import References
 from llm_kb.errors import KbError
-from llm_kb.host.reference_calls import current_library
-from llm_kb.host.reference_tools import make_references
+from llm_kb.references.calls import current_library
 from llm_kb.references.errors import (
     ApprovalNeededError,
     DeniedError,
@@ -51,6 +49,7 @@ from llm_kb.references.plan import (
     render_plan,
     summarize_plan,
 )
+from llm_kb.references.settings import References
 from llm_kb.references.sources import packages
 from llm_kb.references.sources.records import (
     CrawlSource,
@@ -60,6 +59,7 @@ from llm_kb.references.sources.records import (
     WebSource,
 )
 from llm_kb.references.sources.rules import host_and_port
+from llm_kb.references.toolbox import make_references
 from llm_kb.references.topic.topic_directory import read_provenance
 from llm_kb.references.topic.topic_file import parse_request
 from tests.conftest import RunLlm
@@ -166,7 +166,7 @@ def test_so_many_plans_wait_and_no_more(pending: PendingPlans) -> None:
     plans = [planned(WEB, title=f"Frob {number}") for number in range(MAX_WAITING + 1)]
     for plan in plans[:-1]:
         store(pending, plan)
-    with pytest.raises(KbError, match="llm kb references pending"):
+    with pytest.raises(KbError, match="llm kb review"):
         pending.ask_later(plans[-1])
     pending.ask_later(plans[0])
     set_age(pending, plans[0], timedelta(days=8))
@@ -330,7 +330,7 @@ def ask_model(site: Site) -> str:
     (create, *_) = make_references().tools()
     assert create.implementation is not None
     sources = [{"type": "web", "url": site.put("/a", PAGE)}]
-    with pytest.raises(Exception, match="approve") as needed:
+    with pytest.raises(Exception, match="kb review") as needed:
         create.implementation(title="Frob", body="x", sources=sources)
     return str(needed.value)
 
@@ -350,15 +350,13 @@ def test_a_host_is_not_contacted_before_it_is_approved(run_llm: RunLlm, site: Si
     assert error.endswith("Tell the user so, go on without it, and do not try again")
     (waiting,) = PendingPlans(current_library()).read_all()[0]
 
-    refused = run_llm(["kb", "references", "approve", waiting.id])
+    refused = run_llm(["kb", "review"])
     assert (refused.exit_code, site.requests) == (1, [])
-    assert refused.stderr == (
-        f"Frob: 1 web page\n  web {site.url}/a\n  from {host}\n"
-        "Error: there is no terminal to ask on: Fetch this? Pass -y to say yes\n"
-    )
 
-    approved = run_llm(["kb", "references", "approve", waiting.id, "-y"])
-    assert approved.stdout == "topic-frob: 1 page\n"
+    approved = run_llm(["kb", "review", "--yes", waiting.id])
+    assert approved.stdout == (
+        f"{waiting.id}: Frob: 1 web page\n  web {site.url}/a\n  from {host}\ntopic-frob: 1 page\n"
+    )
     assert PendingPlans(current_library()).read_all()[0] == []
 
 
@@ -368,14 +366,14 @@ def test_another_host_is_asked_about_before_it_is_contacted(run_llm: RunLlm, sit
     with serve_site() as other:
         site.redirect("/a", other.put("/page", PAGE))
         (first,) = PendingPlans(current_library()).read_all()[0]
-        led = run_llm(["kb", "references", "approve", first.id, "-y"])
+        led = run_llm(["kb", "review", "--yes", first.id])
         (second,) = PendingPlans(current_library()).read_all()[0]
         assert (led.exit_code, other.requests, first.id != second.id) == (1, [], True)
         host = other.url.removeprefix("http://")
         assert f"    leads to {host}\n" in led.stderr
-        assert f"llm kb references approve {second.id}\n" in led.stderr
-        approved = run_llm(["kb", "references", "approve", second.id, "-y"])
-    assert approved.stdout == "topic-frob: 1 page\n"
+        assert f"llm kb review --yes {second.id}\n" in led.stderr
+        approved = run_llm(["kb", "review", "--yes", second.id])
+    assert approved.stdout.endswith("\ntopic-frob: 1 page\n")
     assert host in current_library().approved_hosts("topic-frob")
 
 
@@ -496,12 +494,12 @@ def test_every_host_that_becomes_approved_was_shown(
     (user_dir / "kb.toml").write_text('[kb.references]\nallow_hosts = ["127.0.0.1"]\n')
     (create, *_) = make_references().tools()
     assert create.implementation is not None
-    with pytest.raises(Exception, match="approve") as needed:
+    with pytest.raises(Exception, match="kb review") as needed:
         create.implementation(title="Frob", body="x", sources=sources)
     (plan,) = PendingPlans(current_library()).read_all()[0]
     shown = [str(needed.value)]
     while plans := PendingPlans(current_library()).read_all()[0]:
-        shown.append(run_llm(["kb", "references", "approve", plans[0].id, "-y"]).stderr)
+        shown.append(run_llm(["kb", "review", "--yes", plans[0].id]).output)
     kept = current_library().approved_hosts("topic-frob")
     assert kept == set(hosts_of(many))
     assert len(shown) == 6  # and four hosts that the last page passes through, one by one
@@ -701,14 +699,13 @@ def test_a_plan_waits_on_when_its_hosts_do_not_answer(library: Library, site: Si
     assert kept(PendingPlans(library)) == []
 
 
-@pytest.mark.parametrize("typed", ["n\n", "\x04"], ids=["no", "Ctrl-D"])
-def test_a_denial_on_a_terminal_deletes_the_plan(typed: str, site: Site, user_dir: Path) -> None:
+def test_a_denial_on_a_terminal_deletes_the_plan(site: Site, user_dir: Path) -> None:
     (user_dir / "kb.toml").write_text('[kb.references]\nallow_hosts = ["127.0.0.1"]\n')
     ask_model(site)
     pending = PendingPlans(current_library())
     plan_id = kept(pending)[0].removesuffix(".json")
-    shown, _ = run_on_terminal(["kb", "references", "approve", plan_id], typed)
-    assert shown.endswith("\nAborted!\n")
+    shown, _ = run_on_terminal(["kb", "review"], "r\n", question="Enter: ")
+    assert shown.endswith(f"\nRejected: {plan_id}\n")
     assert (kept(pending), current_library().ids()) == ([], [])
 
 
@@ -731,7 +728,7 @@ import os, pathlib, signal, sys
 from llm_kb.references import library as module
 from llm_kb.references.fetch import create
 from llm_kb.references.plan import PendingPlans
-from llm_kb.config.settings import References
+from llm_kb.references.settings import References
 
 def die(*_):
     os.kill(os.getpid(), signal.SIGKILL)

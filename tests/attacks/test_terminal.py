@@ -56,7 +56,7 @@ COMMANDS = [
     ["references", "list"],
     ["references", "show", "topic-evil"],
     ["references", "show", "--verify"],
-    ["references", "pending"],
+    ["review", "--json"],
 ]
 
 # Every command with --json, with arguments under which it prints something.
@@ -69,10 +69,8 @@ JSON_COMMANDS = {
     "search": ["search", "needle"],
     "used": None,  # needs a log: below
     "knowledge list": ["knowledge", "list"],
-    "references approve": None,  # its answer is that of create
     "references create": ["references", "create", "--title", "New", "--git", "URL", "-y"],
     "references list": ["references", "list"],
-    "references pending": ["references", "pending"],
     "references refresh": ["references", "refresh", "topic-evil", "-y"],
     "references show": ["references", "show", "topic-evil"],
 }

@@ -17,8 +17,8 @@ from typing import Any
 
 from llm_kb import addons
 from llm_kb.errors import KbError
-from llm_kb.host.reference_tools import make_references
 from llm_kb.knowledge_base.api import KnowledgeBase
+from llm_kb.references.toolbox import make_references
 from tests.cost import measure_pace
 
 SECONDS = 2

@@ -264,10 +264,10 @@ def test_without_topics_search_says_so(tmp_path: Path) -> None:
 
 NAMES = {
     "references": [
-        "reference_search",
+        "reference_topic_create",
         "reference_topic_search",
         "reference_topic_list",
-        "reference_topic_create",
+        "reference_search",
     ],
     "capture": ["emit_knowledge"],
 }
@@ -289,7 +289,7 @@ def test_the_tools_of_others_are_served_where_they_are_asked_for(
     options = ["--with", added] if added else []
     make_repo(workspace)
     names = ["learn", "search_knowledge"]
-    for name in ("references", "capture"):
+    for name in ("capture", "references"):
         names += NAMES[name] if name in added.split(",") else []
     listed = talk(list_names, start_process(*options, cwd=workspace))
     assert listed == [(name, name in READING) for name in names]
@@ -298,7 +298,7 @@ def test_the_tools_of_others_are_served_where_they_are_asked_for(
 def test_a_name_that_nothing_has_is_an_error(run_llm: RunLlm) -> None:
     result = run_llm(["kb", "mcp", "--with", "capture,nope"])
     assert result.exit_code == 2
-    assert "'nope' is not one of references, capture, proposals" in result.stderr
+    assert "'nope' is not one of capture, proposals, references" in result.stderr
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from llm_kb.host.reference_calls import current_library
+from llm_kb.references.calls import current_library
 from llm_kb.references.sources.rules import page_name
 from tests.conftest import RunLlm
 from tests.preloaded import Process
@@ -336,10 +336,7 @@ def test_a_title_that_is_taken_is_an_error_that_names_its_topic(
         (["create", "--title", "T", "--web", "ftp://e.org/"], 1, "must be http"),
         (["refresh", "topic-x"], 1, "unknown reference topic 'topic-x'; available: none"),
         (["show", "../../x"], 1, "unknown reference topic"),
-        (["approve", "../../x"], 1, "32 hexadecimal digits"),
         (["create", "--title", "T", "--max-age-days", "36501"], 2, "is not in the range"),
-        (["pending", "--drop", "0" * 32], 1, "it was used or dropped already"),
-        (["pending", "--drop", "../x"], 1, "32 hexadecimal digits"),
         (["delete", "topic-x", "-y"], 1, "unknown reference topic"),
         (["show"], 2, "Missing argument 'TOPIC'"),
         (["create", "--web", "ftp://e.org/", "--title", "T", "-y"], 1, "Error: url 'ftp://e.org/'"),

@@ -18,7 +18,7 @@ from llm_kb.config.layers import (
     parse_layer,
 )
 from llm_kb.config.load import resolve
-from llm_kb.config.settings import Config, Layer, Origin, References, Setting
+from llm_kb.config.settings import Config, Layer, Origin, Setting
 from llm_kb.config.trust import find_withheld
 from llm_kb.errors import ConfigError
 from llm_kb.knowledge_base.kinds import given_kinds
@@ -270,7 +270,7 @@ def test_all_problems_of_a_file_come_together() -> None:
         ("references.allow_hosts", ["wiki.corp"]),
         ("references.allow_protocols", ["file"]),
         ("references.dir", "refs"),
-        ("references.embedding_model", "m"),
+        ("embedding_model", "m"),
         ("references.max_bytes", 1),
         ("references.max_files", 1),
         ("references.timeout", 1),
@@ -435,13 +435,13 @@ def test_every_key_reaches_the_result(monkeypatch: pytest.MonkeyPatch) -> None:
         "menu": "subjects",
         "max_result_chars": 0,
         "search": False,
+        "embedding_model": "mini",
         "config_load_paths": ["conf", "~/conf"],
         "allow_links_to": ["~/shared"],
         "references": {
             "allow_hosts": ["wiki.corp"],
             "allow_protocols": ["file"],
             "dir": "refs",
-            "embedding_model": "mini",
             "max_bytes": 1,
             "max_files": 2,
             "timeout": 3,
@@ -486,15 +486,7 @@ def test_every_key_reaches_the_result(monkeypatch: pytest.MonkeyPatch) -> None:
                 allow_links_to=(Path("/home/me/shared"),),
             ),
         ),
-        references=References(
-            allow_hosts=("wiki.corp",),
-            allow_protocols=("file",),
-            dir=Path("/u/refs"),
-            embedding_model="mini",
-            max_bytes=1,
-            max_files=2,
-            timeout=3,
-        ),
+        embedding_model="mini",
         workspace=Path("/w"),
         workspace_file=Path("/w/llm-kb.toml"),
         withheld=("kb.auto",),

@@ -30,9 +30,9 @@ from llm.cli import cli
 from llm.migrations import migrate
 
 from llm_kb.capture.tools import EMIT
-from llm_kb.host.reference_calls import ALL
 from llm_kb.knowledge_base.tool_text import LEARN, SEARCH_KNOWLEDGE
 from llm_kb.proposals.tool import PROPOSE
+from llm_kb.references.calls import ALL
 from llm_kb.rendering.section import HEADER
 from tests.field.fake_models import Calls, FakeModel, Seen, Turn
 from tests.field.page_server import make_repository, serve
@@ -327,8 +327,8 @@ def check_references(field: Field) -> None:
     first, second = found.seen
     expect(len(first.tools) == 5, f"tools {list(first.tools)}")
     (answer,) = second.outputs
-    expect(re.search(r"llm kb references approve \S+", answer), f"answered {answer!r}")
-    expect("references approve" in found.stderr, f"said {found.stderr!r}")
+    expect(re.search(r"llm kb review --yes \S+", answer), f"answered {answer!r}")
+    expect("kb review" in found.stderr, f"said {found.stderr!r}")
     expect(not list(user.glob("kb/references/topic-*")), "something was fetched")
 
 

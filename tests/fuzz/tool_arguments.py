@@ -12,9 +12,9 @@ from llm_kb.capture.emission import EMIT_SCHEMA, parse_emission
 from llm_kb.config.settings import Config
 from llm_kb.errors import KbError
 from llm_kb.files.directory_topic import DirectoryTopic
-from llm_kb.host.reference_calls import ALL
 from llm_kb.knowledge_base.api import KnowledgeBase
 from llm_kb.knowledge_base.tool_text import ToolText, read_arguments
+from llm_kb.references.calls import ALL
 from llm_kb.subjects.topics import TopicConfig
 from tests.console import SAMPLE
 from tests.memory import make_topics

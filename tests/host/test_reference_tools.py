@@ -16,10 +16,10 @@ from llm.models import EmbeddingModel
 from llm.plugins import pm
 
 from llm_kb.errors import KbError
-from llm_kb.host.reference_calls import ALL, current_library
-from llm_kb.host.reference_tools import approve_plan, make_references
+from llm_kb.references.calls import ALL, current_library
 from llm_kb.references.errors import ApprovalNeededError
 from llm_kb.references.plan import PendingPlans, Plan
+from llm_kb.references.toolbox import approve_plan, make_references
 from tests.conftest import RunLlm
 from tests.references.remotes import Remote
 from tests.references.sites import Site, serve_site
@@ -167,19 +167,19 @@ def test_without_a_terminal_the_model_is_told_and_the_plan_waits(
     result = run_llm(["-m", "scripted", "-T", "References", "Learn frob"])
     assert result.exit_code == 0, result.output
     (output,) = script.requests[1].outputs
-    (pending,) = json.loads(run_llm(["kb", "references", "pending", "--json"]).stdout)
+    (pending,) = json.loads(run_llm(["kb", "review", "--json"]).stdout)
     assert output == (
         f"Error: fetching 'Frob - Widgets' ({remote.url}) from {remote.url} "
-        f"needs the user's approval: llm kb references approve {pending['id']}. Tell the user so, "
+        f"needs the user's approval: llm kb review --yes {pending['id']}. Tell the user so, "
         "go on without it, and do not try again"
     )
-    assert f"llm kb references approve {pending['id']}" in result.stderr
+    assert f"llm kb review --yes {pending['id']}" in result.stderr
     assert current_library().ids() == []
 
-    approved = run_llm(["kb", "references", "approve", "-y", pending["id"]])
-    assert approved.stdout == "topic-frob-widgets: 1 page\n"
-    again = run_llm(["kb", "references", "approve", "-y", pending["id"]])
-    assert (again.exit_code, "was used or dropped" in again.stderr) == (1, True)
+    approved = run_llm(["kb", "review", "--yes", pending["id"]])
+    assert approved.stdout.endswith("\ntopic-frob-widgets: 1 page\n")
+    again = run_llm(["kb", "review", "--yes", pending["id"]])
+    assert (again.exit_code, "waits; waiting: nothing" in again.stderr) == (1, True)
 
 
 class Terminal(io.StringIO):
@@ -259,7 +259,7 @@ def test_a_call_repeated_after_its_approval_is_answered_with_the_topic(
         call(make_references(), "reference_topic_create", **fields(remote))
     needed = waits.value.__cause__
     assert isinstance(needed, ApprovalNeededError)
-    run_llm(["kb", "references", "approve", "-y", needed.plan_id])
+    run_llm(["kb", "review", "--yes", needed.plan_id])
     created = call(make_references(), "reference_topic_create", **fields(remote))
     assert created["topic_id"] == "topic-frob-widgets"
     with pytest.raises(KbError, match="topic-frob-widgets"):
@@ -462,7 +462,7 @@ def test_an_embedding_model_that_is_not_there_is_told_of_by_name(
     user_dir: Path, remote: Remote
 ) -> None:
     with (user_dir / "kb.toml").open("a") as file:
-        file.write('embedding_model = "nope"\n')
+        file.write('[kb]\nembedding_model = "nope"\n')
     toolbox = make_references(approve=lambda plan: True)
     call(toolbox, "reference_topic_create", **fields(remote))
     answer = call(toolbox, "reference_search", question="call on_mount")

@@ -41,7 +41,7 @@ def test_a_model_gathers_a_reference_once_and_every_conversation_has_it(
 
     def operate(*args: str) -> str:
         """Run a command as the operator; return what it prints."""
-        result = run_llm(["kb", "references", *args])
+        result = run_llm(["kb", *args])
         assert result.exit_code == 0, result.output
         return result.stdout + result.stderr
 
@@ -64,15 +64,15 @@ def test_a_model_gathers_a_reference_once_and_every_conversation_has_it(
         nothing, skill, waits = ask("Write a counter in Dioxus")
         assert "Available Reference Topics" not in script.requests[0].system
         assert (nothing, "narrow it" in skill) == ("[]", True)
-        (plan,) = json.loads(operate("pending", "--json"))
-        assert f"llm kb references approve {plan['id']}" in waits
+        (plan,) = json.loads(operate("review", "--json"))
+        assert f"llm kb review --yes {plan['id']}" in waits
         assert site.requests == []
-        assert "Dropped" in operate("pending", "--drop", plan["id"])
+        assert "Rejected" in operate("review", "--no", plan["id"])
 
         script.call("reference_topic_create", sources=less, **fields)
         (waits,) = ask("The whole repository is too much")
-        (plan,) = json.loads(operate("pending", "--json"))
-        assert "4 pages" in operate("approve", plan["id"], "-y")
+        (plan,) = json.loads(operate("review", "--json"))
+        assert "4 pages" in operate("review", "--yes", plan["id"])
         site.answers.clear()  # from here on, nothing is fetched
 
     script.call("reference_topic_create", sources=less, **fields)

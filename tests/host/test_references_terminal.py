@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from llm_kb.host.reference_calls import current_library
+from llm_kb.references.calls import current_library
 from llm_kb.references.topic.topic_file import TopicFile, render_topic_file
 from scripts.demo import read_answers
 from tests.conftest import RunLlm

@@ -11,8 +11,8 @@ import pytest
 
 from llm_kb.addons import find_tools
 from llm_kb.host.mcp.tools import TOOLS
-from llm_kb.host.reference_calls import ALL
 from llm_kb.knowledge_base.api import KnowledgeBase
+from llm_kb.references.calls import ALL
 from tests.console import list_tools
 
 ADDED = [text for each in find_tools().values() for text, _ in each.open(KnowledgeBase.discover())]

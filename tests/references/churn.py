@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from llm_kb.config.settings import References
 from llm_kb.references.fetch import sources
 from llm_kb.references.fetch.create import create_topic, refresh_topic
 from llm_kb.references.library import Library
 from llm_kb.references.plan import PlannedSource
+from llm_kb.references.settings import References
 from llm_kb.references.sources.records import GitSource
 from llm_kb.references.topic.topic_directory import FileRecord
 from llm_kb.references.topic.topic_file import TopicFile

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from llm_kb.config.settings import References
 from llm_kb.references.library import Library
+from llm_kb.references.settings import References
 from tests.references.remotes import Remote
 from tests.references.sites import Site, serve_site
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from llm_kb.errors import KbError
-from llm_kb.host.reference_calls import search_references as ask
+from llm_kb.references.calls import search_references as ask
 from llm_kb.references.errors import ObsoleteTopicError, TopicFileError, UnknownReferenceError
 from llm_kb.references.library import Library
 from llm_kb.references.lookup import find_topic, find_topics

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import pytest
 
-from llm_kb.host.reference_calls import search_references as ask
+from llm_kb.references.calls import search_references as ask
 from llm_kb.references.errors import NothingFetchedError, TopicFileError
 from llm_kb.references.fetch.create import create_topic, refresh_topic
 from llm_kb.references.library import Library

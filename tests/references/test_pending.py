@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm_kb.config.settings import References
 from llm_kb.references.errors import UnknownPlanError
 from llm_kb.references.library import Library
 from llm_kb.references.plan import PendingPlans, Plan, PlannedSource
+from llm_kb.references.settings import References
 from llm_kb.references.sources.records import GitSource, WebSource
 from tests.references.requests import request, use_up
 

@@ -13,6 +13,7 @@ from llm_kb.config.settings import Config
 from llm_kb.files.fields import Fields
 from llm_kb.references.errors import TopicFileError
 from llm_kb.references.fetched import render_origin
+from llm_kb.references.library import open_library
 from llm_kb.references.lookup import recent_references
 from llm_kb.references.plan import (
     Plan,
@@ -243,7 +244,7 @@ def list_recent(user_dir: Path, *topics: TopicFile) -> str | None:
         directory = user_dir / "kb" / "references" / topic.id
         directory.mkdir(parents=True, exist_ok=True)
         (directory / "topic.md").write_text(render_topic_file(topic))
-    return recent_references(Config(), user_dir)
+    return recent_references(open_library(Config(), user_dir))
 
 
 def test_recent_topics_are_listed_in_the_format_of_the_seed(tmp_path: Path) -> None:

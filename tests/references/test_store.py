@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from llm_kb.config.settings import References
 from llm_kb.files.atomic import WriteError
 from llm_kb.references import library as store_module
 from llm_kb.references.errors import TopicFileError, UnknownReferenceError
 from llm_kb.references.fetch import sources
 from llm_kb.references.fetch.create import create_topic, refresh_topic
 from llm_kb.references.library import Library
+from llm_kb.references.settings import References
 from llm_kb.references.topic.topic_directory import read_provenance
 from tests.preloaded import Process
 from tests.references.churn import FILES, TOPIC, fetch_version, request, write_version

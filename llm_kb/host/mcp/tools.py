@@ -6,14 +6,13 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
 from llm_kb import addons
 from llm_kb.config.load import read_layer, user_source
 from llm_kb.config.settings import Layer
 from llm_kb.errors import KbError, quote
 from llm_kb.hookspecs import Answer
-from llm_kb.host import reference_calls
 from llm_kb.knowledge_base.api import KnowledgeBase
 from llm_kb.knowledge_base.kinds import find_user_dir
 from llm_kb.knowledge_base.learning import Loaded, PictureRules
@@ -21,14 +20,9 @@ from llm_kb.knowledge_base.tool_text import (
     LEARN,
     SEARCH_KNOWLEDGE,
     ToolText,
-    read_arguments,
 )
-from llm_kb.references.library import Library
 from llm_kb.rendering.plain_text import count, estimate_tokens
 from llm_kb.rendering.section import describe_topics, render_instructions
-
-if TYPE_CHECKING:
-    from llm_kb.references.plan import Plan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,9 +51,6 @@ class Limits:
 
 CODEX = Limits(answer=11_000)
 """For models that Codex does not know, it cuts answers at 12,000 bytes, from the middle."""
-
-REFERENCES = (reference_calls.SEARCH, reference_calls.TOPIC_SEARCH, reference_calls.TOPIC_LIST)
-"""The tools that read reference topics."""
 
 Report: TypeAlias = "Callable[..., None]"
 """Called whenever work was done; raises an error if nobody waits for the answer any more."""
@@ -142,7 +133,7 @@ def render_tool(tool: ToolText, description: str) -> dict[str, Any]:
         "annotations": {
             "readOnlyHint": tool.is_read_only,
             "destructiveHint": False,
-            "openWorldHint": tool is reference_calls.CREATE,
+            "openWorldHint": tool.reaches_out,
         },
     }
 
@@ -152,8 +143,6 @@ def find_tools(kb: KnowledgeBase) -> Iterator[ToolText]:
     yield LEARN
     if kb.offers_search():
         yield SEARCH_KNOWLEDGE
-    if "References" in kb.tools:
-        yield from (*REFERENCES, reference_calls.CREATE)
     yield from (text for text, _ in _open_added(kb))
 
 
@@ -177,11 +166,6 @@ def answer_call(kb: KnowledgeBase, name: str, arguments: Arguments, report: Repo
     return Loaded(limits.cut(answer if isinstance(answer, str) else dump(answer)))
 
 
-def open_references(kb: KnowledgeBase) -> Library:
-    """Return the reference topics of a knowledge base."""
-    return reference_calls.find_library(kb.config, kb.directory)
-
-
 def _learn(kb: KnowledgeBase, arguments: Arguments, _: Report) -> Loaded:
     # The client decides what its model gets.
     kb.pictures = PictureRules(takes=bool, verb="sent to the client")
@@ -194,21 +178,6 @@ def _search(kb: KnowledgeBase, arguments: Arguments, report: Report) -> str:
     return kb.answer_search(arguments, report)
 
 
-def _read_references(tool: ToolText, kb: KnowledgeBase, arguments: Arguments, _: Report) -> Any:
-    return reference_calls.read(open_references(kb), tool, read_arguments(tool, arguments))
-
-
-def _create(kb: KnowledgeBase, arguments: Arguments, report: Report) -> Any:
-    """Answer a call of `reference_topic_create`; a new plan waits for the user's approval."""
-    library = open_references(kb)
-
-    def keep(plan: Plan) -> bool:
-        raise reference_calls.open_plans(library).ask_later(plan)
-
-    given = read_arguments(reference_calls.CREATE, arguments)
-    return reference_calls.create(library, given, {"ghost": "mcp"}, keep, report)
-
-
 def dump(value: object) -> str:
     """Return a value as the JSON that models read."""
     return json.dumps(value, ensure_ascii=False)
@@ -217,8 +186,6 @@ def dump(value: object) -> str:
 TOOLS: Sequence[tuple[ToolText, Callable[[KnowledgeBase, Arguments, Report], Any]]] = (
     (LEARN, _learn),
     (SEARCH_KNOWLEDGE, _search),
-    *((tool, partial(_read_references, tool)) for tool in REFERENCES),
-    (reference_calls.CREATE, _create),
 )
 """Each tool, and the function that answers its calls: with text, perhaps with pictures, or with
 what becomes JSON."""

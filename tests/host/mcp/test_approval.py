@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from llm_kb.host.reference_calls import current_library
+from llm_kb.knowledge_base.api import KnowledgeBase
+from llm_kb.references.calls import current_library
 from llm_kb.references.plan import PendingPlans
 from tests.mcp_client import call
 from tests.references.remotes import Remote
 
 pytestmark = pytest.mark.usefixtures("trusting")
+
+
+def serve(directory: Path) -> partial[KnowledgeBase]:
+    """Return what finds the knowledge base of a server with the tools of references."""
+    return partial(KnowledgeBase.discover, directory, tools=["References"])
 
 
 def fields(remote: Remote) -> dict[str, Any]:
@@ -30,7 +37,7 @@ def test_a_plan_waits_and_once_approved_the_same_call_carries_it_out(
     )
     (plan,) = PendingPlans(current_library()).read_all()[0]
     assert is_error
-    assert f"llm kb references approve {plan.id}" in answer
+    assert f"llm kb review --yes {plan.id}" in answer
     assert "Tell the user so, go on without it, and do not try again" in answer
     assert current_library().topics()[0] == []
     PendingPlans(current_library()).approve(plan.id)

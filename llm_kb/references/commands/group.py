@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.shell_completion import CompletionItem
 
-from llm_kb.host import reference_calls
+from llm_kb.references import calls as reference_calls
 from llm_kb.references.library import Library
 from llm_kb.references.lookup import find_id, list_topics, topic_details
 from llm_kb.references.topic.topic_file import Status

@@ -22,6 +22,7 @@ from llm_kb.knowledge_base.tool_text import (
     ToolText,
     integer,
     object_schema,
+    read_arguments,
     read_filters,
     string,
     strings,
@@ -45,6 +46,8 @@ from llm_kb.search.roles import ROLES, Scope
 from llm_kb.subjects.topics import keep_tagged
 
 if TYPE_CHECKING:
+    from llm_kb.hookspecs import Answer, Report
+    from llm_kb.knowledge_base.api import KnowledgeBase
     from llm_kb.references.fetch.sources import Progress
     from llm_kb.references.plan import PendingPlans, Plan
 
@@ -106,6 +109,7 @@ CREATE = ToolText(
         trust_score=integer("How far the sources can be trusted, 0 to 10."),
     ),
     is_read_only=False,
+    reaches_out=True,
 )
 
 TOPIC_SEARCH = ToolText(
@@ -181,7 +185,7 @@ def find_library(config: Config, directory: Path | None) -> Library:
     """Return the reference topics under a configuration, in effect in a directory."""
     return replace(
         open_library(config, find_user_dir(), directory),
-        find_embedder=partial(find_embedder, config.references.embedding_model),
+        find_embedder=partial(find_embedder, config.embedding_model),
     )
 
 
@@ -210,6 +214,22 @@ def open_plans(library: Library) -> PendingPlans:
     from llm_kb.references.plan import PendingPlans  # noqa: PLC0415 - few requests have a plan
 
     return PendingPlans(library)
+
+
+def open_tools(kb: KnowledgeBase) -> Sequence[tuple[ToolText, Answer]]:
+    """Return the tools for a client, with the functions that answer their calls."""
+    library = find_library(kb.config, kb.directory)
+
+    def keep(plan: Plan) -> bool:
+        raise open_plans(library).ask_later(plan)
+
+    def answer(tool: ToolText, arguments: Mapping[str, Any], report: Report) -> Any:
+        given = read_arguments(tool, arguments)
+        if tool is CREATE:
+            return create(library, given, {"ghost": "mcp"}, keep, report)
+        return read(library, tool, given)
+
+    return [(tool, partial(answer, tool)) for tool in ALL if tool is not TOPIC_UPDATE]
 
 
 def read(library: Library, tool: ToolText, given: Mapping[str, Any]) -> Any:

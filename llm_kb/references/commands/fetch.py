@@ -1,4 +1,4 @@
-"""`llm kb references create`, `refresh`, `approve` and `pending`: what fetches a topic."""
+"""`llm kb references create` and `refresh`: what fetches a topic."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any
 
 import click
 
-from llm_kb.commands.references import group
 from llm_kb.errors import KbError
 from llm_kb.files.fields import Fields
-from llm_kb.references.errors import DeniedError, UnknownPlanError
-from llm_kb.references.fetch.create import carry_out, create_topic, refresh_topic
+from llm_kb.references.commands import group
+from llm_kb.references.errors import DeniedError
+from llm_kb.references.fetch.create import create_topic, refresh_topic
 from llm_kb.references.library import Library
 from llm_kb.references.lookup import find_id
-from llm_kb.references.plan import PendingPlans, Plan, plan_table, render_plan
+from llm_kb.references.plan import Plan, render_plan
 from llm_kb.references.sources.records import (
     MAX_CRAWL_DEPTH,
     MAX_CRAWL_PAGES,
@@ -25,7 +25,7 @@ from llm_kb.references.sources.records import (
 )
 from llm_kb.references.topic import topic_file
 from llm_kb.rendering.plain_text import count
-from llm_kb.terminal.output import ask, say, show_json
+from llm_kb.terminal.output import say, show_json
 from llm_kb.terminal.screen import can_ask, confirm
 from llm_kb.texts.safe import visible_line
 
@@ -108,7 +108,7 @@ def create(title: str | None, body: str, yes: bool, json_: bool, **options: Any)
             created = create_topic(library, request, approve, progress)
     except DeniedError as error:
         raise click.Abort from error
-    tell_created(created, json_=json_)
+    _tell_created(created, json_=json_)
 
 
 def _find_clone(text: str) -> str:
@@ -185,8 +185,7 @@ def _name_source(options: dict[str, Any]) -> str:
     return str(names[0])
 
 
-def tell_created(created: dict[str, Any], *, json_: bool) -> None:
-    """Print the result of creating a topic."""
+def _tell_created(created: dict[str, Any], *, json_: bool) -> None:
     for warning in created.get("warnings", ()):
         say(f"warning: {warning}")
     if json_:
@@ -239,65 +238,6 @@ def _is_due(library: Library, topic: topic_file.TopicFile, *, by_name: bool, sta
     if stale and not (topic_file.is_stale(topic, library.clock()) or library.find_outdated(topic)):
         return False
     return by_name or topic.status is not topic_file.Status.OBSOLETE
-
-
-@click.command()
-@click.argument("plan_id", metavar="ID")
-@group.yes_option
-@group.json_option
-def approve(plan_id: str, yes: bool, json_: bool) -> None:
-    """
-    Show a waiting plan, and fetch it or delete it
-
-    \b
-        llm kb references pending
-        llm kb references approve 3f2a9c01d4be5f6a7b8c9d0e1f2a3b4c
-    """
-    library = group.current_library()
-    waiting = PendingPlans(library)
-    shown: list[Plan] = []
-
-    def approve_shown(plan: Plan) -> bool:
-        say(render_plan(plan))
-        shown.append(plan)
-        if yes and len(shown) > 1:
-            raise waiting.ask_later(plan)
-        return ask("Fetch this?", yes=yes)
-
-    try:
-        with group.show_progress() as progress:
-            created = carry_out(library, plan_id, approve_shown, progress)
-    except DeniedError as error:
-        raise click.Abort from error
-    tell_created(created, json_=json_)
-
-
-@click.command()
-@click.option("--drop", metavar="ID", help="Forget this plan instead")
-@group.json_option
-def pending(drop: str | None, json_: bool) -> None:
-    """
-    List the plans that wait for your approval
-
-    \b
-        llm kb references pending
-        llm kb references pending --drop 3f2a9c01d4be5f6a7b8c9d0e1f2a3b4c
-    """
-    waiting_plans = PendingPlans(group.current_library())
-    if drop:
-        if not waiting_plans.drop(drop):
-            raise UnknownPlanError(drop, "it was used or dropped already")
-        say(f"Dropped {drop}")
-        return
-    plans, problems = waiting_plans.read_all()
-    if json_:
-        show_json([{"id": plan.id, "hosts": plan.hosts} | plan_table(plan) for plan in plans])
-    for waiting in [] if json_ else plans:
-        click.echo(f"{waiting.id}: {render_plan(waiting)}")
-    for problem in problems:
-        say(f"Left out: {problem}; --drop forgets it")
-    if not plans and not problems and not json_:
-        say("No plans are waiting for approval.")
 
 
 def _render_counts(answer: dict[str, Any]) -> str:

@@ -11,7 +11,8 @@ import click
 import llm
 
 from llm_kb.errors import join_names, quote
-from llm_kb.host.reference_calls import (
+from llm_kb.knowledge_base.tool_text import ToolText, read_arguments
+from llm_kb.references.calls import (
     ALL,
     CREATE,
     TOPIC_UPDATE,
@@ -20,7 +21,6 @@ from llm_kb.host.reference_calls import (
     open_plans,
     read,
 )
-from llm_kb.knowledge_base.tool_text import ToolText, read_arguments
 from llm_kb.references.library import Library
 from llm_kb.references.lookup import find_topic, topic_entry
 from llm_kb.references.topic.topic_file import parse_changes
