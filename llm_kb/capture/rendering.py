@@ -46,11 +46,8 @@ def make_section(kind: Kind, store: KnowledgeStore, doubts: Doubts) -> Section:
 def render_plain(entry: Entry) -> str:
     """Return the text of an entry, on one line, as Markdown."""
     fields = {name: one_line(entry.text(name)) for name in entry.kind.settable}
-    return entry.kind.text % {**fields, "where": _name_place(entry.place or "")}
-
-
-def _name_place(place: str) -> str:
-    return "everywhere" if place == entries.EVERYWHERE else code_span(place)
+    where = "everywhere" if entry.place == entries.EVERYWHERE else code_span(entry.place or "")
+    return entry.kind.text % {**fields, "where": where}
 
 
 def render_item(entry: Entry, doubts: Doubts) -> str:
@@ -149,6 +146,7 @@ def render_block(store: KnowledgeStore) -> str:
 
 
 def _render_line(entry: Entry) -> str:
-    # An entry that could begin or end a comment could imitate a mark or an id.
+    # One that could begin or end a comment could imitate a mark or an id; a fence could hide one.
     text = render_plain(entry).replace("<!--", "&lt;!--").replace("-->", "--&gt;")
+    text = re.sub("^(?:```|~~~)", r"\\\g<0>", text)
     return f"- {text} <!-- {re.sub(r'[^a-zA-Z0-9-]|-(?=-)', '_', entry.id)} -->"
