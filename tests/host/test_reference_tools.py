@@ -325,7 +325,7 @@ def test_a_model_cannot_name_what_it_may_not_have(source: dict[str, str], messag
         ),
         pytest.param(
             "reference_search",
-            {"query": "hooks", "question": None},
+            {"words": "hooks", "question": None},
             "question: missing; its arguments are topic, question (required), role, paths, tags",
             id="search",
         ),
