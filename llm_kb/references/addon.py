@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,9 +21,6 @@ if TYPE_CHECKING:
     from llm_kb.subjects.topics import Kind
 
 
-DIRECTORY = "kb.references.dir"
-
-
 @hookimpl
 def kinds() -> list[tuple[Kind, Find]]:
     """Return the kind of what was fetched."""
@@ -31,8 +29,9 @@ def kinds() -> list[tuple[Kind, Find]]:
 
 def _find(config: Config, cwd: Path | None, user_dir: Path) -> Iterator[FetchedTopic]:
     """Yield the fetched topics, if there are any."""
-    own = config.settings.get(DIRECTORY)
-    if (Path(str(own.value)) if own else user_dir / "kb" / "references").exists():
+    own = config.settings.get("kb.references.dir")
+    # It may be one that cannot be entered.
+    if os.path.exists(str(own.value) if own else user_dir / "kb" / "references"):  # noqa: PTH110
         from llm_kb.references.fetched import find
 
         yield from find(config, cwd, user_dir)

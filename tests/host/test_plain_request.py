@@ -36,7 +36,7 @@ HEAVY = {
     "llm_kb.knowledge_base.api",
     "llm_kb.files.directory",
     "llm_kb.config.resolve",
-    "llm_kb.references",
+    "llm_kb.references.library",
     "llm_kb.capture.notes",
     "llm_kb.config.layers",
 }

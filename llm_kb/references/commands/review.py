@@ -45,18 +45,18 @@ class WaitingPlan:
             plan = PendingPlans(self.library).read(self.id)
         except UnknownPlanError as error:
             return {"id": self.id, "problem": str(error)}
-        summary = {"summary": summarize_plan(plan), "hosts": plan.hosts}
-        return {"id": self.id, **summary, **plan_table(plan)}
+        figures = {"summary": summarize_plan(plan), "hosts": plan.hosts} | plan_table(plan)
+        return {"id": self.id} | figures
 
     def keep(self) -> str:
         """Fetch what was shown; ask again if it leads elsewhere or is more."""
         # Imported here: other reviews do without what fetches.
         from llm_kb.references.fetch.create import carry_out  # noqa: PLC0415
 
-        answers = iter([True])  # the plan itself was shown
+        shown = PendingPlans(self.library).read(self.id)
 
         def approve(plan: Plan) -> bool:
-            if next(answers, False):
+            if plan == shown:
                 return True
             say(render_plan(plan))
             if not can_ask():
