@@ -112,7 +112,7 @@ def test_the_script_completes_without_llm(workspace: Path, monkeypatch: pytest.M
             check=True,
         )
         completed.append(done.stdout)
-    assert completed == ["plain,disable\n", "plain,project\n", "plain,project/review\n"]
+    assert completed == ["plain,disable\n", "plain,project/review\n", "plain,project/review\n"]
 
 
 @pytest.mark.parametrize("path", [None, "", "elsewhere/llm"], ids=["unset", "empty", "set"])
@@ -178,7 +178,7 @@ def test_output_that_nobody_reads_on_is_no_failure(workspace: Path) -> None:
         ["show", "--as-model", "project/big#*"],
     ):
         with subprocess.Popen(
-            [sys.executable, "-c", script, "show", *command],
+            [sys.executable, "-c", script, *command],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
         ) as process:

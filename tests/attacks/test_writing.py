@@ -229,7 +229,6 @@ WRITING = frozenset(
 
 OWN = {
     "capture/sync.py": ["open", "write_bytes"],  # a repository in a temporary directory
-    "commands/search.py": ["replace_file"],  # the notices of today, in the user's directory
     "proposals/review.py": ["write_bytes"],  # a temporary file for the user's editor
     "config/changes.py": ["replace_file"],  # the user's own kb.toml
     "config/trust.py": ["replace_file"],  # the user's own record of trust

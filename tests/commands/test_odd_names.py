@@ -65,7 +65,7 @@ def test_messages_name_places_with_codes(
 
     assert said("init").splitlines()[0] == f"Wrote {file}"
     assert said("init") == (
-        "Every page is in a topic already, or left out: llm kb init --dry-run counts these\n"
+        "Left out:\n       1  other file\nEvery other page is in a topic already\n"
     )
     assert said("trust") == f"Nothing in {file} needs trust\n"
     assert said("add", "p", "kp") == (

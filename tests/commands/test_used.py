@@ -212,13 +212,3 @@ def test_on_a_terminal_names_stand_out_and_long_lines_are_folded(
     lines = re.sub(r"\x1b\[[\d;]*m", "", shown).splitlines()
     assert max(map(len, lines)) <= 60
     assert re.findall(r"a-rather-long-name-\d+", "".join(lines)) == names
-
-
-@pytest.mark.parametrize("color", [True, False])
-def test_on_a_terminal_the_total_of_the_tokens_stands_out(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, color: bool
-) -> None:
-    make_workspace(tmp_path)
-    monkeypatch.setenv("NO_COLOR", "" if color else "1")
-    shown, _ = run_on_terminal(["kb", "prompt", "--tokens"])
-    assert ("\x1b[1mtotal " in shown) is color

@@ -375,7 +375,7 @@ def test_a_document_is_a_subject_with_parts(run_llm: RunLlm, guides: Path, user_
     assert "Installing" not in part
     assert len(list((user_dir / "kb" / "converted").glob("*.md"))) == 1
     found = run_llm(["kb", "search", "be", "brief"]).stdout
-    assert found.startswith("guides/rules#rules\n")
+    assert found.startswith("guides/rules#rules  guides/rules.docx\n")
     assert "# Rules\n\nBe brief.\n" in found
 
 

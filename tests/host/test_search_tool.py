@@ -199,7 +199,6 @@ def test_a_fragment_without_topics_says_what_learn_says_then(
         ({}, "search_knowledge: question: missing"),
         ({"question": True}, "search_knowledge: question: found true; allowed: a string"),
         ({"question": "x", "limit": 0}, "search_knowledge: limit: found the number 0; allowed: a"),
-        ({"query": "y"}, "search_knowledge: question: missing"),
         ({"question": "?"}, "the question has no word to look for"),
         ({"question": "x", "topic": "gone"}, "unknown topic 'gone'; valid topics: zoo"),
     ],
