@@ -344,14 +344,15 @@ def check_search_tool(field: Field) -> None:
 
 def check_proposal(field: Field) -> None:
     """`propose_subject` lets a text wait, white space kept, and a person keeps it."""
+    user = Path(os.environ["LLM_USER_PATH"])
+    (user / "kb.toml").write_text("[kb.topic.project]\nproposals = true\n")
     new = "# Walrus care\n\n    feed --daily\n"
     page = {"topic": "project", "subject": "care", "reason": "the user", "new": new}
-    found = field.succeed(
-        "-T", "learn", "-T", "propose_subject", "hi", script=[[("propose_subject", page)], "done"]
-    )
+    found = field.succeed("-T", "learn", "hi", script=[[("propose_subject", page)], "done"])
+    expect(sorted(found.seen[0].tools) == ["learn", "propose_subject"], "tools")
     answer = found.seen[1].outputs[0]
     expect(answer.startswith("proposed "), f"{answer!r}")
-    kept = CliRunner().invoke(cli, ["kb", "review", "--keep", answer[9:17], "-y"])
+    kept = CliRunner().invoke(cli, ["kb", "review", "--yes", answer[9:17]])
     expect(kept.exit_code == 0 and Path("kb/care.md").read_text() == new, f"kept {kept.output!r}")
 
 
@@ -426,7 +427,7 @@ CHECKS: Mapping[str, Check] = {
     SYSTEM: Check(check_system_kept, needs_tools=False),
     "`search_knowledge`": Check(check_search_tool),
     "`-T References`, up to the approval": Check(check_references),
-    "`-T propose_subject`, kept": Check(check_proposal),
+    "`propose_subject`, kept": Check(check_proposal),
     "`-T emit_knowledge`": Check(check_capture),
     "an error of a tool": Check(check_error),
     "ten calls in one answer": Check(check_ten_calls),
