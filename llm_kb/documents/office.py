@@ -234,7 +234,7 @@ _NUMBER, _END, _LINE = "\ue000", "\ue001", "\ue002"
 """Marks of the number of an item, of its end, and of a line of code."""
 _MARKS = re.compile(f"{_NUMBER}\\d+{_END}|<p>{_LINE}|{_LINE}")
 _ITEM = re.compile(f"<li>{_NUMBER}(\\d+){_END}")
-_CODE = re.compile(f"(?:<p>{_LINE}(?:(?!</p>).)*</p>)+")
+_CODE = re.compile(f"(?:<p>{_LINE}(?:(?!</?p>).)*</p>)+")
 _MONOSPACED = re.compile(r"mono|courier|consolas|menlo|\bcode\b", re.IGNORECASE)
 
 

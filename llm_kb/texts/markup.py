@@ -20,7 +20,7 @@ _FIELD = re.compile(
 )
 """A line of a header: `Title: x`, `#+TITLE: x`, `:title: x`, `\\title{x}`, or of front matter."""
 
-_HEADER = re.compile(r"\s*(?:<pre>\s*)?[^\n]*\n(?:[ \t]*\S[^\n]*\n){0,40}")
+_HEADER = re.compile(r"\s*(?:<pre>\s*)?(?:\S[^\n]*)?\n(?:[ \t]*\S[^\n]*\n){0,40}")
 _START = 4_000
 
 _SERIES = re.compile(r"[a-z][ei]p|rfc|adr|erc")
