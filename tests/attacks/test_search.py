@@ -43,6 +43,10 @@ QUESTIONS = {
 }
 
 
+ENDS = b"\n" * 5_000
+"""Empty lines behind a long one, without which code and data are not searched, as minified."""
+
+
 def notebook(source: str) -> bytes:
     """Return a notebook of one cell."""
     return json.dumps({"cells": [{"cell_type": "code", "source": source}]}).encode()
@@ -108,12 +112,12 @@ def test_names_are_looked_for_in_linear_time() -> None:
         ("lists.md", b"\n".join(b" " * n + b"- x" for n in range(2000))),
         ("headings.md", b"# h\n" * 100_000),
         ("heading.md", b"# " + b"h " * 500_000),
-        ("brackets.json", b"[" * 1_000_000),
-        ("brackets.py", b"(" * 300_000),
+        ("brackets.json", b"[" * 1_000_000 + ENDS),
+        ("brackets.py", b"(" * 300_000 + ENDS),
         ("indent.py", b"\n".join(b" " * n + b"def f():" for n in range(1500))),
         ("directives.rst", b"\n".join(b"   " * n + b".. class:: A\n" for n in range(800))),
         ("lines.txt", b"\n" * 2_000_000),
-        ("line.js", b"a" * 5_000_000),
+        ("line.js", b"a" * 5_000_000 + ENDS),
         ("nul.txt", b"walrus\0" * 100),
         ("utf8.txt", b"\xff\xfe\xed\xa0\x80" * 100_000),
         ("tags.html", b"<h1><!-- <script>" * 50_000),
@@ -167,7 +171,7 @@ LINES = {
     "sentences.md": "A walrus alpha. " * 60_000,
     "words.txt": "walrus alpha " * 75_000,
     "letters.txt": "walrus" * 160_000 + " alpha walrus",
-    "code.py": "walrus(alpha); " * 60_000,
+    "code.py": "walrus(alpha); " * 60_000 + ENDS.decode(),
     "row.md": "| walrus | alpha " * 60_000,
     "items.md": "- walrus alpha\n" * 60_000,
     "announced.rst": "walrus alpha::\n\n" * 60_000,
