@@ -154,12 +154,11 @@ def move_refs(directory: Path, moves: Sequence[Move]) -> None:
 
     A symbolic ref is replaced, not followed. Raises RefMovedError if a ref has moved or is locked.
     """
-    lines = "".join(
-        f"option no-deref\nupdate {ref} {new} {old or '0' * len(new)}\n" for ref, new, old in moves
-    )
-    lines += "".join(f"update {KEPT_REF} {new}\n" for ref, new, _ in moves if ref == KNOWLEDGE_REF)
+    lines = [f"update {ref} {new} {old or '0' * len(new)}" for ref, new, old in moves]
+    lines += [f"update {KEPT_REF} {new}" for ref, new, _ in moves if ref == KNOWLEDGE_REF]
+    stdin = "".join(f"option no-deref\n{line}\n" for line in lines).encode()
     try:
-        run_git("update-ref", "-m", "llm-kb", "--stdin", cwd=directory, stdin=lines.encode())
+        run_git("update-ref", "-m", "llm-kb", "--stdin", cwd=directory, stdin=stdin)
     except GitError as error:
         if any(sign in error.stderr for sign in _MOVED):
             raise RefMovedError(error.stderr.strip()) from error

@@ -13,6 +13,7 @@ from typing import TypeAlias
 from llm_kb.capture import notes, store
 from llm_kb.capture.entries import Entry, KnowledgeStore, normalize
 from llm_kb.capture.rendering import render_short
+from llm_kb.errors import KbError
 from llm_kb.files.git import NO_PROGRAMS, GitError, find_program, make_scratch, run_git
 from llm_kb.rendering.plain_text import count
 from llm_kb.texts.safe import one_line
@@ -323,7 +324,13 @@ def _choose_receiver(git: Git) -> Sequence[str]:
     configuration counts and not ours: its hooks may be those of an unpacked archive.
     """
     listed = git("remote", "get-url", "--push", "--all", _REMOTE)
-    if not any(map(_is_local, listed.decode(errors="replace").splitlines())):
+    are_local = {*map(_is_local, listed.decode(errors="replace").splitlines())}
+    if len(are_local) > 1:
+        raise KbError(
+            "the remote has addresses on this disk and elsewhere; nothing was pushed, name one:\n"
+            "llm kb knowledge sync ADDRESS"
+        )
+    if are_local == {False}:
         return []
     settings = (word for key, value in NO_PROGRAMS for word in ("-c", f"{key}={value}"))
     words = [find_program("git") or "git", *settings, "receive-pack"]

@@ -39,6 +39,7 @@ from tests.references.sites import Answer, serve_site
 from tests.repositories import Repo, make_repo
 
 ADD = ["kb", "knowledge", "add"]
+SYNC = ["kb", "knowledge", "sync"]
 LIVE = '{"commit": "HEAD", "summary": "s", "effort": null}'
 COMMANDS: dict[str, tuple[Sequence[str], str | None]] = {
     "list": (["kb", "knowledge", "list"], None),
@@ -46,8 +47,9 @@ COMMANDS: dict[str, tuple[Sequence[str], str | None]] = {
     "remove": (["kb", "knowledge", "remove", "conv-1"], None),
     "annotate": (["kb", "knowledge", "annotate"], LIVE),
     "capture": (["kb", "knowledge", "capture", "--dry-run", "HEAD", "-m", "echo"], None),
-    "push": (["kb", "knowledge", "push", "origin"], None),
-    "pull": (["kb", "knowledge", "pull", "origin"], None),
+    "export": (["kb", "knowledge", "export"], None),
+    "sync": ([*SYNC, "origin"], None),
+    "review": (["kb", "review"], None),
     "learn": (["-T", "learn", "-m", "echo", "hi"], None),
     "emit": (["-T", "emit_knowledge", "-m", "echo", "hi"], None),
     "tools": (["tools"], None),
@@ -162,14 +164,20 @@ def use_helper(repo: Repo, marker: Path) -> None:
     repo.git("config", "protocol.ext.allow", "always")
 
 
-@pytest.mark.parametrize("trap", [name_programs, use_ssh_command, use_proxy, use_helper])
+@pytest.mark.parametrize(
+    ("trap", "exit_code"),
+    [(name_programs, 0), (use_ssh_command, 1), (use_proxy, 1), (use_helper, 1)],
+)
 def test_a_remote_is_reached_by_the_users_own_programs(
-    trap: Callable[[Repo, Path], None], marker: Path, repo: Repo, run_llm: RunLlm
+    trap: Callable[[Repo, Path], None],
+    exit_code: int,
+    marker: Path,
+    repo: Repo,
+    run_llm: RunLlm,
 ) -> None:
     trap(repo, marker)
-    for command in ("push", "pull"):
-        run_llm(["kb", "knowledge", command, "origin"])
-        assert not is_sprung(marker)
+    result = run_llm([*SYNC, "origin"])
+    assert (result.exit_code, is_sprung(marker)) == (exit_code, False)
 
 
 def lend_objects(git_dir: Path, marker: Path) -> None:
@@ -205,9 +213,10 @@ def test_a_remote_on_this_disk_starts_nothing(
     repo.git("config", "remote.origin.url", url)
     trap(repo, marker)
     for remote in ("origin", url):
-        for command in ("push", "pull"):
-            assert run_llm(["kb", "knowledge", command, remote]).exit_code == 0
-            assert not is_sprung(marker)
+        result = run_llm([*SYNC, remote])
+        pushed = "Pushed 1 entry to {}, without running hooks of a repository on this disk.\n"
+        assert result.stdout.endswith(pushed.format(remote))
+        assert not is_sprung(marker)
         run_git("--git-dir=inner.git", "update-ref", "-d", KNOWLEDGE_REF, cwd=repo.path)
 
 
@@ -223,18 +232,25 @@ def test_the_traps_of_a_remote_work(
     assert is_sprung(marker)
 
 
+def has_entries(repository: Path) -> bool:
+    return bool(run_git(f"--git-dir={repository}", "for-each-ref", KNOWLEDGE_REF))
+
+
 @pytest.mark.parametrize("whose", ["--global", "--local"])
 @pytest.mark.parametrize("rewrite", ["insteadOf", "pushInsteadOf"])
 def test_a_url_that_leads_to_this_disk_starts_nothing(
     rewrite: str, whose: str, marker: Path, repo: Repo, run_llm: RunLlm
 ) -> None:
     """Rules of the user's are followed, those of a repository are not."""
-    inner, url = repo.path / "inner.git", "http://127.0.0.1:1/x"
+    inner, url = repo.path / "inner.git", "http://127.0.0.1:1/origin"
     run_git("init", "--quiet", "--bare", str(inner))
     hook_remote(repo, marker)
+    repo.git("config", "--global", f"url.{repo.path.parent}/.insteadOf", "http://127.0.0.1:1/")
     repo.git("config", whose, f"url.{inner}.{rewrite}", url)
-    result = run_llm(["kb", "knowledge", "push", url])
-    assert (result.exit_code, is_sprung(marker)) == (int(whose == "--local"), False)
+    result = run_llm([*SYNC, url])
+    assert (result.exit_code, is_sprung(marker)) == (0, False)
+    pushed = [place for place in (inner, repo.path.parent / "origin") if has_entries(place)]
+    assert [place.name for place in pushed] == ["inner.git" if whose == "--global" else "origin"]
 
 
 def test_a_remote_on_this_disk_and_elsewhere_is_not_pushed_to(
@@ -244,13 +260,16 @@ def test_a_remote_on_this_disk_and_elsewhere_is_not_pushed_to(
     hook_remote(repo, marker)
     for url in ("./inner.git", "http://127.0.0.1:1/x"):
         repo.git("config", "--add", "remote.origin.pushurl", url)
-    result = run_llm(["kb", "knowledge", "push"])
+    result = run_llm(SYNC)
     assert (result.exit_code, is_sprung(marker)) == (1, False)
     assert "addresses on this disk and elsewhere" in result.stderr
+    assert not has_entries(repo.path / "inner.git")
 
 
 @pytest.mark.parametrize(
-    "command", ["list", "export", "list --json", "review", "capture --dry-run"]
+    "command",
+    [f"knowledge {each}" for each in ("list", "export", "list --json", "capture --dry-run")]
+    + ["review"],
 )
 def test_a_note_without_measure_is_not_read(
     command: str, repo: Repo, run_llm: RunLlm, tmp_path: Path
@@ -258,7 +277,7 @@ def test_a_note_without_measure_is_not_read(
     rule = {"id": "conv-1", "scope": "*", "rule": "x" * 50_000_000, "stability": "permanent"}
     store = {"schema": "chronicle/knowledge-v1", "conventions": [rule]}
     repo.write_note(json.dumps(store))
-    result = run_llm(["kb", "knowledge", *command.split()])
+    result = run_llm(["kb", *command.split()])
     assert (result.exit_code, result.stdout) == (1, "")
     assert "at most 4,000,000 are read" in result.stderr
     assert len(result.stderr) < 1000
@@ -279,7 +298,7 @@ def test_lessons_without_measure_are_passed_over(repo: Repo, run_llm: RunLlm) ->
     assert f"(from {ids[0][:12]})" not in shown
 
 
-SYMBOLIC = ("refs/notes/chronicle-knowledge", "refs/notes/chronicle")
+SYMBOLIC = ("refs/notes/chronicle-knowledge", "refs/notes/chronicle", "refs/llm-kb/knowledge")
 
 
 @pytest.mark.parametrize("ref", SYMBOLIC)
@@ -293,8 +312,7 @@ def test_a_symbolic_ref_leads_no_write_elsewhere(
     commands: tuple[tuple[Sequence[str], str | None], ...] = (
         ([*ADD, "second"], None),
         (["kb", "knowledge", "annotate"], live),
-        (["kb", "knowledge", "pull"], None),
-        (["kb", "knowledge", "push"], None),
+        (SYNC, None),
     )
     for args, stdin in commands:
         run_llm(args, stdin)
@@ -303,12 +321,12 @@ def test_a_symbolic_ref_leads_no_write_elsewhere(
 
 def test_the_refspecs_of_a_remote_lead_no_pull_elsewhere(repo: Repo, run_llm: RunLlm) -> None:
     """With the usual one for notes, it replaced the entries that were not pushed."""
-    assert run_llm(["kb", "knowledge", "push"]).exit_code == 0
+    assert run_llm(SYNC).exit_code == 0
     assert run_llm([*ADD, "second"]).exit_code == 0
     for spec in ("+refs/notes/*:refs/notes/*", "+refs/notes/*:refs/heads/*"):
         repo.git("config", "--add", "remote.origin.fetch", spec)
     before = repo.git("for-each-ref")
-    assert run_llm(["kb", "knowledge", "pull"]).exit_code == 0
+    assert "\nPushed 2 entries to origin" in run_llm(SYNC).stdout
     assert repo.git("for-each-ref") == before
 
 
@@ -323,9 +341,12 @@ def test_the_refs_that_a_remote_lists_leave_nothing_here(
     (tmp_path / "origin" / "objects" / "info" / "alternates").write_text(
         f"{repo.path}/.git/objects\n"
     )
-    result = run_llm(["kb", "knowledge", "pull"])
+    listing = ("for-each-ref", "--format=%(refname)")
+    before = repo.git(*listing)
+    assert "refs/notes/chronicle\n" not in before
+    result = run_llm(SYNC)
     assert result.exception is None or isinstance(result.exception, SystemExit)
-    assert repo.git("for-each-ref", "refs/llm-kb") == ""
+    assert repo.git(*listing).replace("refs/notes/chronicle\n", "") == before
 
 
 @pytest.mark.parametrize("key", ["credential.helper", "credential.http://127.0.0.1.helper"])
