@@ -197,7 +197,7 @@ def edit(id_: str, **fields: str | None) -> None:
     show(f"Changed: {render_short(store.edit_in_store(here, id_, changes))}")
 
 
-@click.command()
+@click.command(hidden=True)
 def schema() -> None:
     """
     Print the JSON Schema of the input of annotate
@@ -209,7 +209,7 @@ def schema() -> None:
     output.show_json({"$schema": dialect, "title": "LiveInput", **LIVE_INPUT})
 
 
-@click.command()
+@click.command(hidden=True)
 @click.argument("file", type=click.File("rb"), default="-")
 def annotate(file: BinaryIO) -> None:
     """
