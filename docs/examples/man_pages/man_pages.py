@@ -64,7 +64,7 @@ def tools():
 
 
 def is_offered(kb) -> bool:
-    return kb.config.value("kb.man.offer") and bool(list_pages(kb.config.workspace))
+    return kb.value("kb.man.offer") and bool(list_pages(kb.config.workspace))
 
 
 def open_tool(kb):
