@@ -124,7 +124,16 @@ def skills() -> list[Path]:
 
 @hookimpl
 def checks(kb: KnowledgeBase) -> Iterator[Finding]:
-    """Yield why the store cannot be read."""
+    """Yield why the store cannot be read, and what may overwrite it."""
+    from llm_kb.capture.notes import KEPT_REF, find_overwriting_refspec
+
+    repository = find_repository(kb.directory)
+    if repository and may_have_ref(repository, KEPT_REF):
+        from llm_kb.upkeep.check import LEVELS, Finding, Rule
+
+        if warning := find_overwriting_refspec(repository.root):
+            rule = Rule("refspec", LEVELS[1], "`llm kb knowledge sync` needs none.")
+            yield Finding(rule, ".git/config", warning)
     if topic := kb.topics.get("repo-knowledge"):
         from llm_kb.upkeep.check import SKIPPED, Finding
 

@@ -46,7 +46,6 @@ class CapturedTopic(TextTopic):
             ),
         )
         super().__init__(config, lambda: make_texts(self.sections), index)
-        self._repository = repository
         self._problem: str | None = None
 
     def list(self, reference: str | None = None) -> Listing:
@@ -74,22 +73,18 @@ class CapturedTopic(TextTopic):
         """Return the entries that apply to a path below the root; None for an unknown path."""
         if is_outside(place):
             return None
-        exists = bool(self.sections) and os.path.lexists(self._repository.root / place)
+        exists = bool(self.sections) and os.path.lexists(self.config.root / place)
         return render_place(place, self.sections, exists=exists)
 
     @cached_property
     def sections(self) -> tuple[Section, ...]:
         """All entries as lists, one for each kind; empty if the store cannot be read."""
         try:
-            return self._load()
+            store = parse_note(notes.read_note(self.config.root, notes.KNOWLEDGE_REF))
+            doubts = read_doubts(self.config.root, store.entries)
+            kinds = (make_section(kind, store, doubts) for kind in KINDS)
+            return (*kinds, read_wisdom(self.config.root))
         except KbError as error:
             # A request must not fail because of a topic that it may not use.
             self._problem = str(error)
             return ()
-
-    def _load(self) -> tuple[Section, ...]:
-        root = self._repository.root
-        store = parse_note(notes.read_note(root, notes.KNOWLEDGE_REF))
-        doubts = read_doubts(root, store.entries)
-        kinds = (make_section(kind, store, doubts) for kind in KINDS)
-        return (*kinds, read_wisdom(root))

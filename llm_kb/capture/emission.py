@@ -187,7 +187,7 @@ def remove_entry(store: KnowledgeStore, id_: str) -> tuple[KnowledgeStore, tuple
     """
     _find_entry(store, id_)
     removed = tuple(entry for entry in store.entries if entry.id == id_)
-    return store.without(id_), removed
+    return store.with_entries(e for e in store.entries if e.id != id_), removed
 
 
 def _find_entry(store: KnowledgeStore, id_: str) -> Entry:

@@ -192,18 +192,10 @@ class KnowledgeStore:
 
     def next_id(self, kind: Kind) -> str:
         """Return an id above those that entries of a kind have."""
-        return f"{kind.prefix}-{self.find_last(kind) + 1}"
-
-    def without(self, id_: str) -> KnowledgeStore:
-        """Return the store without an id."""
-        return self.with_entries(entry for entry in self.entries if entry.id != id_)
-
-    def find_last(self, kind: Kind) -> int:
-        """Return the highest number that the ids of a kind have; 0 for none."""
         # Python refuses to convert very long numbers.
         plain = re.compile(rf"{kind.prefix}-([0-9]{{1,15}})")
         numbers = (int(found[1]) for e in self.entries if (found := plain.fullmatch(e.id)))
-        return max(numbers, default=0)
+        return f"{kind.prefix}-{max(numbers, default=0) + 1}"
 
 
 MakeError: TypeAlias = Callable[[Sequence[str]], Exception]

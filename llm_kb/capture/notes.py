@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import secrets
+import shlex
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -82,6 +83,20 @@ def read_note(directory: Path, ref: str, target: str = "") -> Note:
         # Without this error the note would be overwritten.
         raise DamagedNotesError(ref)
     return Note(ref=ref, commit=found.id, blob=blob, data=text.data)
+
+
+def find_overwriting_refspec(directory: Path) -> str:
+    """Return a warning if a plain `git fetch` here replaces the entries; empty if none does."""
+    command = ("config", "--local", "--null", "--get-regexp", r"^remote\..*\.fetch$")
+    with suppress(GitError):  # there is no refspec
+        for listed in run_git(*command, cwd=directory).decode(errors="replace").split("\0"):
+            key, _, spec = listed.partition("\n")
+            place = spec.partition(":")[2].partition("*")[0]
+            is_plain = len(listed) < 1000 and (key + spec).isprintable()
+            if place and is_plain and KNOWLEDGE_REF.startswith(place):
+                cure = shlex.join(["git", "config", "--fixed-value", "--unset-all", key, spec])
+                return f"`git fetch` can overwrite or delete entries here. To prevent it: {cure}"
+    return ""
 
 
 def list_notes(directory: Path, commit: str) -> dict[str, str]:

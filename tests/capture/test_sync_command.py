@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import pytest
@@ -46,6 +47,41 @@ def test_a_round_between_two_clones(
     add(one, "c")
     assert run(one, "sync", "origin").startswith("Received: conv-3 (*): b\n3 entries.\n")
     assert run(one, "sync").startswith("origin: nothing new.\n")
+
+
+@pytest.mark.parametrize(
+    ("spec", "is_named"),
+    [
+        ("+refs/notes/*:refs/notes/*", True),
+        ("+refs/*:refs/*", True),
+        ("refs/notes/x:refs/notes/chronicle-knowledge", True),
+        ("+refs/notes/*:refs/remotes/origin/notes/*", False),
+        ("refs/notes/chronicle-knowledge", False),
+        ("+refs/notes/*:refs/notes/*\n\x1b[2J", False),
+        (f"+refs/notes/*:refs/notes/*{'x' * 1000}", False),
+    ],
+    ids=["notes", "all", "one", "elsewhere", "nowhere", "control characters", "long"],
+)
+def test_a_refspec_with_which_a_fetch_overwrites_entries_is_named(
+    spec: str,
+    is_named: bool,
+    clones: tuple[Repo, Repo],
+    run_llm: RunLlm,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The command that the warnings give ends them."""
+    one, _ = clones
+    monkeypatch.chdir(one.path)
+    one.record("a")
+    one.git("config", "--add", "remote.origin.fetch", spec)
+    commands = ([*KNOWLEDGE, "add", "b"], [*KNOWLEDGE, "sync"], ["kb", "check"])
+    outputs = [run_llm(command).output for command in commands]
+    cure = f"git config --fixed-value --unset-all remote.origin.fetch {shlex.quote(spec)}"
+    assert [cure in output for output in outputs] == [is_named] * 3
+    assert ["overwrite" in output for output in outputs] == [is_named] * 3
+    if is_named:
+        one.git(*shlex.split(cure)[1:])
+        assert not any("overwrite" in run_llm(command).output for command in commands)
 
 
 def test_a_remote_that_does_not_exist_is_named(

@@ -160,6 +160,8 @@ def add(rule: str | None, path: str | None, **fields: str | None) -> None:
         say(f"Similar: {render_short(near)}")
     if problem := store.find_place_problem(here, "HEAD", entry):
         say(f"Warning: {problem.partition(': ')[2]}")
+    if warning := notes.find_overwriting_refspec(here):
+        say(f"Warning: {warning}")
 
 
 @click.command()
@@ -254,6 +256,8 @@ def sync(remote: str) -> None:
     """
     for line in exchange.sync(require_cwd(), remote):
         show(visible_text(line))
+    if warning := notes.find_overwriting_refspec(require_cwd()):
+        say(f"Warning: {warning}")
 
 
 @click.command()
