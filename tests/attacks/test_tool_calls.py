@@ -35,9 +35,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         path.write_text(f"# Subject {number}\n\nSome words of subject {number}.\n")
     long = "".join(f"# Heading {number}\n\nText.\n\n" for number in range(20_000))
     (workspace / "kb" / "long.md").write_text(long)
-    (workspace / "llm-kb.toml").write_text(
-        '[kb.references]\nmenu = true\n\n[kb.topic.p]\nsubjects = "kb"\n'
-    )
+    (workspace / "llm-kb.toml").write_text('[kb.topic.p]\nsubjects = "kb"\n')
     environment = isolated_environment(home, os.environ) | {"PYTHONPATH": str(PROJECT)}
 
     def run(*arguments: str) -> str:
