@@ -11,6 +11,7 @@ import pytest
 
 from llm_kb.files.conversion import Conversions
 from tests.attacks.test_git import is_alive, wait_until
+from tests.console import PROJECT
 from tests.documents.office import PDF
 
 PAGE = b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 9 9]/Resources%s/Contents 4 0 R>>"
@@ -59,7 +60,7 @@ def test_what_a_converter_prints_does_not_fill_memory(resources: bytes) -> None:
     """Its warnings quote the document, once a page."""
     data = make_warning_pdf(100, resources % (b"A" * 1_000_000))
     done = subprocess.run(
-        [sys.executable, "-c", CONVERT], input=data, capture_output=True, check=True
+        [sys.executable, "-c", CONVERT], input=data, capture_output=True, check=True, cwd=PROJECT
     )
     assert int(done.stdout) < 40_000
 
@@ -106,7 +107,9 @@ Conversions(None, program={program!r}).convert(PDF, b"")
 def test_a_converter_ends_with_us(number: signal.Signals, tmp_path: Path) -> None:
     pids = tmp_path / "pids"
     script = START.format(program=make_program(tmp_path, SLOW.format(pids=pids)))
-    process = subprocess.Popen([sys.executable, "-c", script], stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        [sys.executable, "-c", script], stderr=subprocess.DEVNULL, cwd=PROJECT
+    )
     try:
         assert wait_until(pids.exists, 30)
         family = [int(pid) for pid in pids.read_text().split()]
