@@ -69,7 +69,8 @@ def _read_options(options: Sequence[str]) -> tuple[list[str], str]:
 
     Raises UsageError and KbError.
     """
-    given = mcp.make_context("mcp", [*options]).params
+    # With the host's setting: a command keeps the first help option that it makes.
+    given = mcp.make_context("mcp", [*options], help_option_names=["-h", "--help"]).params
     directory, asked = given["directory"], {"tools": given["added"], "fragments": given["kb_cfg"]}
     kb = KnowledgeBase.discover(directory, knowledge=given["knowledge"], **asked)
     words = ["--directory", str(directory.absolute())] if directory else []
