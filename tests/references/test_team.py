@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 import sys
-import textwrap
 from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
@@ -23,16 +21,17 @@ from tests.references.sites import Site
 
 PAGE = "<main><h1>Frob</h1><p>It is {} now.</p></main>"
 
-
-def read_job() -> str:
-    """Return the commands of the job, but for the installation, for a site on loopback."""
-    text = (PROJECT / "docs" / "references.md").read_text(encoding="utf-8")
-    found = re.search(r"^jobs:\n(?:.*\n)*?      - run: \|\n((?: {10}.*\n)+)", text, re.MULTILINE)
-    assert found
-    job = textwrap.dedent(found[1])
-    install, setting = "pip install llm llm-kb\n", 'dir = "%s"\\n'
-    assert job.count(install) == job.count(setting) == 1
-    return job.replace(install, "").replace(setting, setting + 'allow_hosts = ["127.0.0.1"]\\n')
+REFRESH = "llm kb references refresh --stale --yes"
+JOB = f"""
+mkdir -p "$LLM_USER_PATH" && settings=$LLM_USER_PATH/kb.toml
+printf '[kb.references]\\ndir = "%s"\\nallow_hosts = ["127.0.0.1"]\\n' "$PWD" > "$settings"
+{REFRESH} || failed=$?
+git config user.name refresh && git config user.email refresh@example.com
+git add topic-* && git diff --cached --quiet || git commit -m "Refresh references"
+git push
+exit ${{failed:-0}}
+"""
+"""What a job does with the command of the documentation, for a site on loopback."""
 
 
 def run_job(remote: Path, place: Path) -> int:
@@ -40,7 +39,7 @@ def run_job(remote: Path, place: Path) -> int:
     subprocess.run(["git", "clone", "--quiet", str(remote), str(place)], check=True)
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     environment = {**os.environ, "PATH": path, "LLM_USER_PATH": str(place.with_suffix(".user"))}
-    done = subprocess.run(["bash", "-e", "-c", read_job()], cwd=place, env=environment, check=False)
+    done = subprocess.run(["bash", "-e", "-c", JOB], cwd=place, env=environment, check=False)
     return done.returncode
 
 
@@ -69,6 +68,7 @@ def shared(tmp_path: Path, library: Library, site: Site) -> Remote:
 def test_the_job_of_the_documentation_refreshes_and_pushes(
     tmp_path: Path, library: Library, site: Site, shared: Remote
 ) -> None:
+    assert f"`{REFRESH}`" in (PROJECT / "docs" / "references.md").read_text(encoding="utf-8")
     before = shared.commit
     site.put("/frob", PAGE.format("new"))
     del site.answers["/gone"]
