@@ -34,21 +34,26 @@ DATE = 1_767_268_800
 _CONSOLE = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
-def iter_commands() -> Iterator[tuple[str, click.Command]]:
-    """Yield every command of `llm kb` with its full name, groups before their members."""
+def iter_commands(*, hidden: bool = False) -> Iterator[tuple[str, click.Command]]:
+    """Yield every command of `llm kb` with its full name, groups before their members.
+
+    Those that no help lists only if `hidden`.
+    """
     host = click.Group("llm")
     register_commands(host)
-    yield from _walk("llm kb", host.commands["kb"])
+    yield from _walk("llm kb", host.commands["kb"], hidden=hidden)
 
 
-def _walk(name: str, command: click.Command) -> Iterator[tuple[str, click.Command]]:
+def _walk(
+    name: str, command: click.Command, *, hidden: bool
+) -> Iterator[tuple[str, click.Command]]:
     yield name, command
     if isinstance(command, click.Group):
         context = click.Context(command)
         for member in command.list_commands(context):
             found = command.get_command(context, member)
-            if found is not None and not found.hidden:
-                yield from _walk(f"{name} {member}", found)
+            if found is not None and (hidden or not found.hidden):
+                yield from _walk(f"{name} {member}", found, hidden=hidden)
 
 
 def help_text(name: str, command: click.Command) -> str:
