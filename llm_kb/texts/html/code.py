@@ -222,10 +222,7 @@ def _keep_lines(children: Sequence[Element | str]) -> list[Element | str]:
 
     Where lines have names, a block between them is a tooltip or the like.
     """
-    elements = [each for each in children if isinstance(each, Element)]
-    if not any(each.attributes or each.tag == "del" for each in elements):
-        return list(children)
-    has_named = any(map(_is_named_line, elements))
+    has_named = any(isinstance(each, Element) and _is_named_line(each) for each in children)
     kept: list[Element | str] = []
     was_removed = False
     for child in children:

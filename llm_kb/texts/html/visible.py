@@ -132,8 +132,7 @@ class _Reader:
             return False
         if tag == "label":
             return not _holds_choice(element)
-        attributes = element.attributes
-        names = {attributes.get("id"), *element.classes()} if attributes else set()
+        names = {element.attributes.get("id"), *element.classes()}
         if tag == "footer" or "footer" in names:
             return not _is_part_of_text(element, around)
         return id(element) in self._contents or tag in _CONTROLS or role in _CONTROL_ROLES
