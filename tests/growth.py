@@ -38,7 +38,7 @@ text again for each of its lengths, of which there are as many as the root of it
 times. Where a text no longer fits into a cache, one doubling takes as long once."""
 
 DEAREST = 30e-6
-"""Seconds a character may take, also where memory is slow: work that is done again at each of 100 levels
+"""Seconds a character may take, also where memory is slow: work done again at each of 100 levels
 is linear, and a hundred times too much."""
 
 
