@@ -22,7 +22,7 @@ steps of quadratic code take more."""
 STEADY = 1.5
 """Linear code takes at most so many times its share longer for `MIDDLE` than for `SMALL`."""
 
-FLOOR = 0.3
+FLOOR = 0.06
 """Seconds for `LARGE` characters below which a growth is not one: nobody waits for it."""
 
 ENDLESS = 2.0
@@ -37,8 +37,8 @@ STEEP = 2.5
 text again for each of its lengths, of which there are as many as the root of its size, takes 2.8
 times. Where a text no longer fits into a cache, one doubling takes as long once."""
 
-DEAREST = 30e-6
-"""Seconds a character may take, also where memory is slow: work done again at each of 100 levels
+DEAREST = 12e-6
+"""Seconds a character may take on a calm machine: work that is done again at each of 100 levels
 is linear, and a hundred times too much."""
 
 

@@ -308,8 +308,9 @@ def test_time_is_in_the_length_of_nested_and_near_equal_texts(
 def test_time_is_in_the_length_of_what_is_repeated(
     request: pytest.FixtureRequest, parse: Callable[[str], object]
 ) -> None:
-    if request.node.callspec.id == "html":
-        pytest.skip("its time depends on the memory of the machine; see the fuzz target")
+    if "html" in request.node.callspec.id:
+        reason = "a known growth of HTML, whose cause is not found yet"
+        request.node.add_marker(pytest.mark.xfail(reason=reason, strict=False))
     require_linear(parse, FAMILIES)
     pairs = pairwise(UNITS)
     require_linear(parse, {f"{one!r}{other!r}": repeat(one + other) for one, other in pairs})
@@ -353,11 +354,11 @@ def test_memory_is_a_few_times_the_size_of_what_is_repeated(
 def require_linear(
     parse: Callable[[str], object], families: Mapping[str, Callable[[int], str]]
 ) -> None:
-    """Fail for the first family of texts for which a parser is not linear, five times."""
+    """Fail for the first family of texts for which a parser is not linear, measured twice."""
     for name, make in families.items():
         # What else the machine does can look like growth once.
-        found = all(measure_growth(parse, make) for _ in range(5))
-        assert not found, name
+        found = measure_growth(parse, make) and measure_growth(parse, make)
+        assert not found, f"{name}: {found}"
 
 
 @pytest.mark.parametrize(
